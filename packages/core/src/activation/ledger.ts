@@ -1,0 +1,54 @@
+import type { Digest } from '../skill/digest.ts'
+
+/** One skill that a conversation has in its context. */
+export interface LedgerEntry {
+  readonly name: string
+  /** The revision whose instructions the conversation was given last. */
+  readonly revision: Digest
+  /** The newest revision that the conversation was told of; equal to `revision` until the skill changes. */
+  readonly toldRevision: Digest | undefined
+}
+
+/** What one conversation has loaded. */
+export interface Ledger {
+  entries(): readonly LedgerEntry[]
+  find(name: string): LedgerEntry | undefined
+  record(entry: LedgerEntry): void
+  forget(name: string): void
+  /** Notes that the conversation was given something of a revision. */
+  saw(name: string, revision: Digest): void
+  /** The revisions of a skill of which the conversation was given something, newest last. */
+  seen(name: string): readonly Digest[]
+}
+
+export class MemoryLedger implements Ledger {
+  readonly #entries = new Map<string, LedgerEntry>()
+  readonly #seen = new Map<string, Set<Digest>>()
+
+  entries(): readonly LedgerEntry[] {
+    return [...this.#entries.values()]
+  }
+
+  find(name: string): LedgerEntry | undefined {
+    return this.#entries.get(name)
+  }
+
+  record(entry: LedgerEntry): void {
+    this.#entries.set(entry.name, Object.freeze({ ...entry }))
+    this.saw(entry.name, entry.revision)
+  }
+
+  saw(name: string, revision: Digest): void {
+    const seen = this.#seen.get(name)
+    if (seen === undefined) this.#seen.set(name, new Set([revision]))
+    else seen.add(revision)
+  }
+
+  seen(name: string): readonly Digest[] {
+    return [...(this.#seen.get(name) ?? [])]
+  }
+
+  forget(name: string): void {
+    this.#entries.delete(name)
+  }
+}

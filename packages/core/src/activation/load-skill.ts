@@ -1,0 +1,86 @@
+import { findNearNames } from '../catalog/near-names.ts'
+import { SkillError } from '../errors.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import { splitSkillText } from '../skill/frontmatter.ts'
+import type { Skill } from '../skill/skill.ts'
+import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+
+/** What asking for a skill leads to. */
+export type LoadOutcome =
+  | { readonly kind: 'loaded'; readonly skill: Skill; readonly body: string; readonly generation: Generation }
+  /** Nothing was asked for: everything in scope. */
+  | { readonly kind: 'list'; readonly skills: readonly Skill[]; readonly generation: Generation }
+  /** There is no such skill, but these match the words. */
+  | {
+      readonly kind: 'matches'
+      readonly query: string
+      readonly skills: readonly Skill[]
+      readonly generation: Generation
+    }
+  /** The skill is there, was never good, and so cannot be served. */
+  | { readonly kind: 'broken'; readonly report: SkillReport; readonly generation: Generation }
+  | {
+      readonly kind: 'not-found'
+      readonly query: string
+      readonly suggestions: readonly string[]
+      readonly available: number
+      readonly generation: Generation
+    }
+
+const MAX_MATCHES = 5
+
+/**
+ * Loads by name or slash id: name guard, fresh reading of that skill, scope, exact name, folder's name, near names,
+ * ranked search. What is out of scope is treated as if it did not exist.
+ */
+export async function loadSkill(requested: string, access: SkillAccess): Promise<LoadOutcome> {
+  const query = normalizeName(requested.replace(/^\s*\//, ''))
+  if (query === '') {
+    const generation = access.current()
+    const skills = generation.list().filter(skill => access.isInScope(skill.name))
+    return { kind: 'list', skills, generation }
+  }
+  if (isLoadableName(query)) await access.refresh(query)
+  const generation = access.current()
+  const skill = isLoadableName(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
+  if (skill !== undefined) {
+    const body = await readBody(skill, access.store)
+    access.ledger.forget(skill.name) // recorded anew, so that entries stay in the order of loading
+    access.ledger.record({ name: skill.name, revision: skill.revision, toldRevision: skill.revision })
+    return { kind: 'loaded', skill, body, generation }
+  }
+  const report = generation.reports().find(each => each.name === query && access.isInScope(each.name))
+  if (report !== undefined) return { kind: 'broken', report, generation }
+  return findOthers(query, generation, access)
+}
+
+function findOthers(query: string, generation: Generation, access: SkillAccess): LoadOutcome {
+  const names = generation.list().flatMap(skill => (access.isInScope(skill.name) ? skill.name : []))
+  const suggestions = findNearNames(query, names)
+  if (suggestions.length === 0) {
+    const skills = access.search(query, MAX_MATCHES).map(hit => hit.skill)
+    if (skills.length > 0) return { kind: 'matches', query, skills, generation }
+  }
+  return { kind: 'not-found', query, suggestions, available: names.length, generation }
+}
+
+/**
+ * The instructions of a skill at its revision, from the store.
+ * @throws {SkillError} REVISION_NOT_FOUND when the store no longer holds them
+ */
+export async function readBody(skill: Skill, store: SkillStore): Promise<string> {
+  const file = skill.files.find(each => each.path === skill.skillFile)
+  const bytes = file === undefined ? undefined : await store.get(file.digest)
+  if (bytes === undefined) {
+    throw new SkillError(
+      'REVISION_NOT_FOUND',
+      `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
+    )
+  }
+  const split = splitSkillText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
+  if (!split.ok)
+    throw new SkillError('STORE_CORRUPT', `the stored text of ${JSON.stringify(skill.name)} is not a skill`)
+  return split.value.body.trim()
+}

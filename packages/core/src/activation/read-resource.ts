@@ -1,0 +1,101 @@
+import { findNearNames } from '../catalog/near-names.ts'
+import { SkillError } from '../errors.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import type { Skill } from '../skill/skill.ts'
+import { parseSkillPath } from '../skill/skill-path.ts'
+import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+
+/** One file of one revision of a skill. */
+export interface ResourceContent {
+  readonly skill: string
+  readonly path: string
+  readonly revision: Digest
+  readonly digest: Digest
+  readonly bytes: Uint8Array
+  /** The revision that the conversation loaded, when it is another one. */
+  readonly loadedRevision?: Digest
+}
+
+export interface ResourceRequest {
+  readonly skill: string
+  readonly path: string
+  /** A revision as `sha256:` and 64 digits or its first eight digits or more; the newest by default. */
+  readonly revision?: string
+}
+
+/**
+ * Reads a file by digest, so that bytes and revision always belong together.
+ * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each saying what there is
+ */
+export async function readResource(request: ResourceRequest, access: SkillAccess): Promise<ResourceContent> {
+  const path = parseSkillPath(request.path.replace(/^\.\//, ''))
+  const name = normalizeName(request.skill.replace(/^\s*\//, ''))
+  if (isLoadableName(name)) await access.refresh(name)
+  const generation = access.current()
+  const skill = isLoadableName(name) ? findByNameOrFolder(generation, name, access.isInScope) : undefined
+  if (skill === undefined) {
+    const names = generation.list().flatMap(each => (access.isInScope(each.name) ? each.name : []))
+    throw new SkillError(
+      'SKILL_NOT_FOUND',
+      `there is no skill ${JSON.stringify(name)}${suggest(name, names)}`,
+    )
+  }
+  const loaded = access.ledger.find(skill.name)?.revision
+  const { revision, files } = await findRevision(skill, request.revision, access)
+  const file = files.find(each => each.path === path)
+  if (file === undefined) {
+    const paths = files.map(each => each.path)
+    const shown = paths.slice(0, 20).join(', ')
+    throw new SkillError(
+      'FILE_NOT_FOUND',
+      `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}${suggest(path, paths) || `; it has: ${shown}`}`,
+    )
+  }
+  const bytes = await access.store.get(file.digest)
+  if (bytes === undefined)
+    throw new SkillError(
+      'REVISION_NOT_FOUND',
+      `revision ${revision} is no longer stored; read the newest one`,
+    )
+  access.ledger.saw(skill.name, revision)
+  return {
+    skill: skill.name,
+    path,
+    revision,
+    digest: file.digest,
+    bytes,
+    ...(loaded === undefined || loaded === revision ? {} : { loadedRevision: loaded }),
+  }
+}
+
+const MIN_DIGITS = 8
+
+async function findRevision(
+  skill: Skill,
+  wanted: string | undefined,
+  access: SkillAccess,
+): Promise<{ revision: Digest; files: readonly SkillFile[] }> {
+  if (wanted === undefined || wanted === '') return { revision: skill.revision, files: skill.files }
+  const digits = wanted.replace(/^sha256:/, '').toLowerCase()
+  const matches = (revision: Digest): boolean =>
+    digits.length >= MIN_DIGITS && revision.slice(7).startsWith(digits)
+  if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
+  // A revision is a digest of files and says nothing of whose they are: only what this conversation was given of
+  // this skill may be asked for, or a scope could be walked around with a digest.
+  const revision = access.ledger.seen(skill.name).find(matches)
+  const files = revision === undefined ? undefined : await access.store.getTree(revision)
+  if (revision === undefined || files === undefined) {
+    throw new SkillError(
+      'REVISION_NOT_FOUND',
+      `revision ${JSON.stringify(wanted)} of ${JSON.stringify(skill.name)} is not available; the newest is ${skill.revision}`,
+    )
+  }
+  return { revision, files }
+}
+
+function suggest(wanted: string, names: readonly string[]): string {
+  const near = findNearNames(wanted, names)
+  return near.length === 0 ? '' : `; did you mean ${near.map(name => JSON.stringify(name)).join(' or ')}?`
+}

@@ -1,0 +1,29 @@
+import type { Generation } from '../registry/generation.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { ScopeTest } from '../catalog/scope.ts'
+import type { SearchHit } from '../catalog/skill-search.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { Ledger } from './ledger.ts'
+
+/** What loading needs of its surroundings, as one conversation sees it. */
+export interface SkillAccess {
+  current(): Generation
+  /** Looks at the folders of this name again, the ones not found yet included; resolves when the result is visible. */
+  refresh(name: string): Promise<void>
+  /** The best matches among the served skills in scope. */
+  search(query: string, limit: number): readonly SearchHit[]
+  readonly isInScope: ScopeTest
+  readonly store: SkillStore
+  readonly ledger: Ledger
+}
+
+/** The served skill of a name, or of a folder's name when no skill is called so. */
+export function findByNameOrFolder(
+  generation: Generation,
+  name: string,
+  isInScope: ScopeTest,
+): Skill | undefined {
+  const exact = generation.find(name)
+  if (exact !== undefined) return isInScope(exact.name) ? exact : undefined
+  return generation.list().find(skill => skill.location.split('/').at(-1) === name && isInScope(skill.name))
+}

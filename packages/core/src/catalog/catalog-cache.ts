@@ -1,0 +1,53 @@
+import type { Generation } from '../registry/generation.ts'
+import type { Skill } from '../skill/skill.ts'
+import { type Catalog, type CatalogOptions, locationOf, renderCatalog } from './render-catalog.ts'
+import { createScopeTest, isUnrestricted, type Scope, type ScopeTest } from './scope.ts'
+
+interface CachedCatalog {
+  readonly isInScope: ScopeTest
+  skills: readonly Skill[]
+  catalog: Catalog
+}
+
+/** Catalogs by audience: rendered again only when something that they show has changed. */
+export class CatalogCache {
+  readonly #options: CatalogOptions
+  readonly #byScope = new Map<string, CachedCatalog>()
+
+  constructor(options: CatalogOptions) {
+    this.#options = options
+  }
+
+  /** The catalog of a generation for one scope; the same object as long as its text would be the same. */
+  render(generation: Generation, scope: Scope | undefined): Catalog {
+    const key = scope === undefined ? '' : JSON.stringify([scope.include ?? [], scope.exclude ?? []])
+    const skills = generation.list()
+    let cached = this.#byScope.get(key)
+    if (cached === undefined) {
+      const isInScope = createScopeTest(scope)
+      cached = { isInScope, skills, catalog: renderCatalog(within(skills, isInScope), this.#options) }
+      this.#byScope.set(key, cached)
+    } else if (cached.skills !== skills) {
+      if (!isSameListing(within(cached.skills, cached.isInScope), within(skills, cached.isInScope))) {
+        cached.catalog = renderCatalog(within(skills, cached.isInScope), this.#options)
+      }
+      cached.skills = skills
+    }
+    return cached.catalog
+  }
+}
+
+/** The skills of a list that a scope lets through. */
+export function within(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
+  return isUnrestricted(isInScope) ? skills : skills.filter(skill => isInScope(skill.name))
+}
+
+function isSameListing(before: readonly Skill[], after: readonly Skill[]): boolean {
+  return (
+    before.length === after.length && before.every((skill, index) => looksSame(skill, after[index] as Skill))
+  )
+}
+
+function looksSame(a: Skill, b: Skill): boolean {
+  return a === b || (a.name === b.name && a.description === b.description && locationOf(a) === locationOf(b))
+}

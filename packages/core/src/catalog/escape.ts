@@ -1,0 +1,17 @@
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#x27;',
+}
+
+// Line breaks of every kind and characters that show nothing: in a catalog they could only forge structure.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being replaced
+const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
+
+/** Text of a skill's author as one line of XML text or attribute: it can end nothing and open nothing. */
+export function escapeText(text: string): string {
+  const line = text.replace(BREAKS, ' ').trim()
+  return /[&<>"']/.test(line) ? line.replace(/[&<>"']/g, character => ENTITIES[character] as string) : line
+}

@@ -1,0 +1,45 @@
+import { compareText } from '../skill/compare.ts'
+
+const MAX_SUGGESTIONS = 3
+
+/** Names that somebody may have meant: a few typing errors away, or containing what was typed. Best first. */
+export function findNearNames(wanted: string, names: readonly string[]): string[] {
+  const query = wanted.normalize('NFKC').toLowerCase()
+  if (query === '') return []
+  const most = query.length <= 4 ? 1 : 2
+  const candidates: { name: string; distance: number }[] = []
+  for (const name of names) {
+    const distance = editDistance(query, name.toLowerCase(), most)
+    if (distance <= most) candidates.push({ name, distance })
+    else if (query.length >= 3 && (name.includes(query) || query.includes(name)))
+      candidates.push({ name, distance: most + 1 })
+  }
+  return candidates
+    .sort((a, b) => a.distance - b.distance || compareText(a.name, b.name))
+    .slice(0, MAX_SUGGESTIONS)
+    .map(candidate => candidate.name)
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment); more than `most` may be any such number. */
+function editDistance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      let cost = Math.min(
+        (last[j] as number) + 1,
+        (row[j - 1] as number) + 1,
+        (last[j - 1] as number) + (same ? 0 : 1),
+      )
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      if (isSwap) cost = Math.min(cost, (beforeLast[j - 2] as number) + 1)
+      row.push(cost)
+    }
+    beforeLast = last
+    last = row
+  }
+  return last[b.length] as number
+}

@@ -1,0 +1,42 @@
+import { SkillError } from '../errors.ts'
+
+/** Which skills one agent may see. Patterns are names in which `*` stands for any characters. */
+export interface Scope {
+  /** When given, only names that match one of these. */
+  readonly include?: readonly string[]
+  /** Names that match one of these are out, whatever `include` says. */
+  readonly exclude?: readonly string[]
+}
+
+export type ScopeTest = (name: string) => boolean
+
+const EVERYTHING: ScopeTest = () => true
+
+/**
+ * The one test through which catalog, list, search, loading and resources go.
+ * An empty or missing `include` means unrestricted.
+ * @throws {SkillError} INVALID_OPTION for an empty pattern, which would silently match nothing
+ */
+export function createScopeTest(scope: Scope | undefined): ScopeTest {
+  const include = (scope?.include ?? []).map(toPattern)
+  const exclude = (scope?.exclude ?? []).map(toPattern)
+  if (include.length === 0 && exclude.length === 0) return EVERYTHING
+  const matches = (patterns: readonly RegExp[], name: string): boolean =>
+    patterns.some(pattern => pattern.test(name))
+  return name => (include.length === 0 || matches(include, name)) && !matches(exclude, name)
+}
+
+/** Whether a scope test lets everything through, so that callers can skip the loop. */
+export function isUnrestricted(test: ScopeTest): boolean {
+  return test === EVERYTHING
+}
+
+function toPattern(text: string): RegExp {
+  if (text.trim() === '')
+    throw new SkillError('INVALID_OPTION', 'a scope has an empty pattern; name skills, or use "*"')
+  const escaped = text
+    .normalize('NFKC')
+    .split('*')
+    .map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
+  return new RegExp(`^${escaped.join('.*')}$`, 'su')
+}

@@ -1,0 +1,120 @@
+import { compareText } from '../skill/compare.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { ScopeTest } from './scope.ts'
+
+export interface SearchHit {
+  readonly skill: Skill
+  /** BM25; only comparable within one answer. */
+  readonly score: number
+}
+
+// The usual constants of BM25; a word in the name says more than one in the description.
+const K1 = 1.2
+const B = 0.75
+const NAME_WEIGHT = 3
+
+interface IndexedSkill {
+  readonly skill: Skill
+  readonly words: ReadonlyMap<string, number>
+  readonly length: number
+}
+
+/**
+ * Ranked search over names and descriptions. The index is built at the first search and then follows the list by what
+ * differs, so it costs nothing to those who never search.
+ */
+export class SkillSearch {
+  #skills: readonly Skill[] = []
+  readonly #indexed = new Map<Skill, IndexedSkill>()
+  readonly #postings = new Map<string, Set<IndexedSkill>>()
+  #totalLength = 0
+
+  /** The best matches of a sorted list, best first; ties are ordered by name. */
+  search(
+    skills: readonly Skill[],
+    query: string,
+    options: { readonly limit: number; readonly isInScope: ScopeTest },
+  ): SearchHit[] {
+    this.#follow(skills)
+    const words = new Set(toWords(query))
+    const scores = new Map<IndexedSkill, number>()
+    for (const word of words) this.#addScores(word, scores)
+    const hits: SearchHit[] = []
+    for (const [{ skill }, score] of scores) if (options.isInScope(skill.name)) hits.push({ skill, score })
+    return hits
+      .sort((a, b) => b.score - a.score || compareText(a.skill.name, b.skill.name))
+      .slice(0, options.limit)
+  }
+
+  #addScores(word: string, scores: Map<IndexedSkill, number>): void {
+    const posting = this.#postings.get(word)
+    if (posting === undefined) return
+    const count = this.#indexed.size
+    const averageLength = this.#totalLength / count
+    const rarity = Math.log(1 + (count - posting.size + 0.5) / (posting.size + 0.5))
+    for (const indexed of posting) {
+      const frequency = indexed.words.get(word) as number
+      const norm = K1 * (1 - B + (B * indexed.length) / averageLength)
+      scores.set(indexed, (scores.get(indexed) ?? 0) + (rarity * frequency * (K1 + 1)) / (frequency + norm))
+    }
+  }
+
+  #follow(skills: readonly Skill[]): void {
+    if (skills === this.#skills) return
+    let i = 0
+    for (const skill of skills) {
+      let old = this.#skills[i]
+      while (old !== undefined && old !== skill && compareText(old.name, skill.name) < 0) {
+        this.#remove(old)
+        old = this.#skills[++i]
+      }
+      if (old === skill) i++
+      else {
+        if (old?.name === skill.name) {
+          this.#remove(old)
+          i++
+        }
+        this.#add(skill)
+      }
+    }
+    for (const old of this.#skills.slice(i)) this.#remove(old)
+    this.#skills = skills
+  }
+
+  #add(skill: Skill): void {
+    const words = new Map<string, number>()
+    for (const word of toWords(skill.name)) words.set(word, (words.get(word) ?? 0) + NAME_WEIGHT)
+    for (const word of toWords(skill.description)) words.set(word, (words.get(word) ?? 0) + 1)
+    let length = 0
+    for (const frequency of words.values()) length += frequency
+    const indexed: IndexedSkill = { skill, words, length }
+    this.#indexed.set(skill, indexed)
+    this.#totalLength += length
+    for (const word of words.keys()) {
+      const posting = this.#postings.get(word)
+      if (posting === undefined) this.#postings.set(word, new Set([indexed]))
+      else posting.add(indexed)
+    }
+  }
+
+  #remove(skill: Skill): void {
+    const indexed = this.#indexed.get(skill)
+    if (indexed === undefined) return
+    this.#indexed.delete(skill)
+    this.#totalLength -= indexed.length
+    for (const word of indexed.words.keys()) {
+      const posting = this.#postings.get(word)
+      posting?.delete(indexed)
+      if (posting?.size === 0) this.#postings.delete(word)
+    }
+  }
+}
+
+function toWords(text: string): string[] {
+  return (
+    text
+      .normalize('NFKC')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  )
+}

@@ -1,0 +1,64 @@
+/** Every way in which the library can fail, on one screen. Skill texts never fail: they get diagnostics. */
+export type SkillErrorCode =
+  /** A path has a form that no skill may use: absolute, `..`, a backslash, a drive letter, a control character. */
+  | 'INVALID_PATH'
+  /** An option or argument has a value that cannot work. */
+  | 'INVALID_OPTION'
+  /** The opened file is not inside the folders it was allowed to come from. */
+  | 'OUTSIDE_ROOT'
+  /** There is nothing at this path. */
+  | 'NOT_FOUND'
+  /** A FIFO, device, socket or directory where a regular file was expected, or a file where a directory was. */
+  | 'WRONG_KIND'
+  /** Something is larger than its limit. */
+  | 'TOO_LARGE'
+  /** The operating system or a remote peer refused or failed. */
+  | 'IO_FAILED'
+  /** This file system cannot report changes of this directory. */
+  | 'NOT_WATCHABLE'
+  /** No visible skill has this name. */
+  | 'SKILL_NOT_FOUND'
+  /** The skill has no such file. */
+  | 'FILE_NOT_FOUND'
+  /** The store no longer holds this revision, or never did. */
+  | 'REVISION_NOT_FOUND'
+  /** Stored bytes do not match their digest. */
+  | 'STORE_CORRUPT'
+  /** Two sources carry the same label. */
+  | 'DUPLICATE_SOURCE'
+  /** The object was closed before the call. */
+  | 'CLOSED'
+
+export interface SkillErrorOptions {
+  readonly cause?: unknown
+  /** Machine-readable details of this failure, for example the path or the limit. */
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+const BRAND = 'skillstoke.error'
+
+/** The one error class of the library; `code` says which of the closed set of failures happened. */
+export class SkillError extends Error {
+  override readonly name: string = 'SkillError'
+  readonly code: SkillErrorCode
+  readonly data: Readonly<Record<string, unknown>>
+  readonly brand: string = BRAND
+
+  constructor(code: SkillErrorCode, message: string, options: SkillErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.data = options.data ?? {}
+  }
+
+  /** Recognises errors of any loaded copy of this package, optionally of one code only. */
+  static isInstance(value: unknown, code?: SkillErrorCode): value is SkillError {
+    if (typeof value !== 'object' || value === null) return false
+    const candidate = value as Partial<SkillError>
+    return candidate.brand === BRAND && (code === undefined || candidate.code === code)
+  }
+}
+
+/** The text of anything that was thrown. */
+export function toMessage(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

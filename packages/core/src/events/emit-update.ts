@@ -1,0 +1,37 @@
+import type { SkillReport } from '../registry/generation.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { EventBus, SkillProblem } from './event-bus.ts'
+
+/** Tells a bus of a registry update: each change, then each problem, then the batch. */
+export async function emitUpdate(bus: EventBus, update: RegistryUpdate): Promise<void> {
+  for (const change of update.changes) {
+    switch (change.kind) {
+      case 'added':
+        await bus.emit('skill:added', { skill: change.skill })
+        break
+      case 'modified':
+        await bus.emit('skill:modified', {
+          oldSkill: change.oldSkill,
+          newSkill: change.newSkill,
+          changed: change.facets,
+        })
+        break
+      case 'removed':
+        await bus.emit('skill:removed', { skill: change.skill })
+        break
+      default:
+        change satisfies never
+    }
+  }
+  for (const report of update.reports) {
+    if (report.status === 'broken') await bus.emit('skill:error', toProblem(report))
+    else if (report.status === 'shadowed') await bus.emit('skill:shadowed', toProblem(report))
+  }
+  const { number, digest } = update.generation
+  await bus.emit('skills:batch', { generation: number, digest, changes: update.changes })
+}
+
+function toProblem(report: SkillReport): SkillProblem {
+  const { name, source, location, status, serving, diagnostics } = report
+  return { name, source, location, status, diagnostics, ...(serving === undefined ? {} : { serving }) }
+}

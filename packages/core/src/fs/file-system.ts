@@ -1,0 +1,76 @@
+/** What an entry of a directory is, links not followed. */
+export type FileKind = 'file' | 'directory' | 'link' | 'other'
+
+/** The facts that tell one state of a file from another. Times are milliseconds with their fractions. */
+export interface FileStat {
+  /** Links are followed, so never `link`. `other` is a FIFO, a device or a socket. */
+  readonly kind: Exclude<FileKind, 'link'>
+  readonly size: number
+  readonly mtimeMs: number
+  /** When the inode last changed; cannot be set back by a program. 0 where there is no such time. */
+  readonly ctimeMs: number
+  /** Identity of the file; a replaced file has another one. 0 where there is none. */
+  readonly ino: number
+  readonly dev: number
+  readonly isExecutable: boolean
+}
+
+export interface DirectoryEntry {
+  readonly name: string
+  readonly kind: FileKind
+}
+
+export interface ReadOptions {
+  /** Absolute folders; the opened file must be inside one of them, links resolved. */
+  readonly inside: readonly string[]
+  /** Larger files are refused before a byte is read. */
+  readonly maxBytes: number
+}
+
+/** Bytes and facts of one opened file. */
+export interface OpenedFile {
+  readonly bytes: Uint8Array
+  /** Taken from the opened file, not from its path. */
+  readonly stat: FileStat
+}
+
+/**
+ * The file operator of a source: a disk, memory, or something remote. Paths are absolute, in the form that the file
+ * system itself uses, with `/` between the parts that the library appends.
+ *
+ * All methods throw `SkillError`: NOT_FOUND (nothing there), WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for
+ * everything the medium refuses. They never block for long and never follow a FIFO.
+ */
+export interface FileSystem {
+  /** Entries of a directory in any order. */
+  list(path: string): Promise<readonly DirectoryEntry[]>
+  /** Facts of what is at the path, links followed. */
+  stat(path: string): Promise<FileStat>
+  /** Opens first, then verifies that the opened file is a regular one inside, then reads it whole. */
+  read(path: string, options: ReadOptions): Promise<OpenedFile>
+  /** The path with all links resolved. */
+  resolve(path: string): Promise<string>
+  /**
+   * Calls back after something directly in the directory changed; one call may stand for many changes.
+   * The watch is armed when the call returns. Absent where changes cannot be reported.
+   * @throws {SkillError} NOT_WATCHABLE with the reason
+   */
+  watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
+  /** Why changes below this path cannot be reported, or `undefined` when they can. */
+  findWatchFault?(path: string): string | undefined
+  /** Resolves when the watch callbacks for every change made before the call have run. */
+  drain?(): Promise<void>
+}
+
+/** Whether two facts describe the same state of the same file. */
+export function isSameStat(a: FileStat, b: FileStat): boolean {
+  return (
+    a.ino === b.ino &&
+    a.mtimeMs === b.mtimeMs &&
+    a.ctimeMs === b.ctimeMs &&
+    a.size === b.size &&
+    a.dev === b.dev &&
+    a.kind === b.kind &&
+    a.isExecutable === b.isExecutable
+  )
+}

@@ -1,0 +1,33 @@
+/**
+ * Visits breadth first whatever `visit` returns for its item. Never recursive, so a tree of any depth takes a bounded
+ * stack; whoever visits keeps the budget by returning less.
+ */
+export async function walkBreadthFirst<T>(
+  start: readonly T[],
+  visit: (item: T) => Promise<readonly T[]>,
+  concurrency: number,
+  signal: AbortSignal,
+): Promise<void> {
+  let level: readonly T[] = start
+  while (level.length > 0) level = (await mapConcurrently(level, visit, concurrency, signal)).flat()
+}
+
+/** Maps with at most `concurrency` calls under way; results keep the order of the items. Stops when aborted. */
+export async function mapConcurrently<T, R>(
+  items: readonly T[],
+  map: (item: T) => Promise<R>,
+  concurrency: number,
+  signal: AbortSignal,
+): Promise<R[]> {
+  const results = new Array<R>(items.length)
+  let next = 0
+  const work = async (): Promise<void> => {
+    while (next < items.length) {
+      signal.throwIfAborted()
+      const index = next++
+      results[index] = await map(items[index] as T)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work))
+  return results
+}

@@ -1,0 +1,33 @@
+/**
+ * The few globals that every JavaScript runtime has and the core may use. Nothing else of a host is known here;
+ * `tests/runtime-neutrality.test.ts` holds the core to it.
+ */
+interface AbortSignal {
+  readonly aborted: boolean
+  readonly reason: unknown
+  throwIfAborted(): void
+  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+interface AbortController {
+  readonly signal: AbortSignal
+  abort(reason?: unknown): void
+}
+declare var AbortController: { new (): AbortController }
+
+declare function setTimeout(callback: () => void, delayMs: number): unknown
+declare function clearTimeout(timer: unknown): void
+declare function queueMicrotask(callback: () => void): void
+
+interface TextEncoder {
+  encode(text: string): Uint8Array
+}
+declare var TextEncoder: { new (): TextEncoder }
+interface TextDecoder {
+  decode(bytes: Uint8Array): string
+}
+declare var TextDecoder: {
+  new (label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean }): TextDecoder
+}
+
+declare var performance: { now(): number }

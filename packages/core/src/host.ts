@@ -1,0 +1,52 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
+
+/** Time and timers, passed in so that behaviour over time can be tested without waiting. */
+export interface Clock {
+  /** Wall time in milliseconds since the epoch. Displayed and compared with file times, never used for ordering. */
+  now(): number
+  /** Monotonic time in milliseconds. */
+  monotonic(): number
+  /**
+   * Calls back once after `delayMs`; returns a function that cancels.
+   * A `background` timer does not keep the process alive.
+   */
+  after(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void
+  /** A number from 0 (inclusive) to 1 (exclusive), for jitter. */
+  random(): number
+}
+
+/** Computes SHA-256 as 64 lower-case hexadecimal digits. */
+export interface Hasher {
+  sha256(data: Uint8Array | string): string
+}
+
+/** Where the library says what a person may want to read; silent by default. */
+export interface Logger {
+  debug(message: string, data?: Readonly<Record<string, unknown>>): void
+  info(message: string, data?: Readonly<Record<string, unknown>>): void
+  warn(message: string, data?: Readonly<Record<string, unknown>>): void
+  error(message: string, data?: Readonly<Record<string, unknown>>): void
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  random: () => Math.random(),
+  after(delayMs, callback, options) {
+    const timer = setTimeout(callback, delayMs)
+    if (options?.background) (timer as { unref?: () => void }).unref?.()
+    return () => clearTimeout(timer)
+  },
+}
+
+const encoder = new TextEncoder()
+
+/** SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster one. */
+export const portableHasher: Hasher = {
+  sha256: data => bytesToHex(sha256(typeof data === 'string' ? encoder.encode(data) : data)),
+}
+
+const ignore = (): void => undefined
+
+export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }

@@ -1,0 +1,44 @@
+import { basename, resolve } from 'node:path'
+import { FileSource, type FileSourceOptions, SkillError, type SkillSource } from '../index.ts'
+import { isGitBusy } from './git-lock.ts'
+import { NodeFileSystem } from './node-file-system.ts'
+
+export interface DirectoryOptions
+  extends Pick<
+    FileSourceOptions,
+    'trust' | 'symlinks' | 'nestedSkills' | 'watching' | 'reconcileMs' | 'pollMs' | 'limits' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default the folder's name */
+  readonly label?: string
+  /** Folders outside this one into which links may lead, for example other roots. */
+  readonly linkRoots?: readonly string[]
+}
+
+/**
+ * The skills below a folder of this machine. The folder need not exist yet; relative paths are taken from the working
+ * directory at the time of the call.
+ * @throws {SkillError} INVALID_OPTION for an empty path
+ */
+export function directory(path: string, options: DirectoryOptions = {}): SkillSource {
+  if (path.trim() === '')
+    throw new SkillError(
+      'INVALID_OPTION',
+      'the path of the directory is empty; name a folder such as "./skills"',
+    )
+  const root = resolve(path)
+  const { label, linkRoots, ...rest } = options
+  return new FileSource({
+    ...rest,
+    fileSystem: new NodeFileSystem(),
+    root: toSlashes(root),
+    displayRoot: path.replace(/(?!^)[\\/]+$/, ''),
+    label: label ?? (basename(root) || 'root'),
+    hasDirectories: true,
+    linkRoots: (linkRoots ?? []).map(folder => toSlashes(resolve(folder))),
+    isBusy: async directories => isGitBusy(directories),
+  })
+}
+
+function toSlashes(path: string): string {
+  return process.platform === 'win32' ? path.replaceAll('\\', '/') : path
+}

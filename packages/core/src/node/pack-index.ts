@@ -1,0 +1,104 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Digest, SkillFile } from '../index.ts'
+
+/** Where the bytes of a digest are. */
+export interface PackPosition {
+  readonly pack: string
+  readonly offset: number
+  readonly length: number
+}
+
+const SCHEMA = `
+  PRAGMA busy_timeout = 5000;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS blob (
+    digest TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS tree (revision TEXT PRIMARY KEY, files TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
+`
+
+/** The shared index of a pack store: SQLite is the lock between processes and survives their crashes. */
+export class PackIndex {
+  readonly #database: DatabaseSync
+  readonly #findBlob: StatementSync
+  readonly #addBlob: StatementSync
+  readonly #removeBlob: StatementSync
+  readonly #findTree: StatementSync
+  readonly #addTree: StatementSync
+  readonly #findRef: StatementSync
+  readonly #setRef: StatementSync
+  readonly #removeRef: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    database.exec(SCHEMA)
+    this.#findBlob = database.prepare('SELECT pack, offset, length FROM blob WHERE digest = ?')
+    this.#addBlob = database.prepare(
+      'INSERT OR IGNORE INTO blob (digest, pack, offset, length) VALUES (?, ?, ?, ?)',
+    )
+    this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ?')
+    this.#findTree = database.prepare('SELECT files FROM tree WHERE revision = ?')
+    this.#addTree = database.prepare('INSERT OR IGNORE INTO tree (revision, files) VALUES (?, ?)')
+    this.#findRef = database.prepare('SELECT revision FROM ref WHERE name = ?')
+    this.#setRef = database.prepare(
+      'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision WHERE revision <> excluded.revision',
+    )
+    this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
+  }
+
+  findBlob(digest: Digest): PackPosition | undefined {
+    return this.#findBlob.get(digest) as PackPosition | undefined
+  }
+
+  addBlobs(entries: readonly (readonly [Digest, PackPosition])[]): void {
+    this.#inTransaction(() => {
+      for (const [digest, { pack, offset, length }] of entries)
+        this.#addBlob.run(digest, pack, offset, length)
+    })
+  }
+
+  removeBlob(digest: Digest): void {
+    this.#removeBlob.run(digest)
+  }
+
+  findTree(revision: Digest): readonly SkillFile[] | undefined {
+    const row = this.#findTree.get(revision) as { files: string } | undefined
+    return row === undefined ? undefined : (JSON.parse(row.files) as SkillFile[])
+  }
+
+  addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
+    this.#inTransaction(() => {
+      for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files))
+    })
+  }
+
+  findRef(name: string): Digest | undefined {
+    return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
+  }
+
+  setRefs(entries: readonly (readonly [string, Digest | undefined])[]): void {
+    this.#inTransaction(() => {
+      for (const [name, revision] of entries) {
+        if (revision === undefined) this.#removeRef.run(name)
+        else this.#setRef.run(name, revision)
+      }
+    })
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #inTransaction(write: () => void): void {
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      write()
+      this.#database.exec('COMMIT')
+    } catch (thrown) {
+      this.#database.exec('ROLLBACK')
+      throw thrown
+    }
+  }
+}

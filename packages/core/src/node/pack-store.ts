@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { DatabaseSync } from 'node:sqlite'
+import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore } from '../index.ts'
+import { nodeHasher } from './node-hasher.ts'
+import { PackIndex, type PackPosition } from './pack-index.ts'
+import { createStateDirectory } from './state-directory.ts'
+
+const WRITE_BUFFER_BYTES = 1024 * 1024
+const ROWS_PER_TRANSACTION = 500
+
+const sync = promisify(fdatasync)
+
+/**
+ * Opens the store of a state directory: file bytes in append-only packs, one a process, and an index in SQLite that
+ * all processes share. Bytes are readable as soon as they are put; the index names them only once they are on the
+ * disk, so a crash at any point loses at most what was put last and never leaves a name without its bytes.
+ * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
+ */
+export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
+  const folder = createStateDirectory(join(stateDirectory, 'store'))
+  const { DatabaseSync } = await import('node:sqlite')
+  let database: DatabaseSync
+  try {
+    database = new DatabaseSync(join(folder, 'index.db'))
+    return new PackStore(folder, new PackIndex(database))
+  } catch (thrown) {
+    throw new SkillError(
+      'IO_FAILED',
+      `the store in ${JSON.stringify(folder)} cannot be opened; choose another state directory`,
+      { cause: thrown },
+    )
+  }
+}
+
+class PackStore implements SkillStore {
+  readonly #folder: string
+  readonly #index: PackIndex
+  readonly #readers = new Map<string, number>()
+  #writer: { readonly name: string; readonly descriptor: number; offset: number } | undefined
+  /** Put and not yet written: the bytes themselves. */
+  #buffer: { readonly digest: Digest; readonly bytes: Uint8Array }[] = []
+  #bufferedBytes = 0
+  /** Put and not yet in the index. */
+  #blobs = new Map<Digest, Uint8Array | PackPosition>()
+  #trees = new Map<Digest, readonly SkillFile[]>()
+  #refs = new Map<string, Digest | undefined>()
+  #flushing: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(folder: string, index: PackIndex) {
+    this.#folder = folder
+    this.#index = index
+  }
+
+  has(digest: Digest): boolean {
+    return this.#blobs.has(digest) || this.#index.findBlob(digest) !== undefined
+  }
+
+  put(digest: Digest, bytes: Uint8Array): void {
+    this.#assertOpen()
+    if (this.has(digest)) return
+    const copy = bytes.slice()
+    this.#blobs.set(digest, copy)
+    this.#buffer.push({ digest, bytes: copy })
+    this.#bufferedBytes += copy.length
+    if (this.#bufferedBytes >= WRITE_BUFFER_BYTES) this.#write()
+  }
+
+  async get(digest: Digest): Promise<Uint8Array | undefined> {
+    const pending = this.#blobs.get(digest)
+    if (pending instanceof Uint8Array) return pending.slice()
+    const position = pending ?? this.#index.findBlob(digest)
+    if (position === undefined) return undefined
+    const bytes = this.#readPack(position)
+    if (bytes !== undefined && digestOf(bytes, nodeHasher) === digest) return bytes
+    // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
+    this.#index.removeBlob(digest)
+    return undefined
+  }
+
+  putTree(revision: Digest, files: readonly SkillFile[]): void {
+    this.#assertOpen()
+    this.#trees.set(revision, files)
+  }
+
+  async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
+    return this.#trees.get(revision) ?? this.#index.findTree(revision)
+  }
+
+  // What is on the disk stays there: nothing is collected while processes share the store.
+  retain(): void {}
+  release(): void {}
+
+  setRef(name: string, revision: Digest | undefined): void {
+    this.#assertOpen()
+    this.#refs.set(name, revision)
+  }
+
+  getRef(name: string): Digest | undefined {
+    return this.#refs.has(name) ? this.#refs.get(name) : this.#index.findRef(name)
+  }
+
+  async flush(): Promise<void> {
+    // One at a time; what was put during a flush needs one more.
+    while (this.#flushing !== undefined) await this.#flushing
+    if (this.#blobs.size + this.#trees.size + this.#refs.size === 0) return
+    this.#flushing = this.#flushAll().finally(() => (this.#flushing = undefined))
+    await this.#flushing
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    await this.flush()
+    this.#isClosed = true
+    for (const descriptor of this.#readers.values()) closeSync(descriptor)
+    if (this.#writer !== undefined) closeSync(this.#writer.descriptor)
+    this.#index.close()
+  }
+
+  async #flushAll(): Promise<void> {
+    this.#write()
+    const blobs = [...this.#blobs].filter(
+      (entry): entry is [Digest, PackPosition] => !(entry[1] instanceof Uint8Array),
+    )
+    const trees = [...this.#trees]
+    const refs = [...this.#refs]
+    if (blobs.length > 0 && this.#writer !== undefined) await sync(this.#writer.descriptor)
+    for (const batch of inBatches(blobs)) {
+      this.#index.addBlobs(batch)
+      for (const [digest] of batch) this.#blobs.delete(digest)
+      await setImmediate()
+    }
+    for (const batch of inBatches(trees)) {
+      this.#index.addTrees(batch)
+      for (const [revision] of batch) this.#trees.delete(revision)
+      await setImmediate()
+    }
+    for (const batch of inBatches(refs)) {
+      this.#index.setRefs(batch)
+      for (const [name, revision] of batch) if (this.#refs.get(name) === revision) this.#refs.delete(name)
+      await setImmediate()
+    }
+  }
+
+  /** Appends what is buffered to this process's pack. */
+  #write(): void {
+    if (this.#buffer.length === 0) return
+    this.#writer ??= this.#createPack()
+    const writer = this.#writer
+    const all = Buffer.concat(this.#buffer.map(({ bytes }) => bytes))
+    for (let written = 0; written < all.length; ) {
+      written += writeSync(writer.descriptor, all, written, all.length - written, writer.offset + written)
+    }
+    for (const { digest, bytes } of this.#buffer) {
+      this.#blobs.set(digest, { pack: writer.name, offset: writer.offset, length: bytes.length })
+      writer.offset += bytes.length
+    }
+    this.#buffer = []
+    this.#bufferedBytes = 0
+  }
+
+  #createPack(): { name: string; descriptor: number; offset: number } {
+    const name = `${randomBytes(8).toString('hex')}.pack`
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
+    return { name, descriptor: openSync(join(this.#folder, name), flags, 0o600), offset: 0 }
+  }
+
+  #readPack({ pack, offset, length }: PackPosition): Uint8Array | undefined {
+    try {
+      const descriptor = pack === this.#writer?.name ? this.#writer.descriptor : this.#openReader(pack)
+      if (fstatSync(descriptor).size < offset + length) return undefined
+      const bytes = new Uint8Array(length)
+      return length === 0 || readSync(descriptor, bytes, 0, length, offset) === length ? bytes : undefined
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw thrown
+    }
+  }
+
+  #openReader(pack: string): number {
+    const known = this.#readers.get(pack)
+    if (known !== undefined) return known
+    const descriptor = openSync(join(this.#folder, pack), constants.O_RDONLY)
+    this.#readers.set(pack, descriptor)
+    return descriptor
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SkillError('CLOSED', 'the store is closed')
+  }
+}
+
+function* inBatches<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let i = 0; i < items.length; i += ROWS_PER_TRANSACTION) yield items.slice(i, i + ROWS_PER_TRANSACTION)
+}

@@ -1,0 +1,68 @@
+import { isError } from '../skill/diagnostic.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
+import type { SkillReport, SkillStatus } from './generation.ts'
+
+/** What the registry has decided about one folder of one source. */
+export interface Candidate {
+  readonly entry: SourceEntry
+  /** The revision that may be served: the newest when it is whole and admitted, else the last good one. */
+  readonly live: Skill | undefined
+  /** Why the newest revision is not live although it is whole. */
+  readonly heldReason: string | undefined
+  readonly sourceIndex: number
+  readonly source: string
+}
+
+/** The name for which a folder competes. */
+export function nameOf(candidate: Candidate): string {
+  return candidate.live?.name ?? candidate.entry.name
+}
+
+/** `winner` is the candidate whose skill is served under the name. */
+export function toReport(candidate: Candidate, winner: Candidate | undefined): SkillReport {
+  const { entry, live, heldReason } = candidate
+  const newest = entry.skill ?? live
+  const isServed = winner === candidate
+  const status = toStatus(candidate, isServed)
+  const diagnostics = [...entry.diagnostics]
+  if (heldReason !== undefined) {
+    diagnostics.push({
+      code: 'REVISION_HELD',
+      severity: 'warning',
+      message: `revision ${entry.skill?.revision} is held: ${heldReason}`,
+      fix: 'approve the revision to make it live',
+    })
+  }
+  if (status === 'shadowed' && winner !== undefined) {
+    diagnostics.push({
+      code: 'SKILL_SHADOWED',
+      severity: 'warning',
+      message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and precedence over it`,
+      fix: 'rename one of the two, or remove it',
+    })
+  }
+  return Object.freeze({
+    name: nameOf(candidate),
+    description: newest?.description ?? '',
+    source: candidate.source,
+    location: entry.location,
+    ...(entry.directory === undefined ? {} : { directory: entry.directory }),
+    ...(entry.skill === undefined ? {} : { revision: entry.skill.revision }),
+    ...(isServed && live !== undefined ? { serving: live.revision } : {}),
+    status,
+    diagnostics: Object.freeze(diagnostics),
+  })
+}
+
+function toStatus(candidate: Candidate, isServed: boolean): SkillStatus {
+  const { entry, heldReason, live } = candidate
+  if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
+  if (heldReason !== undefined) return 'pending'
+  if (live !== undefined && !isServed) return 'shadowed'
+  return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
+}
+
+function describePlace({ source, entry }: Candidate): string {
+  return JSON.stringify(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
+}

@@ -1,0 +1,46 @@
+import type { Hasher } from '../host.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+
+const BUCKETS = 256
+
+/**
+ * The digest of what is served, kept up to date at a cost that does not grow with the number of skills.
+ *
+ * Definition, the same on every machine: each skill belongs to the bucket that FNV-1a (32 bits, over the UTF-16 units
+ * of its name) gives modulo 256. A bucket's digest is SHA-256 over the lines `name NUL label NUL revision LF` of its
+ * skills, sorted by their UTF-16 units; the digest is SHA-256 over the 256 hexadecimal bucket digests in order, an empty
+ * bucket counting as an empty text.
+ */
+export class GenerationDigest {
+  readonly #hasher: Hasher
+  readonly #lines: Map<string, string>[] = Array.from({ length: BUCKETS }, () => new Map())
+  readonly #digests: string[] = new Array<string>(BUCKETS).fill('')
+
+  constructor(hasher: Hasher) {
+    this.#hasher = hasher
+  }
+
+  /** Takes over changed skills (`undefined`: no longer served) and returns the digest of everything. */
+  update(changes: Iterable<readonly [name: string, skill: Skill | undefined]>): Digest {
+    const touched = new Set<number>()
+    for (const [name, skill] of changes) {
+      const bucket = bucketOf(name)
+      touched.add(bucket)
+      const lines = this.#lines[bucket] as Map<string, string>
+      if (skill === undefined) lines.delete(name)
+      else lines.set(name, `${name}\0${skill.source}\0${skill.revision}\n`)
+    }
+    for (const bucket of touched) {
+      const lines = [...(this.#lines[bucket] as Map<string, string>).values()]
+      this.#digests[bucket] = lines.length === 0 ? '' : this.#hasher.sha256(lines.sort().join(''))
+    }
+    return digestOf(this.#digests.join('\n'), this.#hasher)
+  }
+}
+
+function bucketOf(name: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
+  return (hash >>> 0) % BUCKETS
+}

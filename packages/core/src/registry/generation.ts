@@ -1,0 +1,84 @@
+import { SkillError } from '../errors.ts'
+import { binarySearch } from '../skill/compare.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+
+/** What is wrong with the newest text of a skill, worst first; `ok` and `warning` are live unless shadowed. */
+export type SkillStatus = 'ok' | 'warning' | 'broken' | 'shadowed' | 'pending'
+
+/** One folder that was found, served or not: nothing disappears. */
+export interface SkillReport {
+  readonly name: string
+  readonly description: string
+  readonly source: string
+  readonly location: string
+  readonly directory?: string
+  /** Revision of the newest text; absent when it is broken. */
+  readonly revision?: Digest
+  /** The revision that readers get for this folder; absent when they get none. */
+  readonly serving?: Digest
+  readonly status: SkillStatus
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** A source as a generation knows it. */
+export interface SourceReport {
+  readonly label: string
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/**
+ * Everything that exists at one moment: immutable, and the only thing that readers look at.
+ * The number counts visible changes of this process; the digest is equal on every machine that serves the same.
+ */
+export interface Generation {
+  readonly number: number
+  /** Covers name, source label and revision of each served skill; diagnostics are not part of it. */
+  readonly digest: Digest
+  /** The served skills, sorted bytewise by name. */
+  list(): readonly Skill[]
+  /** The served skill of exactly this name, or `undefined`. */
+  find(name: string): Skill | undefined
+  /** @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
+  get(name: string): Skill
+  /** Every folder found, broken and shadowed ones included, sorted by name and then by precedence. */
+  reports(): readonly SkillReport[]
+  sources(): readonly SourceReport[]
+}
+
+export interface GenerationParts {
+  readonly number: number
+  readonly digest: Digest
+  readonly skills: readonly Skill[]
+  /** Called at most once, from immutable inputs, when somebody asks. */
+  readonly createReports: () => readonly SkillReport[]
+  readonly sources: readonly SourceReport[]
+}
+
+export function createGeneration(parts: GenerationParts): Generation {
+  const { number, digest, skills, sources } = parts
+  let reports: readonly SkillReport[] | undefined
+  const find = (name: string): Skill | undefined => {
+    const index = binarySearch(skills, name, skill => skill.name)
+    return index < 0 ? undefined : skills[index]
+  }
+  return Object.freeze({
+    number,
+    digest,
+    list: () => skills,
+    find,
+    get(name: string): Skill {
+      const skill = find(name)
+      if (skill !== undefined) return skill
+      const available = skills.map(each => each.name)
+      const shown =
+        available.length === 0 ? 'there are no skills' : `available: ${available.slice(0, 20).join(', ')}`
+      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}; ${shown}`, {
+        data: { name, available },
+      })
+    },
+    reports: () => (reports ??= Object.freeze(parts.createReports())),
+    sources: () => sources,
+  })
+}

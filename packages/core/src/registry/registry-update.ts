@@ -1,0 +1,64 @@
+import { diffSkills, type Facet } from '../skill/diff-skills.ts'
+import { compareText } from '../skill/compare.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { Generation, SkillReport } from './generation.ts'
+
+/** One skill that readers see differently than before. */
+export type SkillChange =
+  | { readonly kind: 'added'; readonly name: string; readonly skill: Skill }
+  | {
+      readonly kind: 'modified'
+      readonly name: string
+      readonly oldSkill: Skill
+      readonly newSkill: Skill
+      readonly facets: readonly Facet[]
+    }
+  | { readonly kind: 'removed'; readonly name: string; readonly skill: Skill }
+
+/** The step from one generation to a later one. */
+export interface RegistryUpdate {
+  readonly previous: Generation
+  readonly generation: Generation
+  /** Net changes of what is served: added, then removed, then modified, each sorted by name. */
+  readonly changes: readonly SkillChange[]
+  /** Folders whose status, findings or newest text changed, whether or not anything served did. */
+  readonly reports: readonly SkillReport[]
+}
+
+/** What happened to one name, or `undefined` when readers see the same as before. */
+export function toChange(
+  name: string,
+  before: Skill | undefined,
+  after: Skill | undefined,
+): SkillChange | undefined {
+  if (before === after) return undefined
+  if (before === undefined) return { kind: 'added', name, skill: after as Skill }
+  if (after === undefined) return { kind: 'removed', name, skill: before }
+  const facets = diffSkills(before, after)
+  return facets.length === 0
+    ? undefined
+    : { kind: 'modified', name, oldSkill: before, newSkill: after, facets }
+}
+
+const ORDER = { added: 0, removed: 1, modified: 2 } as const
+
+export function sortChanges(changes: readonly SkillChange[]): readonly SkillChange[] {
+  return changes.toSorted((a, b) => ORDER[a.kind] - ORDER[b.kind] || compareText(a.name, b.name))
+}
+
+/** One update that stands for two in a row: what came and went in between is not told. */
+export function mergeUpdates(first: RegistryUpdate, second: RegistryUpdate): RegistryUpdate {
+  const names = new Set([...first.changes, ...second.changes].map(change => change.name))
+  const changes = [...names].map(name =>
+    toChange(name, first.previous.find(name), second.generation.find(name)),
+  )
+  const reports = new Map(
+    [...first.reports, ...second.reports].map(each => [`${each.source}\0${each.location}`, each]),
+  )
+  return {
+    previous: first.previous,
+    generation: second.generation,
+    changes: sortChanges(changes.filter(change => change !== undefined)),
+    reports: [...reports.values()],
+  }
+}

@@ -1,0 +1,129 @@
+import type { Clock } from '../host.ts'
+import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
+
+/** The order in which the effects of a new generation happen; within a phase subscribers do not know each other. */
+export const PHASES = ['tools', 'commands', 'instructions', 'events', 'mcp'] as const
+export type Phase = (typeof PHASES)[number]
+
+export type Subscriber = (update: RegistryUpdate) => void | Promise<void>
+
+export interface SubscriptionsOptions {
+  readonly clock: Clock
+  /** How long the next phase waits for a subscriber, in milliseconds. */
+  readonly deadlineMs: number
+  /** Told what a subscriber threw, or that it missed its deadline. */
+  readonly onError: (error: unknown, phase: Phase) => void
+}
+
+/**
+ * Tells subscribers of updates, phase by phase. Whoever throws or hangs harms nobody else: errors go to a hook, and a
+ * subscriber past its deadline is no longer waited for; when it is done it gets one merged update.
+ */
+export class Subscriptions {
+  readonly #options: SubscriptionsOptions
+  readonly #subscriptions = new Set<Subscription>()
+  #pending: RegistryUpdate | undefined
+  #delivery: Promise<void> | undefined
+
+  constructor(options: SubscriptionsOptions) {
+    this.#options = options
+  }
+
+  add(subscriber: Subscriber, phase: Phase): () => void {
+    const subscription = new Subscription(subscriber, phase, this.#options)
+    this.#subscriptions.add(subscription)
+    return () => {
+      subscription.cancel()
+      this.#subscriptions.delete(subscription)
+    }
+  }
+
+  publish(update: RegistryUpdate): void {
+    this.#pending = this.#pending === undefined ? update : mergeUpdates(this.#pending, update)
+    this.#delivery ??= this.#deliver().finally(() => (this.#delivery = undefined))
+  }
+
+  /** Resolves when every update published so far has been delivered, late subscribers not counted. */
+  async delivered(): Promise<void> {
+    while (this.#delivery !== undefined) await this.#delivery
+  }
+
+  async #deliver(): Promise<void> {
+    for (let update = this.#take(); update !== undefined; update = this.#take()) {
+      for (const phase of PHASES) {
+        const current = update
+        const inPhase = [...this.#subscriptions].filter(subscription => subscription.phase === phase)
+        if (inPhase.length > 0) await Promise.all(inPhase.map(subscription => subscription.deliver(current)))
+      }
+    }
+  }
+
+  #take(): RegistryUpdate | undefined {
+    const update = this.#pending
+    this.#pending = undefined
+    return update
+  }
+}
+
+class Subscription {
+  readonly phase: Phase
+  readonly #subscriber: Subscriber
+  readonly #options: SubscriptionsOptions
+  #isLate = false
+  #isCancelled = false
+  #held: RegistryUpdate | undefined
+
+  constructor(subscriber: Subscriber, phase: Phase, options: SubscriptionsOptions) {
+    this.#subscriber = subscriber
+    this.phase = phase
+    this.#options = options
+  }
+
+  cancel(): void {
+    this.#isCancelled = true
+    this.#held = undefined
+  }
+
+  /** Resolves when the subscriber is done or its deadline has passed; never rejects. */
+  async deliver(update: RegistryUpdate): Promise<void> {
+    if (this.#isCancelled) return
+    if (this.#isLate) {
+      this.#held = this.#held === undefined ? update : mergeUpdates(this.#held, update)
+      return
+    }
+    const call = this.#call(update)
+    if (call === undefined) return
+    const { clock, deadlineMs, onError } = this.#options
+    let cancelTimer = (): void => undefined
+    const deadline = new Promise<'late'>(resolve => {
+      cancelTimer = clock.after(deadlineMs, () => resolve('late'), { background: true })
+    })
+    const outcome = await Promise.race([call, deadline])
+    cancelTimer()
+    if (outcome !== 'late') return
+    this.#isLate = true
+    onError(
+      new Error(`a subscriber took longer than ${deadlineMs} ms; the others go on without it`),
+      this.phase,
+    )
+    void call.then(() => this.#catchUp())
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#isLate = false
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) await this.deliver(held)
+  }
+
+  /** Calls the subscriber; `undefined` when it was done at once. */
+  #call(update: RegistryUpdate): Promise<void> | undefined {
+    const onError = (error: unknown): void => this.#options.onError(error, this.phase)
+    try {
+      return this.#subscriber(update)?.catch(onError)
+    } catch (thrown) {
+      onError(thrown)
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import { findNearNames } from '../catalog/near-names.ts'
+import type { Catalog } from '../catalog/render-catalog.ts'
+import { createScopeTest, type Scope } from '../catalog/scope.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { SkillSession } from '../session/skill-session.ts'
+import { isError } from '../skill/diagnostic.ts'
+import { shortDigest } from '../skill/digest.ts'
+
+/** The way of a skill into a conversation, in order. */
+export type ExplanationStep = 'found' | 'parsed' | 'eligible' | 'scoped' | 'listed' | 'announced' | 'loaded'
+
+export interface Explanation {
+  readonly name: string
+  /** Up to and including the first step that failed; all of them otherwise. */
+  readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
+}
+
+interface ExplainOptions {
+  readonly scope?: Scope
+  readonly session?: SkillSession
+}
+
+type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
+
+/** Says where a skill stopped, and why. Steps of a conversation are only there when one is given. */
+export function explainSkill(
+  name: string,
+  generation: Generation,
+  renderCatalog: (scope: Scope | undefined) => Catalog,
+  options: ExplainOptions,
+): Explanation {
+  const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
+  for (const [step, ok, detail] of walk(name, generation, renderCatalog, options)) {
+    steps.push({ step, ok, detail })
+    if (!ok) break
+  }
+  return { name, steps }
+}
+
+function* walk(
+  name: string,
+  generation: Generation,
+  renderCatalog: (scope: Scope | undefined) => Catalog,
+  { scope: given, session }: ExplainOptions,
+): Generator<Step, void, undefined> {
+  const scope = session?.scope ?? given
+  const reports = generation.reports().filter(each => each.name === name)
+  const report = reports.find(each => each.serving !== undefined) ?? reports[0]
+  if (report === undefined) {
+    const near = findNearNames(
+      name,
+      generation.reports().map(each => each.name),
+    )
+    const hint =
+      near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
+    const sources = generation
+      .sources()
+      .map(source => source.label)
+      .join(', ')
+    yield ['found', false, `no folder with this name in ${sources === '' ? 'any source' : sources}${hint}`]
+    return
+  }
+  yield ['found', true, reports.map(describePlace).join('; ')]
+  yield describeParsing(report)
+  const serving = report.serving
+  yield ['eligible', serving !== undefined, describeEligibility(report)]
+  const isInScope = createScopeTest(scope)(name)
+  yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
+  const catalog = session?.catalogDetails ?? renderCatalog(scope)
+  const isListed = catalog.listed.includes(name)
+  if (session === undefined) {
+    const position = `${catalog.listed.indexOf(name) + 1} of ${catalog.listed.length} in a catalog of ${catalog.tokens} tokens`
+    yield [
+      'listed',
+      isListed,
+      isListed ? position : `over the budget; one of ${catalog.omitted.length} omitted`,
+    ]
+    return
+  }
+  const isAnnounced = session.generation.find(name) !== undefined
+  if (isListed || !isAnnounced) {
+    yield [
+      'listed',
+      isListed,
+      isListed ? 'in the catalog of the conversation' : 'not there when the conversation began',
+    ]
+  } else yield ['listed', true, 'not in the catalog of the conversation, told by a later message']
+  yield ['announced', isAnnounced, `the conversation knows generation ${session.generation.number}`]
+  const loaded = session.ledger.find(name)
+  yield [
+    'loaded',
+    loaded !== undefined,
+    loaded === undefined ? 'not loaded' : `loaded at ${shortDigest(loaded.revision)}`,
+  ]
+}
+
+function describeParsing(report: SkillReport): Step {
+  const errors = report.diagnostics.filter(isError)
+  if (errors.length === 0)
+    return [
+      'parsed',
+      true,
+      `revision ${report.revision === undefined ? 'unknown' : shortDigest(report.revision)}`,
+    ]
+  const reasons = errors.map(
+    ({ message, path, line }) =>
+      `${path ?? report.location}${line === undefined ? '' : `:${line}`}: ${message}`,
+  )
+  const live = report.serving === undefined ? '' : `; ${shortDigest(report.serving)} stays live`
+  return ['parsed', report.serving !== undefined, `${reasons.join('; ')}${live}`]
+}
+
+function describeEligibility(report: SkillReport): string {
+  if (report.serving !== undefined) return `serving ${shortDigest(report.serving)}`
+  const reasons = report.diagnostics.filter(
+    each => each.code === 'SKILL_SHADOWED' || each.code === 'REVISION_HELD',
+  )
+  return reasons.map(each => each.message).join('; ') || 'no revision can be served'
+}
+
+function describePlace(report: SkillReport): string {
+  return report.directory ?? `${report.source}:${report.location}`
+}

@@ -1,0 +1,270 @@
+import { CatalogCache } from '../catalog/catalog-cache.ts'
+import { approximateTokens, type Catalog, type CatalogOptions } from '../catalog/render-catalog.ts'
+import { createScopeTest, type Scope } from '../catalog/scope.ts'
+import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
+import { readBody } from '../activation/load-skill.ts'
+import { SkillError } from '../errors.ts'
+import { emitUpdate } from '../events/emit-update.ts'
+import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
+import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import type { AdmissionPolicy } from '../registry/admission.ts'
+import type { Generation } from '../registry/generation.ts'
+import { type DuplicatePolicy, SkillRegistry } from '../registry/skill-registry.ts'
+import type { Phase, Subscriber } from '../registry/subscriptions.ts'
+import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
+import type { LoadedSkill } from '../skill/skill.ts'
+import { isLoadableName } from '../skill/skill-name.ts'
+import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
+import type { SkillSource } from '../source/skill-source.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { SourceSync, type SourceStatus } from '../sync/source-sync.ts'
+import { explainSkill, type Explanation } from './explain-skill.ts'
+
+export interface SkillRuntimeOptions {
+  /** In order of precedence. */
+  readonly sources: readonly SkillSource[]
+  /** Where what was read is kept. Closed with the runtime. @default in memory */
+  readonly store?: SkillStore
+  /** @default portableHasher */
+  readonly hasher?: Hasher
+  /** Which of several skills with one name is served. @default 'first-wins' */
+  readonly onDuplicate?: DuplicatePolicy
+  /** Decides whether a new revision goes live. @default by the trust of its source */
+  readonly admission?: AdmissionPolicy
+  /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
+  readonly settle?: Partial<SettlePolicy>
+  /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
+  readonly rehashMs?: number
+  readonly catalog?: CatalogOptions
+  /** @default a new InProcessEventBus */
+  readonly events?: EventBus
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+export const DEFAULT_REHASH_MS = 600_000
+
+const DEFAULT_SEARCH_LIMIT = 10
+
+/**
+ * Reads all sources once and keeps following them until it is closed. A source that cannot be read does not stop the
+ * others: its state is in `status()`.
+ * @throws {SkillError} DUPLICATE_SOURCE when two sources have the same label
+ */
+export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
+  const runtime = new SkillRuntime(options)
+  await runtime.start()
+  return runtime
+}
+
+/** Live skills: one generation for every reader, kept true by the sources. Made by `createSkillRuntime`. */
+export class SkillRuntime implements AsyncDisposable {
+  /** What happened, for whoever wants to hear of it. */
+  readonly events: EventBus
+  readonly #registry: SkillRegistry
+  readonly #syncs: readonly SourceSync[]
+  readonly #store: SkillStore
+  readonly #catalogs: CatalogCache
+  readonly #search = new SkillSearch()
+  readonly #host: SessionHost
+  readonly #sessions = new Set<WeakRef<SkillSession>>()
+  #closing: Promise<void> | undefined
+
+  constructor(options: SkillRuntimeOptions) {
+    const logger = options.logger ?? silentLogger
+    const clock = options.clock ?? systemClock
+    const hasher = options.hasher ?? portableHasher
+    const store = options.store ?? new MemorySkillStore({ clock })
+    this.#store = store
+    this.#registry = new SkillRegistry({
+      store,
+      hasher,
+      clock,
+      logger,
+      ...(options.onDuplicate === undefined ? {} : { onDuplicate: options.onDuplicate }),
+      ...(options.admission === undefined ? {} : { admission: options.admission }),
+    })
+    this.events =
+      options.events ??
+      new InProcessEventBus({
+        onHandlerError: (error, name) => logger.error('an event handler failed', { name, error }),
+      })
+    this.#registry.subscribe(update => emitUpdate(this.events, update), { phase: 'events' })
+    const settle = { ...DEFAULT_SETTLE, ...options.settle }
+    const rehashMs = options.rehashMs ?? DEFAULT_REHASH_MS
+    this.#syncs = options.sources.map(source => {
+      this.#registry.addSource(source)
+      return new SourceSync({
+        source,
+        registry: this.#registry,
+        store,
+        hasher,
+        clock,
+        logger,
+        settle,
+        rehashMs,
+      })
+    })
+    this.#catalogs = new CatalogCache(options.catalog ?? {})
+    this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens)
+  }
+
+  /** Reads every source for the first time; called by `createSkillRuntime`. */
+  async start(): Promise<void> {
+    await Promise.all(this.#syncs.map(sync => sync.start()))
+  }
+
+  /** The newest generation. Take it once for everything that belongs together. */
+  get current(): Generation {
+    return this.#registry.current
+  }
+
+  /**
+   * Calls back after each visible change, with what changed for readers; returns a function that unsubscribes.
+   * Phases are told in their order; a subscriber that throws or hangs harms nobody else.
+   */
+  subscribe(subscriber: Subscriber, options?: { readonly phase?: Phase }): () => void {
+    return this.#registry.subscribe(subscriber, options)
+  }
+
+  /** The present generation, then each newer one; ends when the runtime is closed or the signal aborts. */
+  watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
+    return this.#registry.watch(signal)
+  }
+
+  /**
+   * Sweeps every source: what was on disk before the call is visible afterwards, or `status()` says why not.
+   * @throws {SkillError} CLOSED
+   */
+  async reload(): Promise<Generation> {
+    this.#assertOpen()
+    await Promise.all(this.#syncs.map(sync => sync.reload()))
+    return this.current
+  }
+
+  /**
+   * The same barrier at next to no cost while events can be trusted; to be awaited before the skills are used.
+   * @throws {SkillError} CLOSED
+   */
+  async fresh(): Promise<Generation> {
+    this.#assertOpen()
+    await Promise.all(this.#syncs.map(sync => sync.fresh()))
+    return this.current
+  }
+
+  /** Starts a conversation that follows the skills. */
+  session(options: SessionOptions): SkillSession {
+    this.#assertOpen()
+    const session = new SkillSession(this.#host, options)
+    this.#sessions.add(new WeakRef(session))
+    return session
+  }
+
+  /** The sessions that are still in use. */
+  sessions(): readonly SkillSession[] {
+    const alive: SkillSession[] = []
+    for (const reference of this.#sessions) {
+      const session = reference.deref()
+      if (session === undefined) this.#sessions.delete(reference)
+      else alive.push(session)
+    }
+    return alive
+  }
+
+  /** The catalog text for a scope, rendered only when something that it shows has changed. */
+  renderCatalog(scope?: Scope): Catalog {
+    return this.#catalogs.render(this.current, scope)
+  }
+
+  /** Ranked search over names and descriptions, best first. */
+  search(
+    query: string,
+    options: { readonly limit?: number; readonly scope?: Scope } = {},
+  ): readonly SearchHit[] {
+    const limit = options.limit ?? DEFAULT_SEARCH_LIMIT
+    return this.#search.search(this.current.list(), query, {
+      limit,
+      isInScope: createScopeTest(options.scope),
+    })
+  }
+
+  /**
+   * A skill with its instructions, after looking at its folder again.
+   * @throws {SkillError} SKILL_NOT_FOUND
+   */
+  async load(name: string): Promise<LoadedSkill> {
+    this.#assertOpen()
+    await this.#refresh(name)
+    const skill = this.current.get(name)
+    return Object.freeze({ ...skill, body: await readBody(skill, this.#store) })
+  }
+
+  /** Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded. */
+  explain(
+    name: string,
+    options: { readonly scope?: Scope; readonly session?: SkillSession } = {},
+  ): Explanation {
+    return explainSkill(name, this.current, scope => this.renderCatalog(scope), options)
+  }
+
+  /** How each source is doing, in order of precedence. */
+  status(): readonly SourceStatus[] {
+    return this.#syncs.map(sync => sync.status())
+  }
+
+  /** Resolves when subscribers and event handlers have been told of everything that is visible now. */
+  async delivered(): Promise<void> {
+    await this.#registry.delivered()
+  }
+
+  /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await Promise.all(this.#syncs.map(sync => sync.close()))
+      await this.#registry.close()
+      await this.#store.close()
+    })()
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
+  }
+
+  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
+  async #refresh(name: string): Promise<void> {
+    const served = this.current.find(name)
+    const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
+      other === name || location.split('/').at(-1) === name
+    let places: readonly { source: string; location: string }[] =
+      served === undefined ? this.current.reports().filter(isNamed) : [served]
+    if (places.length === 0 && isLoadableName(name)) {
+      places = this.#syncs.map(sync => ({ source: sync.label, location: name }))
+    }
+    await Promise.all(
+      places.map(({ source, location }) =>
+        this.#syncs.find(sync => sync.label === source)?.refresh(location),
+      ),
+    )
+  }
+
+  #createHost(countTokens: (text: string) => number): SessionHost {
+    return {
+      current: () => this.current,
+      fresh: async () => {
+        await this.fresh()
+      },
+      refresh: name => this.#refresh(name),
+      renderCatalog: (generation, scope) => this.#catalogs.render(generation, scope),
+      search: (generation, query, limit, isInScope) =>
+        this.#search.search(generation.list(), query, { limit, isInScope }),
+      store: this.#store,
+      countTokens,
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Orders text by Unicode code point, which is the order of its UTF-8 bytes and the same in every locale.
+ * (The `<` of JavaScript compares UTF-16 units and puts U+FFFF before U+10000.)
+ */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  const end = Math.min(a.length, b.length)
+  for (let i = 0; i < end; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return fixUp(x) - fixUp(y)
+  }
+  return a.length - b.length
+}
+
+/** Moves surrogates above the rest of the basic plane, so that unit order becomes code point order. */
+function fixUp(unit: number): number {
+  return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit
+}
+
+/** The index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of where it belongs. */
+export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item: T) => string): number {
+  let low = 0
+  let high = sorted.length - 1
+  while (low <= high) {
+    const middle = (low + high) >>> 1
+    const order = compareText(keyOf(sorted[middle] as T), key)
+    if (order === 0) return middle
+    if (order < 0) low = middle + 1
+    else high = middle - 1
+  }
+  return ~low
+}
+
+/** One change to a sorted list: the item that now has the key, or `undefined` when there is none. */
+export interface SortedChange<T> {
+  readonly key: string
+  readonly item: T | undefined
+}
+
+/**
+ * A new sorted list with some items added, replaced or removed. Costs the copy and a search for each change, so a
+ * single change in a long list stays cheap.
+ */
+export function applySorted<T>(
+  before: readonly T[],
+  changes: readonly SortedChange<T>[],
+  keyOf: (item: T) => string,
+): readonly T[] {
+  const parts: (readonly T[])[] = []
+  let from = 0
+  for (const { key, item } of changes.toSorted((a, b) => compareText(a.key, b.key))) {
+    const index = binarySearch(before, key, keyOf)
+    const to = index < 0 ? ~index : index
+    if (to > from) parts.push(before.slice(from, to))
+    if (item !== undefined) parts.push([item])
+    from = index < 0 ? to : to + 1
+  }
+  parts.push(before.slice(from))
+  return parts.flat()
+}

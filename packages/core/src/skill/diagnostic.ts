@@ -1,0 +1,68 @@
+/** What was wrong or tolerated, as a closed set. Codes are stable; messages may be reworded. */
+export type DiagnosticCode =
+  // The text of SKILL.md
+  | 'ENCODING_NOT_UTF8'
+  | 'BYTE_ORDER_MARK'
+  | 'FRONTMATTER_MISSING'
+  | 'FRONTMATTER_UNCLOSED'
+  | 'FRONTMATTER_TOO_LARGE'
+  | 'FRONTMATTER_NOT_A_MAP'
+  | 'YAML_INVALID'
+  | 'YAML_FLOW_STYLE'
+  | 'YAML_REPAIRED'
+  | 'SKILL_FILE_TOO_LARGE'
+  | 'BODY_EMPTY'
+  // Fields
+  | 'NAME_MISSING'
+  | 'NAME_INVALID'
+  | 'NAME_UNSAFE'
+  | 'NAME_DIRECTORY_MISMATCH'
+  | 'DESCRIPTION_MISSING'
+  | 'DESCRIPTION_TOO_LONG'
+  | 'COMPATIBILITY_TOO_LONG'
+  | 'FIELD_TYPE'
+  | 'FIELD_UNKNOWN'
+  | 'FIELD_FORBIDDEN'
+  // The folder
+  | 'SKILL_FILE_MISSING'
+  | 'SKILL_FILE_UNREADABLE'
+  | 'FILE_UNREADABLE'
+  | 'FILE_SKIPPED'
+  | 'LINK_REFUSED'
+  | 'TOO_MANY_FILES'
+  | 'FOLDER_TOO_LARGE'
+  | 'FOLDER_TOO_DEEP'
+  | 'FOLDER_UNSTABLE'
+  | 'PATH_COLLISION'
+  | 'IGNORE_FILE_INVALID'
+  // The source
+  | 'ROOT_MISSING'
+  | 'SOURCE_FAILED'
+  | 'DIRECTORY_UNREADABLE'
+  | 'SCAN_BUDGET_EXCEEDED'
+  // The registry
+  | 'SKILL_SHADOWED'
+  | 'REVISION_HELD'
+
+export type Severity = 'error' | 'warning' | 'info'
+
+/** One finding about somebody's skill: never thrown, always shown. */
+export interface Diagnostic {
+  readonly code: DiagnosticCode
+  /** `error`: this text is not served. `warning`: it is served, but something was wrong. `info`: good to know. */
+  readonly severity: Severity
+  /** What was wrong, with the value, and what would be right. */
+  readonly message: string
+  /** The file it is about, as the source displays its paths. */
+  readonly path?: string
+  /** Counted from 1. */
+  readonly line?: number
+  /** Counted from 1, in UTF-16 code units. */
+  readonly column?: number
+  /** What to do about it, as an instruction to a person. */
+  readonly fix?: string
+}
+
+export function isError(diagnostic: Diagnostic): boolean {
+  return diagnostic.severity === 'error'
+}

@@ -1,0 +1,27 @@
+/** Sizes beyond which a skill is broken (format of the manifest) or a source is read only in part. */
+export interface SkillLimits {
+  /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
+  readonly maxFrontmatterBytes: number
+  /** Bytes of SKILL.md. @default 262,144 */
+  readonly maxSkillFileBytes: number
+  /** Files of one skill. @default 512 */
+  readonly maxFiles: number
+  /** Bytes of all files of one skill. @default 16 MiB */
+  readonly maxFolderBytes: number
+  /** Directory levels inside one skill. @default 8 */
+  readonly maxFolderDepth: number
+  /** Directory levels below a root in which skills are looked for. @default 6 */
+  readonly maxDiscoveryDepth: number
+  /** Directories visited below one root. @default 250,000 */
+  readonly maxDirectories: number
+}
+
+export const DEFAULT_LIMITS: SkillLimits = Object.freeze({
+  maxFrontmatterBytes: 16 * 1024,
+  maxSkillFileBytes: 256 * 1024,
+  maxFiles: 512,
+  maxFolderBytes: 16 * 1024 * 1024,
+  maxFolderDepth: 8,
+  maxDiscoveryDepth: 6,
+  maxDirectories: 250_000,
+})

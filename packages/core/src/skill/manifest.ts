@@ -1,0 +1,56 @@
+import ignoreFactory, { type Ignore } from 'ignore'
+import type { Hasher } from '../host.ts'
+import { compareText } from './compare.ts'
+import { type Digest, digestOf } from './digest.ts'
+
+/** One regular file of a skill's folder. */
+export interface SkillFile {
+  /** Relative to the skill's folder, `/`-separated, NFC. */
+  readonly path: string
+  readonly digest: Digest
+  /** In bytes. */
+  readonly size: number
+  readonly isExecutable: boolean
+}
+
+/**
+ * Digest of a whole folder: SHA-256 over `path NUL exec-bit NUL sha256 LF` for each file, sorted bytewise by path.
+ * Equal folders have equal revisions on every machine. `files` must be sorted (`sortFiles`).
+ */
+export function revisionOf(files: readonly SkillFile[], hasher: Hasher): Digest {
+  let text = ''
+  for (const file of files)
+    text += `${file.path}\0${file.isExecutable ? '1' : '0'}\0${file.digest.slice(7)}\n`
+  return digestOf(text, hasher)
+}
+
+export function sortFiles(files: readonly SkillFile[]): SkillFile[] {
+  return files.toSorted((a, b) => compareText(a.path, b.path))
+}
+
+const LEFT_OUT = new Set(['.git', '__pycache__', '.DS_Store', 'Thumbs.db', '4913'])
+
+/**
+ * Whether an entry never belongs to a skill: version control, caches, what editors and file managers leave behind,
+ * our own temporaries, and the `..`-prefixed bookkeeping of Kubernetes' mounted volumes (whose names change with
+ * each update while the content may not).
+ */
+export function isLeftOut(name: string, parentName: string): boolean {
+  return (
+    LEFT_OUT.has(name) ||
+    name.endsWith('~') ||
+    name.endsWith('.swp') ||
+    name.startsWith('.#') ||
+    name.startsWith('.tmp-') ||
+    name.startsWith('..') ||
+    (name === '.cache' && parentName === 'node_modules')
+  )
+}
+
+/** Decides by path whether `.skillignore` names a file or folder; patterns are those of `.gitignore`. */
+export type IgnoreRules = (path: string, isDirectory: boolean) => boolean
+
+export function parseIgnoreFile(text: string): IgnoreRules {
+  const rules: Ignore = ignoreFactory().add(text)
+  return (path, isDirectory) => rules.ignores(isDirectory ? `${path}/` : path)
+}

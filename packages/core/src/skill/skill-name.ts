@@ -1,0 +1,46 @@
+import { isSafeSegment } from './skill-path.ts'
+
+export const MAX_NAME_LENGTH = 64
+
+/** The form in which names are compared: trimmed and NFKC, so that `ﬁle` and `file` are one name. */
+export function normalizeName(name: string): string {
+  return name.trim().normalize('NFKC')
+}
+
+/**
+ * The specification's rules for a normalised name, each violation as the second half of a sentence.
+ * Lengths are counted in code points; letters and digits of every script are allowed, combining marks are not.
+ */
+export function findNameFaults(name: string): string[] {
+  const faults: string[] = []
+  const length = [...name].length
+  if (length > MAX_NAME_LENGTH)
+    faults.push(`has ${length} characters; at most ${MAX_NAME_LENGTH} are allowed`)
+  if (name !== name.toLowerCase())
+    faults.push(`has capital letters; use ${JSON.stringify(suggestName(name))}`)
+  if (name.startsWith('-') || name.endsWith('-')) faults.push('starts or ends with a hyphen')
+  if (name.includes('--')) faults.push('has two hyphens in a row')
+  if (!/^[\p{L}\p{N}-]*$/u.test(name)) {
+    faults.push(
+      `has characters other than letters, digits and hyphens; use ${JSON.stringify(suggestName(name))}`,
+    )
+  }
+  return faults
+}
+
+// Characters that show nothing or turn the text around them: tags, bidirectional controls, private use, unassigned.
+const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\p{Co}\p{Cn}\p{Cs}]/u
+
+/** Whether a name may be loaded at all: one safe path segment without characters that hide or reorder text. */
+export function isLoadableName(name: string): boolean {
+  return name !== '' && [...name].length <= 255 && isSafeSegment(name) && !HIDDEN.test(name)
+}
+
+/** The nearest name that follows the rules. */
+export function suggestName(name: string): string {
+  const slug = normalizeName(name)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-+|-+$/g, '')
+  return [...slug].slice(0, MAX_NAME_LENGTH).join('').replace(/-+$/, '') || 'my-skill'
+}

@@ -1,0 +1,70 @@
+import { SkillError } from '../errors.ts'
+
+declare const brand: unique symbol
+
+/**
+ * A checked relative path inside a skill or a source: segments joined by `/`, NFC, never empty, never leading out.
+ * Every path that comes from outside (a tool call, a URL, an archive, the command line) goes through `parseSkillPath`.
+ */
+export type SkillPath = string & { readonly [brand]: 'SkillPath' }
+
+const MAX_SEGMENT_BYTES = 255
+const MAX_SEGMENTS = 32
+// Windows' device names reach a device under any extension; a skill that has one could not be checked out there.
+const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?$/i
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+
+/**
+ * Parses a relative path or throws.
+ * Only a segment that *is* `..` leads out: `notes..md` and Kubernetes' `..data` are ordinary names.
+ * Nothing is decoded: `%2e%2e` is a name with percent signs.
+ * @throws {SkillError} INVALID_PATH with what was wrong and what would be right
+ */
+export function parseSkillPath(text: string): SkillPath {
+  const reason = findPathFault(text)
+  if (reason !== undefined) {
+    throw new SkillError('INVALID_PATH', `path ${JSON.stringify(text)} ${reason}`, { data: { path: text } })
+  }
+  return text.normalize('NFC') as SkillPath
+}
+
+/** Why the text is not a `SkillPath`, as the second half of a sentence, or `undefined` when it is one. */
+export function findPathFault(text: string): string | undefined {
+  if (text === '') return 'is empty; name a file such as "references/guide.md"'
+  if (!text.isWellFormed()) return 'has an unpaired surrogate; use well-formed Unicode'
+  if (CONTROL.test(text)) return 'has a control character; use printable characters'
+  if (text.includes('\\')) return 'has a backslash; separate folders with "/"'
+  if (text.startsWith('/')) return 'is absolute; use a path relative to the folder'
+  if (text.includes(':')) return 'has a colon (a drive, a URL or a stream); use a plain relative path'
+  const segments = text.split('/')
+  if (segments.length > MAX_SEGMENTS)
+    return `has ${segments.length} segments; at most ${MAX_SEGMENTS} are allowed`
+  for (const segment of segments) {
+    const reason = findSegmentFault(segment)
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
+function findSegmentFault(segment: string): string | undefined {
+  if (segment === '') return 'has an empty segment; write single slashes and none at the end'
+  if (segment === '.' || segment === '..') return `has the segment "${segment}"; name the file itself`
+  const last = segment[segment.length - 1]
+  if (last === '.' || last === ' ')
+    return `has the segment ${JSON.stringify(segment)}, which ends in a dot or space`
+  if (RESERVED.test(segment)) return `has the reserved device name ${JSON.stringify(segment)}`
+  // A UTF-16 unit takes at most three bytes of UTF-8: only long segments need to be encoded and counted.
+  if (
+    segment.length * 3 > MAX_SEGMENT_BYTES &&
+    new TextEncoder().encode(segment).length > MAX_SEGMENT_BYTES
+  ) {
+    return `has a segment longer than ${MAX_SEGMENT_BYTES} bytes`
+  }
+  return undefined
+}
+
+/** Whether a single name could be a path segment: the guard of every skill name. */
+export function isSafeSegment(name: string): boolean {
+  return !name.includes('/') && findPathFault(name) === undefined
+}

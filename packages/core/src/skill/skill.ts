@@ -1,0 +1,68 @@
+import type { Hasher } from '../host.ts'
+import type { Diagnostic } from './diagnostic.ts'
+import { type Digest, digestOf } from './digest.ts'
+import { revisionOf, type SkillFile } from './manifest.ts'
+import type { ParsedSkill } from './parse-skill.ts'
+
+/** One skill at one revision: immutable, complete, and the same object as long as nothing about it changes. */
+export interface Skill {
+  readonly name: string
+  readonly description: string
+  readonly license?: string
+  readonly compatibility?: string
+  readonly metadata: Readonly<Record<string, string>>
+  readonly allowedTools?: readonly string[]
+  /** Frontmatter fields outside the specification, with their YAML types. */
+  readonly extra: Readonly<Record<string, unknown>>
+  /** Label of the source it comes from. */
+  readonly source: string
+  /** Its folder within the source, `/`-separated; empty for a skill that is the root itself. */
+  readonly location: string
+  /** Its folder where commands on this machine can reach it; absent for skills that are not on a disk. */
+  readonly directory?: string
+  /** `SKILL.md` or `skill.md`. */
+  readonly skillFile: string
+  /** Every regular file of the folder, sorted bytewise by path. */
+  readonly files: readonly SkillFile[]
+  /** SHA-256 over the raw text between the frontmatter delimiters. */
+  readonly frontmatterDigest: Digest
+  /** SHA-256 over the instructions, without blank lines around them. */
+  readonly bodyDigest: Digest
+  /** Digest of the manifest of the whole folder. */
+  readonly revision: Digest
+  /** Warnings and remarks; a skill with errors does not become a `Skill`. */
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** A skill together with its instructions, for those who need both at once. */
+export interface LoadedSkill extends Skill {
+  readonly body: string
+}
+
+/** Where a skill was found. */
+export interface SkillPlace {
+  readonly source: string
+  readonly location: string
+  readonly directory?: string
+  readonly skillFile: string
+}
+
+/** Puts together what the text says, what the folder holds and where it was found. `files` must be sorted. */
+export function createSkill(
+  parsed: ParsedSkill,
+  files: readonly SkillFile[],
+  place: SkillPlace,
+  diagnostics: readonly Diagnostic[],
+  hasher: Hasher,
+): Skill {
+  const { frontmatter, body, bodyLine: _bodyLine, ...fields } = parsed
+  return Object.freeze({
+    ...fields,
+    ...place,
+    files: Object.freeze(files),
+    frontmatterDigest: digestOf(frontmatter, hasher),
+    bodyDigest: digestOf(body, hasher),
+    revision: revisionOf(files, hasher),
+    diagnostics: Object.freeze(diagnostics),
+  })
+}

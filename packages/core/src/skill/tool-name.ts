@@ -1,0 +1,21 @@
+import type { Hasher } from '../host.ts'
+
+const ALLOWED = /^[A-Za-z0-9_-]{1,64}$/
+const MAX_LENGTH = 64
+const SUFFIX_DIGITS = 8
+
+/**
+ * The name under which a model calls a skill's command: `skill__command`. When that is too long or has letters that
+ * tool names may not have, a readable prefix and eight digits of a digest stand for it; the result always matches
+ * `[A-Za-z0-9_-]{1,64}` and is the same on every machine.
+ */
+export function toToolName(skill: string, command: string, hasher: Hasher): string {
+  const plain = `${skill}__${command}`
+  if (ALLOWED.test(plain) && !skill.includes('__')) return plain
+  const readable = plain
+    .normalize('NFKD')
+    .replace(/[^A-Za-z0-9_-]+/g, '')
+    .slice(0, MAX_LENGTH - SUFFIX_DIGITS - 1)
+  const suffix = hasher.sha256(`${skill}\0${command}`).slice(0, SUFFIX_DIGITS)
+  return `${readable === '' ? 'skill' : readable}_${suffix}`
+}

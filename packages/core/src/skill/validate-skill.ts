@@ -1,0 +1,178 @@
+import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
+import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
+import { splitSkillText, toYamlDiagnostic } from './frontmatter.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
+import { findNameFaults, normalizeName } from './skill-name.ts'
+
+const FIELDS = ['allowed-tools', 'compatibility', 'description', 'license', 'metadata', 'name']
+
+/**
+ * Validates a SKILL.md against the agentskills.io specification, case by case as its reference validator
+ * (`skills-ref`) does: every scalar is text, only the six fields, flow collections refused, names compared NFKC,
+ * lengths counted in code points, all findings reported together. It differs where the reference is plainly wrong:
+ * `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
+ *
+ * An empty list, or one without errors, means valid. Nothing is repaired: what `parseSkill` tolerates is an error here.
+ */
+export function validateSkill(
+  bytes: Uint8Array,
+  options: { directoryName?: string; path?: string } = {},
+): Diagnostic[] {
+  const diagnostics = validateBytes(bytes, options.directoryName)
+  const { path } = options
+  return path === undefined ? diagnostics : diagnostics.map(diagnostic => ({ path, ...diagnostic }))
+}
+
+function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Diagnostic[] {
+  if (bytes.length > DEFAULT_LIMITS.maxSkillFileBytes) {
+    return [
+      error(
+        'SKILL_FILE_TOO_LARGE',
+        `SKILL.md has ${bytes.length} bytes; at most ${DEFAULT_LIMITS.maxSkillFileBytes} are read`,
+        1,
+      ),
+    ]
+  }
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return [error('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text; save it as UTF-8', 1)]
+  }
+  const split = splitSkillText(text)
+  if (!split.ok) return [...split.diagnostics]
+  const { frontmatter, frontmatterLine: firstLine, diagnostics } = split.value
+  if (frontmatter.length > DEFAULT_LIMITS.maxFrontmatterBytes) {
+    return [
+      error(
+        'FRONTMATTER_TOO_LARGE',
+        `the frontmatter has ${frontmatter.length} characters; at most ${DEFAULT_LIMITS.maxFrontmatterBytes} are read`,
+        1,
+      ),
+    ]
+  }
+  let value: unknown
+  try {
+    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 16 })
+  } catch (thrown) {
+    return [...diagnostics, toYamlDiagnostic(thrown, firstLine)]
+  }
+  const flow = findFlowCollection(frontmatter)
+  if (flow !== undefined) {
+    return [
+      ...diagnostics,
+      error(
+        'YAML_FLOW_STYLE',
+        'the frontmatter uses "[...]" or "{...}"; the reference validator accepts only indented lines',
+        firstLine + flow,
+      ),
+    ]
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [
+      ...diagnostics,
+      error('FRONTMATTER_NOT_A_MAP', 'the frontmatter must be fields such as "name: my-skill"', firstLine),
+    ]
+  }
+  const lineOf = (key: string): number => {
+    const index = frontmatter
+      .split('\n')
+      .findIndex(line => line.startsWith(`${key}:`) || line.startsWith(`${key} :`))
+    return firstLine + Math.max(0, index)
+  }
+  return [...diagnostics, ...validateFields(new Map(Object.entries(value)), directoryName, lineOf)]
+}
+
+function validateFields(
+  fields: ReadonlyMap<string, unknown>,
+  directoryName: string | undefined,
+  lineOf: (key: string) => number,
+): Diagnostic[] {
+  const found: Diagnostic[] = []
+  for (const key of fields.keys()) {
+    if (!FIELDS.includes(key)) {
+      found.push(
+        error(
+          'FIELD_UNKNOWN',
+          `"${key}" is not a field of the specification (${FIELDS.join(', ')})`,
+          lineOf(key),
+          'put fields of your own under "metadata"',
+        ),
+      )
+    }
+  }
+  const name = fields.get('name')
+  if (typeof name !== 'string' || name.trim() === '') {
+    found.push(error('NAME_MISSING', '"name" is missing or empty', lineOf('name'), 'add "name: my-skill"'))
+  } else found.push(...validateName(name, directoryName, lineOf('name')))
+  const description = fields.get('description')
+  if (typeof description !== 'string' || description.trim() === '') {
+    found.push(
+      error(
+        'DESCRIPTION_MISSING',
+        '"description" is missing or empty',
+        lineOf('description'),
+        'say what the skill does and when to use it',
+      ),
+    )
+  } else found.push(...validateLength('DESCRIPTION_TOO_LONG', 'description', description, 1024, lineOf))
+  const compatibility = fields.get('compatibility')
+  if (typeof compatibility === 'string') {
+    found.push(...validateLength('COMPATIBILITY_TOO_LONG', 'compatibility', compatibility, 500, lineOf))
+  } else if (fields.has('compatibility')) {
+    found.push(error('FIELD_TYPE', '"compatibility" must be text', lineOf('compatibility')))
+  }
+  return found
+}
+
+function validateName(given: string, directoryName: string | undefined, line: number): Diagnostic[] {
+  const name = normalizeName(given)
+  const found = findNameFaults(name).map(fault =>
+    error('NAME_INVALID', `skill name ${JSON.stringify(name)} ${fault}`, line),
+  )
+  if (directoryName !== undefined && directoryName.normalize('NFKC') !== name) {
+    found.push(
+      error(
+        'NAME_DIRECTORY_MISMATCH',
+        `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
+        line,
+        'give both the same name',
+      ),
+    )
+  }
+  return found
+}
+
+function validateLength(
+  code: DiagnosticCode,
+  key: string,
+  text: string,
+  most: number,
+  lineOf: (key: string) => number,
+): Diagnostic[] {
+  const length = [...text].length
+  return length <= most
+    ? []
+    : [
+        error(
+          code,
+          `"${key}" has ${length} characters; at most ${most} are allowed`,
+          lineOf(key),
+          'shorten it',
+        ),
+      ]
+}
+
+/** Line of the first flow collection, counted from 0 within the text, or `undefined`. */
+function findFlowCollection(yaml: string): number | undefined {
+  for (const event of parseEvents(yaml, {})) {
+    const isCollection = event.type === EVENT_ID.SEQUENCE || event.type === EVENT_ID.MAPPING
+    if (isCollection && event.style === COLLECTION_STYLE.FLOW)
+      return yaml.slice(0, event.start).split('\n').length - 1
+  }
+  return undefined
+}
+
+function error(code: DiagnosticCode, message: string, line: number, fix?: string): Diagnostic {
+  return { code, severity: 'error', message, line, column: 1, ...(fix === undefined ? {} : { fix }) }
+}

@@ -1,0 +1,459 @@
+import { SkillError, toMessage } from '../errors.ts'
+import { type FileStat, type FileSystem, isSameStat } from '../fs/file-system.ts'
+import { mapConcurrently } from '../fs/walk.ts'
+import { type Clock, systemClock } from '../host.ts'
+import { applySorted, binarySearch } from '../skill/compare.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import { FolderReader, UNSTABLE } from './folder-reader.ts'
+import { createDirectoryNode, type DirectoryNode, type FileNode, owningSkills, subtree } from './mirror.ts'
+import { MirrorScanner, type ScanPass, type SymlinkPolicy } from './mirror-scanner.ts'
+import { RootGuard } from './root-guard.ts'
+import type {
+  ReadContext,
+  SkillSource,
+  SourceHint,
+  SourceReading,
+  SourceState,
+  Trust,
+} from './skill-source.ts'
+
+export interface FileSourceOptions {
+  readonly fileSystem: FileSystem
+  /** Absolute path of the folder that holds the skills, without a slash at its end. */
+  readonly root: string
+  /** Name of the source in digests and messages: short, and the same on every machine. */
+  readonly label: string
+  /** How the root is shown to people. @default `root` */
+  readonly displayRoot?: string
+  /** @default 'auto' */
+  readonly trust?: Trust
+  /** Whether commands on this machine can reach the folders by their path. @default false */
+  readonly hasDirectories?: boolean
+  /** @default 'within-root' */
+  readonly symlinks?: SymlinkPolicy
+  /** Absolute folders outside the root into which links may lead. @default [] */
+  readonly linkRoots?: readonly string[]
+  /** Whether a SKILL.md inside another skill's folder is a skill of its own. @default true unless `trust` is `review` */
+  readonly nestedSkills?: boolean
+  /** `auto`: events where they can be had, else sweeps. `off`: read on demand only. @default 'auto' */
+  readonly watching?: 'auto' | 'polling' | 'off'
+  /** How often everything is swept while events work, in milliseconds. @default 30,000 */
+  readonly reconcileMs?: number
+  /** How often everything is swept without events, in milliseconds. @default 2,000 */
+  readonly pollMs?: number
+  readonly limits?: Partial<SkillLimits>
+  /** Whether a known writer works in one of these absolute folders at the moment. */
+  readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
+  readonly clock?: Clock
+}
+
+export const DEFAULT_RECONCILE_MS = 30_000
+export const DEFAULT_POLL_MS = 2_000
+/** How long a root that vanished keeps its skills, in milliseconds. */
+export const ROOT_GRACE_MS = 5_000
+
+// The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
+const OVERFLOW_EVENTS = 4_000
+const RETRY_UNSTABLE_MS = 500
+const CONCURRENCY = 16
+const BUSY_PROBES = 32
+const DISTRUST_MS = 300_000
+
+/**
+ * The skills below one folder of a file system. It keeps a mirror of directories and file facts, so a change costs
+ * what changed and not what exists; events only mark directories, and lists and facts decide.
+ */
+export class FileSource implements SkillSource {
+  readonly label: string
+  readonly origin: string
+  readonly trust: Trust
+  readonly #fileSystem: FileSystem
+  readonly #options: FileSourceOptions
+  readonly #clock: Clock
+  readonly #scanner: MirrorScanner
+  readonly #reader: FolderReader
+  readonly #guard: RootGuard
+
+  #onHint: ((hint: SourceHint) => void) | undefined
+  #root: DirectoryNode | undefined
+  #dirty = new Set<DirectoryNode>()
+  #needsSweep = false
+  /** Folders that were built and not yet published, because something else was still changing. */
+  #built = new Map<string, SourceEntry | undefined>()
+  #contents: SourceContents = EMPTY_CONTENTS
+  #missingSince: number | undefined
+  #watchFault: string | undefined
+  #distrustUntil = Number.NEGATIVE_INFINITY
+  #eventsAtOnce = 0
+
+  constructor(options: FileSourceOptions) {
+    if (options.label === '')
+      throw new SkillError('INVALID_OPTION', 'label is empty; give the source a short name')
+    this.#options = options
+    this.label = options.label
+    this.origin = options.root
+    this.trust = options.trust ?? 'auto'
+    this.#fileSystem = options.fileSystem
+    this.#clock = options.clock ?? systemClock
+    const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }
+    const displayRoot = options.displayRoot ?? options.root
+    const shared = {
+      fileSystem: options.fileSystem,
+      clock: this.#clock,
+      limits,
+      pathOf: (node: DirectoryNode) => this.#pathOf(node),
+      displayPath: (path: string) => (path === '' ? displayRoot : `${displayRoot}/${path}`),
+    }
+    this.#scanner = new MirrorScanner({
+      ...shared,
+      symlinks: options.symlinks ?? 'within-root',
+      nestedSkills: options.nestedSkills ?? this.trust === 'auto',
+      onEvent: node => this.#onEvent(node),
+      onWatchError: error => this.#onWatchError(error),
+      isWatching: () => this.#onHint !== undefined && this.#watchesEvents(),
+    })
+    this.#reader = new FolderReader({
+      ...shared,
+      label: options.label,
+      hasDirectories: options.hasDirectories ?? false,
+    })
+    this.#guard = new RootGuard(options.fileSystem, options.root, () => this.#onRootChange())
+  }
+
+  watch(onHint: (hint: SourceHint) => void): () => void {
+    this.#onHint = onHint
+    if (this.#watchesEvents()) this.#guard.start()
+    return () => {
+      this.#onHint = undefined
+      this.#guard.stop()
+      if (this.#root === undefined) return
+      for (const node of subtree(this.#root)) {
+        node.unwatch?.()
+        delete node.unwatch
+      }
+    }
+  }
+
+  state(): SourceState {
+    const { watching = 'auto', pollMs = DEFAULT_POLL_MS, reconcileMs = DEFAULT_RECONCILE_MS } = this.#options
+    if (watching === 'off') return { mode: 'manual', reason: 'watching is off' }
+    if (!this.#watchesEvents()) {
+      const reason =
+        watching === 'polling'
+          ? 'polling was asked for'
+          : (this.#findStaticFault() ?? 'the file system reports no changes')
+      return { mode: 'polling', reason, sweepMs: pollMs }
+    }
+    if (this.#watchFault !== undefined) return { mode: 'degraded', reason: this.#watchFault, sweepMs: pollMs }
+    if (this.#clock.monotonic() < this.#distrustUntil) {
+      return { mode: 'degraded', reason: 'a change was found that no event announced', sweepMs: pollMs }
+    }
+    return { mode: 'events', sweepMs: reconcileMs }
+  }
+
+  hasHints(): boolean {
+    return this.#needsSweep || this.#dirty.size > 0 || this.#built.size > 0
+  }
+
+  async drain(): Promise<void> {
+    await this.#fileSystem.drain?.()
+    await this.#guard.settled
+    await this.#checkLinks()
+  }
+
+  /** Marks the folder of a skill, with everything in it, or the folder in which it would be. */
+  hint(location: string): void {
+    if (this.#root === undefined) return
+    let node: DirectoryNode = this.#root
+    for (const segment of location === '' ? [] : location.split('/')) {
+      const child = node.directories.get(segment)
+      if (child === undefined) {
+        this.#dirty.add(node)
+        return
+      }
+      node = child
+    }
+    for (const each of subtree(node)) this.#dirty.add(each)
+  }
+
+  async isBusy(): Promise<boolean> {
+    const nodes = [...this.#dirty].slice(0, BUSY_PROBES)
+    const paths = nodes.length === 0 ? [this.#options.root] : nodes.map(node => this.#pathOf(node))
+    return (await this.#options.isBusy?.(paths)) ?? false
+  }
+
+  async read(context: ReadContext): Promise<SourceReading> {
+    const root = await this.#openRoot()
+    if (root === undefined) return this.#readMissing()
+    this.#missingSince = undefined
+    const wasOverflow = this.#needsSweep
+    const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
+    this.#needsSweep = false
+    if (depth !== 'hinted') this.#watchFault = undefined // arming is tried again, and a fault then told again
+    const announced = this.#dirty
+    this.#dirty = new Set()
+    const pass = await this.#createPass()
+    try {
+      await this.#scan(root, announced, depth, pass, context.signal)
+      const read: { directory: DirectoryNode; file: FileNode }[] = []
+      await this.#build(pass, context, read)
+      await this.#verify(pass, read, context.signal)
+    } catch (thrown) {
+      for (const node of announced) this.#dirty.add(node)
+      this.#needsSweep = true
+      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
+      throw thrown
+    }
+    await this.drain()
+    if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
+    const isSettled = this.#dirty.size === 0 && !this.#needsSweep
+    if (!isSettled && !context.final) return { contents: this.#contents, settled: false }
+    this.#publish()
+    return {
+      contents: this.#contents,
+      settled: true,
+      ...(isSettled ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
+    }
+  }
+
+  async #openRoot(): Promise<DirectoryNode | undefined> {
+    try {
+      const stat = await this.#fileSystem.stat(this.#options.root)
+      if (stat.kind !== 'directory') {
+        throw new SkillError('WRONG_KIND', `${this.#options.root} is a file; a source is a folder`)
+      }
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
+      throw thrown
+    }
+    if (this.#root === undefined) {
+      this.#root = createDirectoryNode({ name: '', parent: undefined, isLink: false, isDiscoverable: true })
+      this.#dirty.add(this.#root)
+    }
+    return this.#root
+  }
+
+  /** A root that was never there is empty; one that vanished keeps its skills for a moment, then is empty too. */
+  #readMissing(): SourceReading {
+    const now = this.#clock.monotonic()
+    this.#missingSince ??= this.#root === undefined ? Number.NEGATIVE_INFINITY : now
+    const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
+    if (remainingMs > 0) return { contents: this.#contents, settled: true, readAgainMs: remainingMs }
+    if (this.#root !== undefined) {
+      for (const node of subtree(this.#root)) node.unwatch?.()
+      this.#root = undefined
+    }
+    this.#dirty.clear()
+    this.#built.clear()
+    this.#needsSweep = false
+    const path = this.#options.displayRoot ?? this.#options.root
+    const diagnostic: Diagnostic = {
+      code: 'ROOT_MISSING',
+      severity: 'info',
+      message: `the folder ${JSON.stringify(path)} does not exist; it is awaited`,
+      path,
+    }
+    this.#contents = Object.freeze({ entries: Object.freeze([]), diagnostics: Object.freeze([diagnostic]) })
+    return { contents: this.#contents, settled: true }
+  }
+
+  async #createPass(): Promise<ScanPass> {
+    const rootRealPath = await this.#fileSystem.resolve(this.#options.root)
+    const insideFolders = [rootRealPath]
+    for (const folder of this.#options.linkRoots ?? []) {
+      try {
+        insideFolders.push(await this.#fileSystem.resolve(folder))
+      } catch (thrown) {
+        if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown // a link root that is not there admits nothing
+      }
+    }
+    return {
+      insideFolders,
+      rootRealPath,
+      affected: new Set(),
+      removed: new Set(),
+      listed: new Set(),
+      changed: new Set(),
+      created: new Set(),
+    }
+  }
+
+  async #scan(
+    root: DirectoryNode,
+    dirty: ReadonlySet<DirectoryNode>,
+    depth: ReadContext['depth'],
+    pass: ScanPass,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (depth === 'hinted') await this.#scanner.scan([...dirty], 'look', pass, signal)
+    else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, signal)
+  }
+
+  async #build(
+    pass: ScanPass,
+    context: ReadContext,
+    read: { directory: DirectoryNode; file: FileNode }[],
+  ): Promise<void> {
+    for (const location of pass.removed) this.#built.set(location, undefined)
+    const folderContext = {
+      store: context.store,
+      hasher: context.hasher,
+      insideFolders: pass.insideFolders,
+      onRead: (directory: DirectoryNode, file: FileNode): void => {
+        read.push({ directory, file })
+      },
+    }
+    const build = async (folder: DirectoryNode): Promise<void> => {
+      const entry = await this.#reader.read(folder, folderContext)
+      if (entry === UNSTABLE) {
+        this.#dirty.add(folder)
+        return
+      }
+      folder.entry = entry
+      this.#built.set(folder.path, entry)
+    }
+    await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
+  }
+
+  /** The second fingerprint: what no longer is as it was read is looked at again, and its folder is not published. */
+  async #verify(
+    pass: ScanPass,
+    read: readonly { directory: DirectoryNode; file: FileNode }[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const check = async (node: DirectoryNode, path: string, before: FileStat | undefined): Promise<void> => {
+      if (before === undefined || !node.isAttached) return
+      const isSame = await this.#fileSystem.stat(path).then(
+        after => isSameStat(before, after),
+        () => false,
+      )
+      if (!isSame) this.#markUnstable(node)
+    }
+    await mapConcurrently(
+      read,
+      ({ directory, file }) => check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat),
+      CONCURRENCY,
+      signal,
+    )
+    await mapConcurrently(
+      [...pass.listed],
+      node => check(node, this.#pathOf(node), node.stat),
+      CONCURRENCY,
+      signal,
+    )
+  }
+
+  #markUnstable(node: DirectoryNode): void {
+    this.#dirty.add(node)
+    for (const owner of owningSkills(node)) this.#built.delete(owner.path)
+  }
+
+  #publish(): void {
+    const diagnostics = this.#collectDiagnostics()
+    const entries = this.#built.size === 0 ? this.#contents.entries : this.#applyBuilt()
+    this.#built.clear()
+    const isSame =
+      entries === this.#contents.entries &&
+      JSON.stringify(diagnostics) === JSON.stringify(this.#contents.diagnostics)
+    if (!isSame) this.#contents = Object.freeze({ entries, diagnostics: Object.freeze(diagnostics) })
+  }
+
+  #applyBuilt(): readonly SourceEntry[] {
+    const before = this.#contents.entries
+    const real = [...this.#built]
+      .map(([path, item]) => ({ key: path.normalize('NFC'), item }))
+      .filter(({ key, item }) => {
+        const index = binarySearch(before, key, entry => entry.location)
+        return (index < 0 ? undefined : before[index]) !== item
+      })
+    return real.length === 0 ? before : applySorted(before, real, entry => entry.location)
+  }
+
+  #collectDiagnostics(): Diagnostic[] {
+    const diagnostics = this.#scanner.findingsOutsideSkills()
+    if (this.#scanner.hasExceededBudget) {
+      const most = this.#options.limits?.maxDirectories ?? DEFAULT_LIMITS.maxDirectories
+      diagnostics.push({
+        code: 'SCAN_BUDGET_EXCEEDED',
+        severity: 'warning',
+        message: `there are more than ${most} folders; the rest was not looked at`,
+        path: this.#options.displayRoot ?? this.#options.root,
+        fix: 'name a folder that holds only skills',
+      })
+    }
+    return diagnostics
+  }
+
+  #onEvent(node: DirectoryNode): void {
+    if (this.#eventsAtOnce++ === 0) this.#clock.after(0, () => (this.#eventsAtOnce = 0))
+    if (this.#eventsAtOnce === OVERFLOW_EVENTS) this.#needsSweep = true
+    this.#mark(node)
+  }
+
+  #onRootChange(): void {
+    if (this.#root === undefined) this.#needsSweep = true
+    else this.#dirty.add(this.#root)
+    this.#onHint?.({ area: '' })
+  }
+
+  #onWatchError(error: Error): void {
+    this.#watchFault = toMessage(error)
+    this.#needsSweep = true
+    this.#onHint?.({ area: '' })
+  }
+
+  #mark(node: DirectoryNode): void {
+    if (!node.isAttached) return
+    this.#dirty.add(node)
+    this.#onHint?.({ area: owningSkills(node).at(-1)?.path ?? node.path })
+  }
+
+  /** Events follow inodes, not names: what a link leads to now is asked. */
+  async #checkLinks(): Promise<void> {
+    for (const link of this.#scanner.links()) {
+      const path = this.#pathOf(link.directory)
+      const stat = await this.#fileSystem
+        .stat(link.file === undefined ? path : `${path}/${link.file.name}`)
+        .catch(() => undefined)
+      if (link.file === undefined) {
+        const before = link.directory.stat
+        if (stat?.ino !== before?.ino || stat?.dev !== before?.dev)
+          this.#mark(link.directory.parent ?? link.directory)
+      } else if (link.file.stat !== undefined && (stat === undefined || !isSameStat(link.file.stat, stat))) {
+        this.#mark(link.directory)
+      }
+    }
+  }
+
+  /** A sweep that finds what no event told of means that events get lost here. */
+  #noteUnannounced(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
+    if (this.#onHint === undefined || !this.#watchesEvents() || this.#contents === EMPTY_CONTENTS) return
+    const wasTold = (node: DirectoryNode | undefined): boolean =>
+      node !== undefined &&
+      (announced.has(node) || this.#dirty.has(node) || pass.created.has(node) || node.isLink)
+    for (const node of pass.changed) {
+      if (wasTold(node) || wasTold(node.parent) || [...node.files.values()].some(file => file.isLink))
+        continue
+      this.#distrustUntil = this.#clock.monotonic() + DISTRUST_MS
+      return
+    }
+  }
+
+  #watchesEvents(): boolean {
+    const { watching = 'auto' } = this.#options
+    return (
+      watching === 'auto' && this.#fileSystem.watch !== undefined && this.#findStaticFault() === undefined
+    )
+  }
+
+  #findStaticFault(): string | undefined {
+    return this.#fileSystem.findWatchFault?.(this.#options.root)
+  }
+
+  #pathOf(node: DirectoryNode): string {
+    const { root } = this.#options
+    return node.path === '' ? root : root === '/' ? `/${node.path}` : `${root}/${node.path}`
+  }
+}

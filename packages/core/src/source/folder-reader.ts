@@ -1,0 +1,272 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { FileSystem } from '../fs/file-system.ts'
+import type { Clock, Hasher } from '../host.ts'
+import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
+import { isError } from '../skill/diagnostic.ts'
+import { digestOf } from '../skill/digest.ts'
+import type { SkillLimits } from '../skill/limits.ts'
+import { type SkillFile, sortFiles } from '../skill/manifest.ts'
+import { parseSkill } from '../skill/parse-skill.ts'
+import { createSkill, type Skill } from '../skill/skill.ts'
+import { findPathFault } from '../skill/skill-path.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { type DirectoryNode, type FileNode, pathWithin, subtree } from './mirror.ts'
+import { isRacyStat } from './mirror-scanner.ts'
+
+export interface FolderReaderOptions {
+  readonly fileSystem: FileSystem
+  readonly clock: Clock
+  readonly limits: SkillLimits
+  readonly label: string
+  readonly pathOf: (node: DirectoryNode) => string
+  readonly displayPath: (path: string) => string
+  /** Whether folders can be named to commands on this machine. */
+  readonly hasDirectories: boolean
+}
+
+export interface FolderContext {
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly insideFolders: readonly string[]
+  /** Receives every file whose bytes were read, to be fingerprinted again. */
+  readonly onRead: (directory: DirectoryNode, file: FileNode) => void
+}
+
+interface ManifestFile {
+  readonly path: string
+  readonly directory: DirectoryNode
+  readonly file: FileNode
+}
+
+/** Thrown away by whoever looks again: something vanished between listing and reading. */
+export const UNSTABLE: unique symbol = Symbol('unstable')
+
+/** Reads what changed in one skill's folder, captures it, and says what the folder is now: a skill or broken. */
+export class FolderReader {
+  readonly #options: FolderReaderOptions
+
+  constructor(options: FolderReaderOptions) {
+    this.#options = options
+  }
+
+  async read(folder: DirectoryNode, context: FolderContext): Promise<SourceEntry | typeof UNSTABLE> {
+    const found: Diagnostic[] = []
+    const files = this.#collect(folder, found)
+    if (files.length > this.#options.limits.maxFiles) {
+      found.push(
+        this.#fault(
+          folder,
+          'TOO_MANY_FILES',
+          'error',
+          '',
+          `the skill has ${files.length} files; at most ${this.#options.limits.maxFiles} are read`,
+          'name what does not belong to it in .skillignore',
+        ),
+      )
+      return this.#toEntry(folder, undefined, found)
+    }
+    let skillBytes: Uint8Array | undefined
+    let total = 0
+    for (const item of files) {
+      const isSkillFile = item.path === folder.skillFile
+      const bytes = await this.#capture(item, folder, total, isSkillFile, context)
+      if (bytes === UNSTABLE) return UNSTABLE
+      total += item.file.stat?.size ?? 0
+      if (isSkillFile) skillBytes = bytes
+      if (item.file.fault !== undefined) found.push(item.file.fault)
+      if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
+    }
+    if (skillBytes === undefined) return this.#toEntry(folder, undefined, found)
+    const parsed = parseSkill(skillBytes, {
+      ...(folder.name === '' ? {} : { directoryName: folder.name }),
+      path: this.#display(folder, folder.skillFile as string),
+      limits: this.#options.limits,
+    })
+    const diagnostics = [...parsed.diagnostics, ...found]
+    if (!parsed.ok || diagnostics.some(isError)) return this.#toEntry(folder, undefined, diagnostics)
+    const manifest = files.filter(({ file }) => file.fault === undefined).map(toSkillFile)
+    const skill = createSkill(
+      parsed.value,
+      sortFiles(manifest),
+      this.#place(folder),
+      diagnostics,
+      context.hasher,
+    )
+    if (folder.entry?.skill?.revision !== skill.revision) context.store.putTree(skill.revision, skill.files)
+    return this.#toEntry(folder, skill, diagnostics)
+  }
+
+  #collect(folder: DirectoryNode, found: Diagnostic[]): ManifestFile[] {
+    const files = new Map<string, ManifestFile>()
+    for (const directory of subtree(folder)) {
+      found.push(...directory.findings)
+      const within = pathWithin(folder, directory)
+      for (const file of directory.files.values()) {
+        const raw = within === '' ? file.name : `${within}/${file.name}`
+        const reason = findPathFault(raw)
+        const path = raw.normalize('NFC')
+        if (reason !== undefined) {
+          found.push(
+            this.#fault(
+              folder,
+              'FILE_SKIPPED',
+              'warning',
+              raw,
+              `path ${JSON.stringify(raw)} ${reason}`,
+              'rename the file',
+            ),
+          )
+        } else if (files.has(path)) {
+          found.push(
+            this.#fault(
+              folder,
+              'PATH_COLLISION',
+              'error',
+              path,
+              `two files are called ${JSON.stringify(path)} in different spellings of Unicode`,
+              'rename one of them',
+            ),
+          )
+        } else files.set(path, { path, directory, file })
+      }
+    }
+    return [...files.values()]
+  }
+
+  /** Makes sure that the bytes of a file are in the store; returns them when they were read. */
+  async #capture(
+    item: ManifestFile,
+    folder: DirectoryNode,
+    total: number,
+    isSkillFile: boolean,
+    context: FolderContext,
+  ): Promise<Uint8Array | undefined | typeof UNSTABLE> {
+    const { file, directory } = item
+    const { fileSystem, clock, limits } = this.#options
+    const isCaptured = file.stat !== undefined && file.digest !== undefined && context.store.has(file.digest)
+    if (isCaptured && !isSkillFile) return undefined
+    const room = limits.maxFolderBytes - total
+    const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
+    try {
+      const { bytes, stat } = await fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
+        inside: context.insideFolders,
+        maxBytes,
+      })
+      file.stat = stat
+      file.isRacy = isRacyStat(stat, clock.now())
+      file.digest = digestOf(bytes, context.hasher)
+      delete file.fault
+      context.store.put(file.digest, bytes)
+      context.onRead(directory, file)
+      return bytes
+    } catch (thrown) {
+      delete file.stat
+      if (SkillError.isInstance(thrown, 'NOT_FOUND') && !file.isLink) return UNSTABLE
+      file.fault = this.#toFault(item, folder, thrown, isSkillFile)
+      return undefined
+    }
+  }
+
+  #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {
+    if (!SkillError.isInstance(thrown)) throw thrown
+    const { limits } = this.#options
+    const shown = JSON.stringify(item.path)
+    const make = (code: DiagnosticCode, severity: Severity, message: string, fix: string): Diagnostic =>
+      this.#fault(folder, code, severity, item.path, message, fix)
+    if (thrown.code === 'TOO_LARGE') {
+      return isSkillFile
+        ? make(
+            'SKILL_FILE_TOO_LARGE',
+            'error',
+            `${item.path} is larger than ${limits.maxSkillFileBytes} bytes`,
+            'move long material into files under references/',
+          )
+        : make(
+            'FOLDER_TOO_LARGE',
+            'error',
+            `with ${shown} the skill is larger than ${limits.maxFolderBytes} bytes`,
+            'name what does not belong to it in .skillignore',
+          )
+    }
+    if (isSkillFile) {
+      return make(
+        'SKILL_FILE_UNREADABLE',
+        'error',
+        `${item.path} cannot be read: ${toMessage(thrown)}`,
+        'put a readable regular file there',
+      )
+    }
+    if (thrown.code === 'OUTSIDE_ROOT' || thrown.code === 'NOT_FOUND') {
+      return make(
+        'LINK_REFUSED',
+        'warning',
+        `${shown} was left out: ${toMessage(thrown)}`,
+        'copy the file, or allow the folder it leads to as a link root',
+      )
+    }
+    if (thrown.code === 'WRONG_KIND') {
+      return make('FILE_SKIPPED', 'warning', `${shown} was left out: ${toMessage(thrown)}`, 'remove it')
+    }
+    return make(
+      'FILE_UNREADABLE',
+      'error',
+      `${shown} cannot be read: ${toMessage(thrown)}`,
+      'check the permissions',
+    )
+  }
+
+  #toEntry(folder: DirectoryNode, skill: Skill | undefined, diagnostics: readonly Diagnostic[]): SourceEntry {
+    const { location, directory } = this.#place(folder)
+    const entry: SourceEntry = {
+      location,
+      name: skill?.name ?? (folder.entry?.skill?.name || folder.name || this.#options.label),
+      ...(skill === undefined ? {} : { skill }),
+      ...(directory === undefined ? {} : { directory }),
+      diagnostics,
+    }
+    const before = folder.entry
+    const isSame =
+      before !== undefined &&
+      before.name === entry.name &&
+      before.directory === entry.directory &&
+      before.skill?.revision === skill?.revision &&
+      before.skill?.skillFile === skill?.skillFile &&
+      JSON.stringify(before.diagnostics) === JSON.stringify(diagnostics)
+    return isSame ? before : Object.freeze(entry)
+  }
+
+  #place(folder: DirectoryNode): { source: string; location: string; directory?: string; skillFile: string } {
+    return {
+      source: this.#options.label,
+      location: folder.path.normalize('NFC'),
+      ...(this.#options.hasDirectories ? { directory: this.#options.pathOf(folder) } : {}),
+      skillFile: folder.skillFile as string,
+    }
+  }
+
+  #fault(
+    folder: DirectoryNode,
+    code: DiagnosticCode,
+    severity: Severity,
+    path: string,
+    message: string,
+    fix: string,
+  ): Diagnostic {
+    return { code, severity, message, path: this.#display(folder, path), fix }
+  }
+
+  #display(folder: DirectoryNode, path: string): string {
+    return this.#options.displayPath([folder.path, path].filter(part => part !== '').join('/'))
+  }
+}
+
+function toSkillFile({ path, file }: ManifestFile): SkillFile {
+  if (file.stat === undefined || file.digest === undefined) throw new TypeError(`${path} was not captured`)
+  return Object.freeze({
+    path,
+    digest: file.digest,
+    size: file.stat.size,
+    isExecutable: file.stat.isExecutable,
+  })
+}

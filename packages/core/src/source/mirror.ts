@@ -1,0 +1,107 @@
+import type { FileStat } from '../fs/file-system.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { IgnoreRules } from '../skill/manifest.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
+
+/** What is known of one file of a skill's folder. */
+export interface FileNode {
+  readonly name: string
+  readonly isLink: boolean
+  /** Facts at the time the bytes were read; absent until then. */
+  stat?: FileStat
+  digest?: Digest
+  /** The bytes were read so soon after a change that a later change could show the same facts. */
+  isRacy: boolean
+  /** Why it could not be read. */
+  fault?: Diagnostic
+}
+
+/**
+ * What is known of one directory. Directories outside skills are mirrored only for the skills below them; a skill's
+ * folder is mirrored whole.
+ */
+export interface DirectoryNode {
+  readonly name: string
+  /** Relative to the root, in the spelling of the disk; empty for the root. */
+  readonly path: string
+  /** Levels below the root. */
+  readonly depth: number
+  readonly parent: DirectoryNode | undefined
+  readonly isLink: boolean
+  /** The path with links resolved, for directories reached through a link. */
+  realPath: string | undefined
+  /** Whether a SKILL.md here (or below) is a skill of its own. */
+  readonly isDiscoverable: boolean
+  isAttached: boolean
+  stat?: FileStat
+  isRacy: boolean
+  unwatch?: () => void
+  /** `SKILL.md` or `skill.md` when this is a skill's folder. */
+  skillFile?: string
+  ignoreRules?: IgnoreRules
+  ignoreText?: string
+  readonly directories: Map<string, DirectoryNode>
+  readonly files: Map<string, FileNode>
+  /** What was left out here and why: links that lead out, special files, unreadable directories. */
+  findings: readonly Diagnostic[]
+  /** Built from the folder's files; absent until then and for directories that are no skill. */
+  entry?: SourceEntry
+}
+
+export interface NewDirectory {
+  readonly name: string
+  readonly parent: DirectoryNode | undefined
+  readonly isLink: boolean
+  readonly realPath?: string
+  readonly isDiscoverable: boolean
+}
+
+export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
+  const { parent, name } = fields
+  return {
+    name,
+    parent,
+    isLink: fields.isLink,
+    realPath: fields.realPath,
+    isDiscoverable: fields.isDiscoverable,
+    path: parent === undefined || parent.path === '' ? name : `${parent.path}/${name}`,
+    depth: parent === undefined ? 0 : parent.depth + 1,
+    isAttached: true,
+    isRacy: true,
+    directories: new Map(),
+    files: new Map(),
+    findings: [],
+  }
+}
+
+/** Skill folders that hold this directory, itself included, from the inside out. */
+export function owningSkills(node: DirectoryNode): DirectoryNode[] {
+  const owners: DirectoryNode[] = []
+  for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
+    if (at.skillFile !== undefined) owners.push(at)
+  }
+  return owners
+}
+
+/** The directory and everything below it, parents first. */
+export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
+  const queue = [node]
+  for (let i = 0; i < queue.length; i++) {
+    const current = queue[i] as DirectoryNode
+    yield current
+    queue.push(...current.directories.values())
+  }
+}
+
+/** The path of a directory relative to one of its ancestors; empty for the ancestor itself. */
+export function pathWithin(ancestor: DirectoryNode, node: DirectoryNode): string {
+  if (ancestor === node) return ''
+  return ancestor.path === '' ? node.path : node.path.slice(ancestor.path.length + 1)
+}
+
+/** The path with links resolved, given the root's own. */
+export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
+  if (node.realPath !== undefined) return node.realPath
+  return node.parent === undefined ? rootRealPath : `${realPathOf(node.parent, rootRealPath)}/${node.name}`
+}

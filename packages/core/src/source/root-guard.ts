@@ -1,0 +1,92 @@
+import type { FileSystem } from '../fs/file-system.ts'
+
+/**
+ * Notices when a root appears, vanishes or is replaced by another folder, through the nearest folder above it that
+ * exists. Other changes in that folder are not reported.
+ */
+export class RootGuard {
+  readonly #fileSystem: FileSystem
+  readonly #root: string
+  readonly #onChange: () => void
+  #isRunning = false
+  #identity: string | undefined
+  #watched: { path: string; identity: string; close: () => void } | undefined
+  #checking: Promise<void> = Promise.resolve()
+
+  constructor(fileSystem: FileSystem, root: string, onChange: () => void) {
+    this.#fileSystem = fileSystem
+    this.#root = root
+    this.#onChange = onChange
+  }
+
+  /** Resolves when the checks for all events so far are done. */
+  get settled(): Promise<void> {
+    return this.#checking
+  }
+
+  start(): void {
+    this.#isRunning = true
+    this.#checking = this.#arm().then(async () => {
+      this.#identity = await this.#identify(this.#root)
+    })
+  }
+
+  stop(): void {
+    this.#isRunning = false
+    this.#watched?.close()
+    this.#watched = undefined
+  }
+
+  #onEvent(): void {
+    this.#checking = this.#checking.then(() => this.#check())
+  }
+
+  async #check(): Promise<void> {
+    if (!this.#isRunning) return
+    await this.#arm()
+    const identity = await this.#identify(this.#root)
+    if (identity === this.#identity) return
+    this.#identity = identity
+    this.#onChange()
+  }
+
+  /** Watches the nearest existing folder above the root, again when it was replaced. */
+  async #arm(): Promise<void> {
+    for (let path = parentOf(this.#root); path !== undefined; path = parentOf(path)) {
+      const identity = await this.#identify(path)
+      if (identity === undefined) continue
+      if (this.#watched?.path === path && this.#watched.identity === identity) return
+      this.#watched?.close()
+      this.#watched = undefined
+      if (!this.#isRunning) return
+      try {
+        const close = this.#fileSystem.watch?.(
+          path,
+          () => this.#onEvent(),
+          () => this.#watched?.close(),
+        )
+        if (close !== undefined) this.#watched = { path, identity, close }
+      } catch {
+        return // the sweep finds a changed root too, only later; the root's own watch reports the fault
+      }
+      // What was created between finding the folder and watching it made no event.
+      if (path !== parentOf(this.#root)) await this.#arm()
+      return
+    }
+  }
+
+  async #identify(path: string): Promise<string | undefined> {
+    try {
+      const { dev, ino } = await this.#fileSystem.stat(path)
+      return `${dev}:${ino}`
+    } catch {
+      return undefined // missing and unreachable are the same to the guard
+    }
+  }
+}
+
+function parentOf(path: string): string | undefined {
+  const end = path.lastIndexOf('/')
+  if (end === -1 || path === '/') return undefined
+  return end === 0 ? '/' : path.slice(0, end)
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../host.ts'
+
+/** When a burst of changes counts as finished. All in milliseconds. */
+export interface SettlePolicy {
+  /** Quiet time after a lone change. @default 20 */
+  readonly settleMs: number
+  /** Quiet time when several skills or many files change together. @default 80 */
+  readonly burstMs: number
+  /** Longest wait while changes keep coming. @default 2,000 */
+  readonly maxWaitMs: number
+  /** Longest wait while a version control operation is known to run. @default 30,000 */
+  readonly maxBusyMs: number
+}
+
+export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
+  settleMs: 20,
+  burstMs: 80,
+  maxWaitMs: 2_000,
+  maxBusyMs: 30_000,
+})
+
+/** No waiting at all: for sources whose every change is whole. */
+export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
+
+// One atomic save makes up to eight events; more than two saves' worth is many.
+const MANY_HINTS = 16
+
+/** Tells from the hints of one burst when it is over. */
+export class Settle {
+  readonly #policy: SettlePolicy
+  readonly #clock: Clock
+  #firstHintAt: number | undefined
+  #lastHintAt = 0
+  #hints = 0
+  #area: string | undefined
+  #hasManyAreas = false
+
+  constructor(policy: SettlePolicy, clock: Clock) {
+    this.#policy = policy
+    this.#clock = clock
+  }
+
+  hint(area: string): void {
+    const now = this.#clock.monotonic()
+    this.#firstHintAt ??= now
+    this.#lastHintAt = now
+    this.#hints++
+    if (this.#area === undefined) this.#area = area
+    else if (this.#area !== area) this.#hasManyAreas = true
+  }
+
+  /** When the present burst began, in monotonic milliseconds; `undefined` without one. */
+  get firstHintAt(): number | undefined {
+    return this.#firstHintAt
+  }
+
+  /** Milliseconds to wait before reading; 0 when it is quiet or has taken too long. */
+  remainingMs(): number {
+    if (this.#firstHintAt === undefined) return 0
+    const { settleMs, burstMs, maxWaitMs } = this.#policy
+    const quietMs = this.#hasManyAreas || this.#hints > MANY_HINTS ? burstMs : settleMs
+    const quietAt = this.#lastHintAt + quietMs
+    return Math.max(0, Math.min(quietAt, this.#firstHintAt + maxWaitMs) - this.#clock.monotonic())
+  }
+
+  /** Whether the burst lasts longer than the policy waits; `busy` while a known writer works. */
+  isOverdue(busy: boolean): boolean {
+    if (this.#firstHintAt === undefined) return false
+    const limit = busy ? this.#policy.maxBusyMs : this.#policy.maxWaitMs
+    return this.#clock.monotonic() - this.#firstHintAt >= limit
+  }
+
+  /** Starts over after a reading. */
+  reset(): void {
+    this.#firstHintAt = undefined
+    this.#hints = 0
+    this.#area = undefined
+    this.#hasManyAreas = false
+  }
+}

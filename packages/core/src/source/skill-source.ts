@@ -1,0 +1,77 @@
+import type { Hasher } from '../host.ts'
+import type { SourceContents } from '../skill/source-contents.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+
+/** Whether a change goes live at once or waits for approval. */
+export type Trust = 'auto' | 'review'
+
+/**
+ * How much of a source is looked at: only what was hinted since the last reading, everything (trusting unchanged file
+ * facts), or everything with all bytes hashed again.
+ */
+export type ReadDepth = 'hinted' | 'full' | 'rehash'
+
+export interface ReadContext {
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly depth: ReadDepth
+  /**
+   * When false, a source that changed while it was read answers `settled: false` and is asked again.
+   * When true, time is up: folders that will not hold still keep their last state.
+   */
+  readonly final: boolean
+  readonly signal: AbortSignal
+}
+
+export interface SourceReading {
+  /** Complete contents; those of the last reading when `settled` is false. */
+  readonly contents: SourceContents
+  /** Whether nothing changed while it was read. */
+  readonly settled: boolean
+  /** When the source wants to be read again without a hint, in milliseconds from now. */
+  readonly readAgainMs?: number
+}
+
+/** How a source learns of changes. `degraded`: events for a part, sweeps for the rest. */
+export type WatchMode = 'events' | 'polling' | 'degraded' | 'manual'
+
+export interface SourceState {
+  readonly mode: WatchMode
+  /** Why the mode is not `events`. */
+  readonly reason?: string
+  /** How often everything is swept in this mode, in milliseconds; absent when it is not. */
+  readonly sweepMs?: number
+}
+
+/** One hint: something in this area (a skill's folder, mostly) may have changed. */
+export interface SourceHint {
+  readonly area: string
+}
+
+/**
+ * Where skills come from. A source is asked for its complete contents and never tells edits; hints only say when to
+ * ask again, so a lost hint costs time and never correctness.
+ */
+export interface SkillSource {
+  /** Short name given by the host; part of the generation's digest, so never a path of one machine. */
+  readonly label: string
+  /** What it is on this machine (an absolute path, a URL): the key of lasting state. */
+  readonly origin: string
+  readonly trust: Trust
+  /**
+   * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
+   * Throws when the source as a whole fails; the last contents then stay.
+   */
+  read(context: ReadContext): Promise<SourceReading>
+  /** Starts reporting hints; called before the first reading. Returns a function that stops. */
+  watch?(onHint: (hint: SourceHint) => void): () => void
+  /** Marks a folder to be looked at by the next hinted reading. */
+  hint?(location: string): void
+  /** Resolves when hints for every change made before the call have been reported. */
+  drain?(): Promise<void>
+  /** Whether a hinted reading has something to look at. */
+  hasHints?(): boolean
+  /** Whether a known writer (a version control operation) is in the middle of its work. */
+  isBusy?(): Promise<boolean>
+  state(): SourceState
+}

@@ -1,0 +1,33 @@
+import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+
+/**
+ * What was read, by content: file bytes by their digest, whole folders by their revision. A skill is captured here
+ * before it becomes visible, so everything that a reader can see stays readable while it is retained.
+ */
+export interface SkillStore {
+  /** Whether the bytes of a digest are held. */
+  has(digest: Digest): boolean
+  /** Keeps bytes under their digest; the caller has computed it. The bytes are copied. */
+  put(digest: Digest, bytes: Uint8Array): void
+  /** The bytes, verified against their digest, or `undefined` when they are not held. */
+  get(digest: Digest): Promise<Uint8Array | undefined>
+
+  /** Keeps the sorted file list of a folder under its revision. Its bytes must have been put before. */
+  putTree(revision: Digest, files: readonly SkillFile[]): void
+  getTree(revision: Digest): Promise<readonly SkillFile[] | undefined>
+
+  /** Counts one more user of a revision; a used revision is never collected. */
+  retain(revision: Digest): void
+  /** Counts one user less. After the last one the revision stays readable for a grace period. */
+  release(revision: Digest): void
+
+  /** Points a lasting name at a revision, or removes it with `undefined`; a named revision is never collected. */
+  setRef(name: string, revision: Digest | undefined): void
+  getRef(name: string): Digest | undefined
+
+  /** Resolves when everything put before is as durable as the medium can make it. */
+  flush(): Promise<void>
+  /** Flushes and frees the medium. Idempotent. */
+  close(): Promise<void>
+}

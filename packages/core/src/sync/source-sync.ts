@@ -1,0 +1,265 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { Clock, Hasher, Logger } from '../host.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
+import { Settle, type SettlePolicy } from '../source/settle.ts'
+import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+
+export interface SourceSyncOptions {
+  readonly source: SkillSource
+  readonly registry: SkillRegistry
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settle: SettlePolicy
+  /** How often all bytes are hashed again, in milliseconds. */
+  readonly rehashMs: number
+}
+
+/** How a source is doing, for people and monitoring. */
+export interface SourceStatus extends SourceState {
+  readonly label: string
+  readonly origin: string
+  readonly trust: 'auto' | 'review'
+  /** Wall time of the last successful reading, in milliseconds since the epoch. */
+  readonly lastReadAt?: number
+  /** What the last reading failed with; its contents from before still serve. */
+  readonly lastError?: string
+  /** Milliseconds until a failing source is tried again. */
+  readonly retryMs?: number
+}
+
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+const JITTER = 0.2
+const BUSY_POLL_MS = 25
+
+interface Request {
+  depth: ReadDepth
+  readonly promise: Promise<void>
+  readonly resolve: () => void
+}
+
+/**
+ * Keeps the registry's view of one source true: reads after hints once they settle, sweeps now and then whatever the
+ * hints said, and retries failures. Readings never overlap; a request during one causes one more.
+ */
+export class SourceSync {
+  readonly label: string
+  readonly #options: SourceSyncOptions
+  readonly #settle: Settle
+  readonly #abort = new AbortController()
+  #pending: Request | undefined
+  #running: Promise<void> | undefined
+  #stopWatching: (() => void) | undefined
+  #cancelSweep: (() => void) | undefined
+  #cancelRetry: (() => void) | undefined
+  #lastRehashAt: number
+  #failures = 0
+  #lastReadAt: number | undefined
+  #lastError: string | undefined
+  #retryAt: number | undefined
+
+  constructor(options: SourceSyncOptions) {
+    this.#options = options
+    this.label = options.source.label
+    this.#settle = new Settle(options.settle, options.clock)
+    this.#lastRehashAt = options.clock.monotonic()
+  }
+
+  /** Watches, then reads for the first time; resolves when that reading is visible or has failed. */
+  async start(): Promise<void> {
+    const { source } = this.#options
+    this.#stopWatching = source.watch?.(hint => {
+      this.#settle.hint(hint.area)
+      void this.#request('hinted')
+    })
+    await this.#request('full')
+  }
+
+  /** Resolves when everything that was there before the call is visible, however it was written. */
+  async reload(): Promise<void> {
+    await this.#options.source.drain?.()
+    await this.#request('full')
+  }
+
+  /** Like `reload`, at next to no cost while events can be trusted. */
+  async fresh(): Promise<void> {
+    const { source } = this.#options
+    if (source.state().mode !== 'events') {
+      await this.reload()
+      return
+    }
+    await source.drain?.()
+    if (this.#running !== undefined || source.hasHints?.() === true) await this.#request('hinted')
+  }
+
+  /** Looks at one folder again, hints or not. */
+  async refresh(location: string): Promise<void> {
+    const { source } = this.#options
+    if (source.hint === undefined) return await this.reload()
+    await source.drain?.()
+    source.hint(location)
+    await this.#request('hinted')
+  }
+
+  status(): SourceStatus {
+    const { source, clock } = this.#options
+    const { label, origin, trust } = source
+    return {
+      label,
+      origin,
+      trust,
+      ...source.state(),
+      ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
+      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      ...(this.#retryAt === undefined
+        ? {}
+        : { retryMs: Math.max(0, Math.round(this.#retryAt - clock.monotonic())) }),
+    }
+  }
+
+  /** Stops everything that was started and waits for it. Idempotent. */
+  async close(): Promise<void> {
+    this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
+    this.#stopWatching?.()
+    this.#stopWatching = undefined
+    this.#cancelSweep?.()
+    this.#cancelRetry?.()
+    await this.#running
+  }
+
+  /** Resolves after a reading that started after this call; failures are in the status, not thrown. */
+  #request(depth: ReadDepth): Promise<void> {
+    if (this.#abort.signal.aborted) return Promise.resolve()
+    if (this.#pending === undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#pending = { depth, promise, resolve }
+    } else this.#pending.depth = deeper(this.#pending.depth, depth)
+    const { promise } = this.#pending
+    this.#running ??= this.#run().finally(() => (this.#running = undefined))
+    return promise
+  }
+
+  async #run(): Promise<void> {
+    while (this.#pending !== undefined) {
+      await this.#waitForQuiet()
+      const request = this.#pending
+      this.#pending = undefined
+      await this.#readUntilSettled(request.depth)
+      request.resolve()
+      if (this.#abort.signal.aborted) (this.#pending as Request | undefined)?.resolve()
+    }
+    this.#scheduleSweep()
+  }
+
+  async #readUntilSettled(depth: ReadDepth): Promise<void> {
+    const { source, store, hasher, clock } = this.#options
+    try {
+      for (;;) {
+        if (this.#abort.signal.aborted) return
+        const busy = (await source.isBusy?.()) ?? false
+        const final = this.#settle.isOverdue(busy)
+        if (busy && !final) {
+          this.#settle.hint('')
+          await this.#sleep(BUSY_POLL_MS)
+          continue
+        }
+        const reading = await source.read({ store, hasher, depth, final, signal: this.#abort.signal })
+        const isStillQuiet = final || !((await source.isBusy?.()) ?? false)
+        if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
+        this.#settle.hint('')
+        await this.#waitForQuiet()
+      }
+    } catch (thrown) {
+      if (!this.#abort.signal.aborted) this.#fail(thrown)
+    } finally {
+      if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
+    }
+  }
+
+  async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
+    const { source, registry, clock, store, logger } = this.#options
+    if (final || source.hasHints?.() !== true) this.#settle.reset()
+    await registry.replace(source.label, reading.contents)
+    this.#failures = 0
+    this.#lastError = undefined
+    this.#retryAt = undefined
+    this.#lastReadAt = clock.now()
+    logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
+    // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
+    store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+    if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
+  }
+
+  #fail(thrown: unknown): void {
+    const { source, clock, logger, registry } = this.#options
+    this.#settle.reset()
+    this.#lastError = toMessage(thrown)
+    const waitMs = jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++), clock)
+    logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
+    registry.reportSource(source.label, {
+      code: 'SOURCE_FAILED',
+      severity: 'error',
+      message: `the source could not be read: ${this.#lastError}; its last contents stay`,
+      path: source.origin,
+    })
+    this.#retryIn(waitMs, false)
+  }
+
+  #retryIn(delayMs: number, isRoutine: boolean): void {
+    this.#cancelRetry?.()
+    if (!isRoutine) this.#retryAt = this.#options.clock.monotonic() + delayMs
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request('full'), {
+      background: true,
+    })
+  }
+
+  #scheduleSweep(): void {
+    const { source, clock, rehashMs } = this.#options
+    this.#cancelSweep?.()
+    const { sweepMs } = source.state()
+    if (sweepMs === undefined || this.#abort.signal.aborted) return
+    const sweep = (): void => {
+      const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
+      void this.#request(isRehashDue ? 'rehash' : 'full')
+    }
+    this.#cancelSweep = clock.after(jitter(sweepMs, clock), sweep, { background: true })
+  }
+
+  async #waitForQuiet(): Promise<void> {
+    for (
+      let ms = this.#settle.remainingMs();
+      ms > 0 && !this.#abort.signal.aborted;
+      ms = this.#settle.remainingMs()
+    ) {
+      await this.#sleep(ms)
+    }
+  }
+
+  /** Ends early when the sync is closed. */
+  async #sleep(delayMs: number): Promise<void> {
+    const { signal } = this.#abort
+    if (signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#options.clock.after(delayMs, resolve)
+    const onAbort = (): void => {
+      cancel()
+      resolve()
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    await promise
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+const DEPTHS: readonly ReadDepth[] = ['hinted', 'full', 'rehash']
+
+function deeper(a: ReadDepth, b: ReadDepth): ReadDepth {
+  return DEPTHS.indexOf(a) >= DEPTHS.indexOf(b) ? a : b
+}
+
+function jitter(delayMs: number, clock: Clock): number {
+  return delayMs * (1 - JITTER + 2 * JITTER * clock.random())
+}

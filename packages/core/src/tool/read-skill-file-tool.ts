@@ -1,0 +1,104 @@
+import { readResource, type ResourceContent } from '../activation/read-resource.ts'
+import type { SkillAccess } from '../activation/skill-access.ts'
+import { escapeText } from '../catalog/escape.ts'
+import { SkillError } from '../errors.ts'
+import { shortDigest } from '../skill/digest.ts'
+import {
+  readTextField,
+  type ToolDefinition,
+  type ToolResult,
+  toolFailure,
+  toolSuccess,
+} from './tool-definition.ts'
+
+const MAX_CHARACTERS = 40_000
+
+/** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
+export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
+  return Object.freeze({
+    name: 'read_skill_file',
+    description:
+      'Read a file that belongs to a skill, for example a reference, a template or a script. ' +
+      'Without a revision the newest one is read; the answer names the revision.',
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: {
+        skill: { type: 'string', description: 'Name of the skill.' },
+        path: {
+          type: 'string',
+          description: 'Path relative to the folder of the skill, for example "references/guide.md".',
+        },
+        revision: {
+          type: 'string',
+          description: 'A revision named in an earlier answer. Leave out for the newest.',
+        },
+        offset: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Characters to skip, to read on in a long file.',
+        },
+      },
+      required: ['skill', 'path'],
+      additionalProperties: false,
+    }),
+    async execute(input: unknown): Promise<ToolResult> {
+      const skill = readTextField(input, 'skill')
+      if ('isError' in skill) return skill
+      const path = readTextField(input, 'path')
+      if ('isError' in path) return path
+      const revision = readTextField(input, 'revision')
+      if ('isError' in revision) return revision
+      if (!skill.value || !path.value)
+        return toolFailure(
+          '"skill" and "path" are needed, for example {"skill": "pdf", "path": "references/forms.md"}',
+        )
+      const offset = (input as { offset?: unknown }).offset ?? 0
+      if (typeof offset !== 'number' || !Number.isInteger(offset) || offset < 0) {
+        return toolFailure(`"offset" is ${JSON.stringify(offset)}; it must be a whole number from 0`)
+      }
+      try {
+        const request = {
+          skill: skill.value,
+          path: path.value,
+          ...(revision.value ? { revision: revision.value } : {}),
+        }
+        return renderResource(await readResource(request, access), offset)
+      } catch (thrown) {
+        if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
+        throw thrown
+      }
+    },
+  })
+}
+
+function renderResource(content: ResourceContent, offset: number): ToolResult {
+  const revision = shortDigest(content.revision)
+  const notes: string[] = []
+  if (content.loadedRevision !== undefined) {
+    notes.push(
+      `Note: you loaded ${JSON.stringify(content.skill)} at ${shortDigest(content.loadedRevision)}; this file is from ${revision}.`,
+    )
+  }
+  const text = decodeText(content.bytes)
+  if (text === undefined) {
+    notes.push(`${escapeText(content.path)} is not text: ${content.bytes.length} bytes, ${content.digest}.`)
+    return toolSuccess([`revision: ${revision}`, ...notes].join('\n'))
+  }
+  const end = offset + MAX_CHARACTERS
+  if (offset > 0 && offset >= text.length)
+    return toolFailure(`"offset" is ${offset}, but the file has ${text.length} characters`)
+  if (end < text.length)
+    notes.push(`Characters ${offset} to ${end} of ${text.length}; read on with "offset": ${end}.`)
+  const tag = `file_${content.digest.slice(7, 15)}`
+  const open = `<${tag} skill="${escapeText(content.skill)}" path="${escapeText(content.path)}" revision="${revision}">`
+  return toolSuccess([open, text.slice(offset, end), `</${tag}>`, ...notes].join('\n'))
+}
+
+function decodeText(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
+  } catch {
+    return undefined // not UTF-8, so not text for a model
+  }
+}

@@ -1,0 +1,110 @@
+import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
+import type { SkillAccess } from '../activation/skill-access.ts'
+import { escapeText } from '../catalog/escape.ts'
+import { SkillError } from '../errors.ts'
+import { isError } from '../skill/diagnostic.ts'
+import { shortDigest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import {
+  readTextField,
+  type ToolDefinition,
+  type ToolResult,
+  toolFailure,
+  toolSuccess,
+} from './tool-definition.ts'
+
+const MAX_LISTED_SKILLS = 200
+const MAX_LISTED_FILES = 50
+
+/** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
+export function createSkillTool(access: SkillAccess): ToolDefinition {
+  return Object.freeze({
+    name: 'skill',
+    description:
+      'Load the instructions of a skill by its name before doing a task that the skill describes. ' +
+      'The answer is always the newest revision. Without a name it lists the available skills; ' +
+      'other words search their names and descriptions.',
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: {
+        name: {
+          type: 'string',
+          description: 'Name of the skill as listed, for example "pdf". Empty to list all.',
+        },
+      },
+      additionalProperties: false,
+    }),
+    async execute(input: unknown): Promise<ToolResult> {
+      const name = readTextField(input, 'name')
+      if ('isError' in name) return name
+      try {
+        return toResult(await loadSkill(name.value ?? '', access))
+      } catch (thrown) {
+        if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
+        throw thrown
+      }
+    },
+  })
+}
+
+function toResult(outcome: LoadOutcome): ToolResult {
+  switch (outcome.kind) {
+    case 'loaded':
+      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body))
+    case 'list':
+      return toolSuccess(renderList(outcome.skills))
+    case 'matches':
+      return toolSuccess(
+        `There is no skill ${JSON.stringify(outcome.query)}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
+      )
+    case 'broken': {
+      const reasons = outcome.report.diagnostics
+        .filter(isError)
+        .map(({ message, line }) => (line ? `line ${line}: ${message}` : message))
+      return toolFailure(
+        `skill ${JSON.stringify(outcome.report.name)} cannot be loaded: ${reasons.join('; ')}`,
+      )
+    }
+    case 'not-found': {
+      const near = outcome.suggestions.map(name => JSON.stringify(name)).join(' or ')
+      const hint =
+        near === ''
+          ? `call skill with an empty name to list the ${outcome.available} available`
+          : `did you mean ${near}?`
+      return toolFailure(`no skill ${JSON.stringify(outcome.query)}; ${hint}`)
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+/**
+ * A loaded skill as text for a model. The tag carries the revision, so no instructions can contain their own end, and
+ * equal revisions give equal bytes.
+ */
+export function renderLoadedSkill(skill: Skill, body: string): string {
+  const revision = shortDigest(skill.revision)
+  const tag = `skill_${revision}`
+  const lines = [`<${tag} name="${escapeText(skill.name)}" revision="${revision}">`, body, `</${tag}>`]
+  if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
+  const others = skill.files.filter(file => file.path !== skill.skillFile)
+  if (others.length > 0) {
+    lines.push('Files (read them with read_skill_file):')
+    for (const file of others.slice(0, MAX_LISTED_FILES))
+      lines.push(`- ${escapeText(file.path)} (${file.size} bytes)`)
+    if (others.length > MAX_LISTED_FILES) lines.push(`- and ${others.length - MAX_LISTED_FILES} more`)
+  }
+  return lines.join('\n')
+}
+
+function renderList(skills: readonly Skill[]): string {
+  if (skills.length === 0) return 'There are no skills at the moment.'
+  const shown = skills.slice(0, MAX_LISTED_SKILLS)
+  const rest = skills.length - shown.length
+  const more = rest > 0 ? `\nand ${rest} more; call skill with a few words to search them` : ''
+  return `${renderLines(shown)}${more}`
+}
+
+function renderLines(skills: readonly Skill[]): string {
+  return skills.map(skill => `- ${escapeText(skill.name)}: ${escapeText(skill.description)}`).join('\n')
+}
