@@ -73,10 +73,7 @@ export class NodeFileSystem implements FileSystem {
             `${JSON.stringify(path)} has ${stats.size} bytes; at most ${options.maxBytes} are read`,
           )
         }
-        return {
-          bytes: await readWhole(path, descriptor, stats.size, options.maxBytes, operations),
-          stat: toStat(stats),
-        }
+        return { bytes: await readWhole(descriptor, stats.size, operations), stat: toStat(stats) }
       } finally {
         await operations.close(descriptor)
       }
@@ -171,27 +168,16 @@ async function verifyInside(
   }
 }
 
-/** Reads to the end in bounded steps: the size that was stated may be wrong or may have grown. */
-async function readWhole(
-  path: string,
-  descriptor: number,
-  size: number,
-  maxBytes: number,
-  operations: FileOperations,
-): Promise<Uint8Array> {
-  let buffer = new Uint8Array(size + 1)
+/** Reads as many bytes as the opened file stated; a file that grows meanwhile is caught by its new facts. */
+async function readWhole(descriptor: number, size: number, operations: FileOperations): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafeSlow(size)
   let length = 0
-  for (;;) {
+  while (length < size) {
     const count = await operations.read(descriptor, buffer, length)
-    if (count === 0) return buffer.subarray(0, length)
+    if (count === 0) break
     length += count
-    if (length > maxBytes)
-      throw new SkillError('TOO_LARGE', `${JSON.stringify(path)} has more than ${maxBytes} bytes`)
-    if (length < buffer.length) continue
-    const larger = new Uint8Array(Math.min(buffer.length * 2, maxBytes + 1))
-    larger.set(buffer)
-    buffer = larger
   }
+  return length === size ? buffer : buffer.subarray(0, length)
 }
 
 function isInside(path: string, folder: string): boolean {

@@ -63,10 +63,9 @@ class PackStore implements SkillStore {
   put(digest: Digest, bytes: Uint8Array): void {
     this.#assertOpen()
     if (this.has(digest)) return
-    const copy = bytes.slice()
-    this.#blobs.set(digest, copy)
-    this.#buffer.push({ digest, bytes: copy })
-    this.#bufferedBytes += copy.length
+    this.#blobs.set(digest, bytes)
+    this.#buffer.push({ digest, bytes })
+    this.#bufferedBytes += bytes.length
     if (this.#bufferedBytes >= WRITE_BUFFER_BYTES) this.#write()
   }
 

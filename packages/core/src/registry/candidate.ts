@@ -55,6 +55,12 @@ export function toReport(candidate: Candidate, winner: Candidate | undefined): S
   })
 }
 
+/** The report of a folder with anything to tell; cheap for the many that have nothing. */
+export function toProblemReport(candidate: Candidate, winner: Candidate | undefined): SkillReport | undefined {
+  if (toStatus(candidate, winner === candidate) === 'ok') return undefined
+  return toReport(candidate, winner)
+}
+
 function toStatus(candidate: Candidate, isServed: boolean): SkillStatus {
   const { entry, heldReason, live } = candidate
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'

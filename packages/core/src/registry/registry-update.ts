@@ -21,7 +21,7 @@ export interface RegistryUpdate {
   readonly generation: Generation
   /** Net changes of what is served: added, then removed, then modified, each sorted by name. */
   readonly changes: readonly SkillChange[]
-  /** Folders whose status, findings or newest text changed, whether or not anything served did. */
+  /** Folders that have, or no longer have, a problem; whether or not anything served changed. */
   readonly reports: readonly SkillReport[]
 }
 

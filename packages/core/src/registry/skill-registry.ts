@@ -7,7 +7,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, trustAdmission } from './admission.ts'
-import { type Candidate, nameOf, toReport } from './candidate.ts'
+import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.ts'
 import { createGeneration, type Generation, type SkillReport, type SourceReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
@@ -200,9 +200,11 @@ export class SkillRegistry {
     const after = [...decided.values()]
     const names = new Set([...before, ...after].map(nameOf))
     const winnersBefore = new Map([...names].map(name => [name, this.#winner(name)]))
-    const reportsBefore = new Map(
-      before.map(each => [each.entry.location, toReport(each, this.#winner(nameOf(each)))]),
-    )
+    const problemsBefore = new Map<string, SkillReport>()
+    for (const candidate of before) {
+      const report = toProblemReport(candidate, this.#winner(nameOf(candidate)))
+      if (report !== undefined) problemsBefore.set(candidate.entry.location, report)
+    }
     this.#index(before, after)
     slot.contents = contents
     slot.candidates = applySorted(
@@ -213,7 +215,7 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
-    this.#publish(slot, names, winnersBefore, before, after, reportsBefore)
+    this.#publish(slot, names, winnersBefore, before, after, problemsBefore)
   }
 
   /** Looks up what served a broken or held folder before this process knew it. */
@@ -319,7 +321,7 @@ export class SkillRegistry {
     winnersBefore: ReadonlyMap<string, Candidate | undefined>,
     before: readonly Candidate[],
     after: readonly Candidate[],
-    reportsBefore: ReadonlyMap<string, SkillReport>,
+    problemsBefore: ReadonlyMap<string, SkillReport>,
   ): void {
     const changes: SkillChange[] = []
     const served: [string, Skill | undefined][] = []
@@ -330,7 +332,7 @@ export class SkillRegistry {
       const change = toChange(name, old, now)
       if (change !== undefined) changes.push(change)
     }
-    const reports = this.#changedReports(names, winnersBefore, before, after, reportsBefore)
+    const reports = this.#changedReports(names, winnersBefore, before, after, problemsBefore)
     const sources = this.#slots.map(({ label, contents, fault }) => ({
       label,
       diagnostics: fault === undefined ? contents.diagnostics : [...contents.diagnostics, fault],
@@ -350,20 +352,21 @@ export class SkillRegistry {
     })
   }
 
-  /** Reports of the folders that were decided anew, and of those whose cover came or went. */
+  /** Reports of the folders whose problems changed: decided anew, or their cover came or went. */
   #changedReports(
     names: ReadonlySet<string>,
     winnersBefore: ReadonlyMap<string, Candidate | undefined>,
     before: readonly Candidate[],
     after: readonly Candidate[],
-    reportsBefore: ReadonlyMap<string, SkillReport>,
+    problemsBefore: ReadonlyMap<string, SkillReport>,
   ): SkillReport[] {
     const reports: SkillReport[] = []
     const decided = new Set(after)
     for (const candidate of after) {
-      const report = toReport(candidate, this.#winner(nameOf(candidate)))
-      const old = reportsBefore.get(candidate.entry.location)
-      if (JSON.stringify(old) !== JSON.stringify(report)) reports.push(report)
+      const winner = this.#winner(nameOf(candidate))
+      const old = problemsBefore.get(candidate.entry.location)
+      const report = toProblemReport(candidate, winner)
+      if (JSON.stringify(old) !== JSON.stringify(report)) reports.push(report ?? toReport(candidate, winner))
     }
     if (before.length === 0 && names.size === decided.size && this.#byName.size === decided.size)
       return reports

@@ -317,14 +317,22 @@ export class FileSource implements SkillSource {
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
   }
 
-  /** The second fingerprint: what no longer is as it was read is looked at again, and its folder is not published. */
+  /**
+   * The second fingerprint: what no longer is as it was read is looked at again, and its folder is not published.
+   * Where a watch was armed before the first one, events tell the same for all but recently changed files.
+   */
   async #verify(
     pass: ScanPass,
     read: readonly { directory: DirectoryNode; file: FileNode }[],
     signal: AbortSignal,
   ): Promise<void> {
-    const check = async (node: DirectoryNode, path: string, before: FileStat | undefined): Promise<void> => {
-      if (before === undefined || !node.isAttached) return
+    const check = async (
+      node: DirectoryNode,
+      path: string,
+      before: FileStat | undefined,
+      isRacy: boolean,
+    ): Promise<void> => {
+      if (before === undefined || !node.isAttached || (node.unwatch !== undefined && !isRacy)) return
       const isSame = await this.#fileSystem.stat(path).then(
         after => isSameStat(before, after),
         () => false,
@@ -333,13 +341,13 @@ export class FileSource implements SkillSource {
     }
     await mapConcurrently(
       read,
-      ({ directory, file }) => check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat),
+      ({ directory, file }) => check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat, file.isRacy || file.isLink),
       CONCURRENCY,
       signal,
     )
     await mapConcurrently(
       [...pass.listed],
-      node => check(node, this.#pathOf(node), node.stat),
+      node => check(node, this.#pathOf(node), node.stat, node.isRacy),
       CONCURRENCY,
       signal,
     )

@@ -47,7 +47,7 @@ export class MemorySkillStore implements SkillStore {
 
   put(digest: Digest, bytes: Uint8Array): void {
     if (this.#blobs.has(digest)) return
-    this.#blobs.set(digest, { bytes: bytes.slice(), trees: 0, idleSince: this.#clock.monotonic() })
+    this.#blobs.set(digest, { bytes, trees: 0, idleSince: this.#clock.monotonic() })
     this.#scheduleCollection()
   }
 

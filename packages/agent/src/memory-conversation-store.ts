@@ -1,0 +1,52 @@
+import {
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+  type StoredMessage,
+} from './conversation-store.ts'
+
+/** Conversations that live and die with the process. */
+export class MemoryConversationStore implements ConversationStore {
+  readonly #conversations = new Map<string, StoredMessage[]>()
+
+  async append(
+    tenant: string,
+    conversation: string,
+    expectSeq: number,
+    messages: readonly ConversationMessage[],
+  ): Promise<number> {
+    const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
+    const repeated = stored.slice(expectSeq, expectSeq + messages.length)
+    const isRepeat = messages.length > 0 && messages.every((message, index) => repeated[index]?.id === message.id)
+    if (isRepeat) return expectSeq + messages.length
+    if (stored.length !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, stored.length)
+    const added = messages.map((message, index) => structuredClone({ ...message, seq: expectSeq + index + 1 }))
+    this.#conversations.set(keyOf(tenant, conversation), [...stored, ...added])
+    return expectSeq + messages.length
+  }
+
+  async read(
+    tenant: string,
+    conversation: string,
+    range: { readonly after?: number; readonly limit?: number } = {},
+  ): Promise<readonly StoredMessage[]> {
+    const after = range.after ?? 0
+    const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
+    return structuredClone(stored.slice(after, range.limit === undefined ? undefined : after + range.limit))
+  }
+
+  async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
+    const target = keyOf(tenant, newConversation)
+    const existing = this.#conversations.get(target)
+    if (existing !== undefined) throw new ConversationConflictError(newConversation, 0, existing.length)
+    this.#conversations.set(target, [...(await this.read(tenant, conversation, { limit: atSeq }))])
+  }
+
+  async remove(tenant: string, conversation: string): Promise<void> {
+    this.#conversations.delete(keyOf(tenant, conversation))
+  }
+}
+
+function keyOf(tenant: string, conversation: string): string {
+  return JSON.stringify([tenant, conversation])
+}

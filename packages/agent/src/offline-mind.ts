@@ -1,0 +1,124 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
+
+export type OfflineDecision =
+  | { readonly kind: 'load'; readonly name: string; readonly callId: string }
+  | { readonly kind: 'answer'; readonly text: string }
+
+interface KnownSkill {
+  readonly name: string
+  readonly description: string
+  /** What the conversation holds of it. */
+  body?: string
+  revision?: string
+  /** An update said that there is a newer revision. */
+  isStale?: boolean
+}
+
+/** What the offline model says next, from nothing but the prompt it received. */
+export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly string[]): OfflineDecision {
+  const skills = new Map<string, KnownSkill>()
+  let question = ''
+  let failure: string | undefined
+  prompt.forEach(message => {
+    if (message.role === 'system') learnCatalog(message.content, skills)
+    if (message.role === 'user') {
+      const text = textOf(message)
+      if (text.includes('<skills_update')) learnUpdate(text, skills)
+      else {
+        question = text
+        failure = undefined
+      }
+    }
+    if (message.role === 'tool') failure = learnResults(message, skills)
+  })
+  if (failure !== undefined) return { kind: 'answer', text: `I could not load the skill: ${failure}` }
+  const skill = chooseSkill(question, [...skills.values()])
+  if (skill === undefined || !tools.includes('skill')) {
+    return { kind: 'answer', text: describeSight([...skills.keys()], tools) }
+  }
+  if (skill.body === undefined || skill.isStale === true) {
+    return { kind: 'load', name: skill.name, callId: `call-${prompt.length}` }
+  }
+  return { kind: 'answer', text: `By the skill ${skill.name} (${skill.revision}): ${firstParagraph(skill.body)}` }
+}
+
+function learnCatalog(text: string, skills: Map<string, KnownSkill>): void {
+  for (const [, name, description] of text.matchAll(/<skill>\s*<name>(.*?)<\/name>\s*<description>(.*?)<\/description>/gs)) {
+    const known = unescape(name ?? '')
+    skills.set(known, { name: known, description: unescape(description ?? '') })
+  }
+}
+
+function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
+  for (const [, name, description] of text.matchAll(/^- (?:added|description changed): ([^:\n]+): (.*)$/gm)) {
+    const known = unescape(name ?? '')
+    skills.set(known, { ...skills.get(known), name: known, description: unescape(description ?? '') })
+  }
+  for (const [, name] of text.matchAll(/^- removed: (.+)$/gm)) skills.delete(unescape(name ?? ''))
+  for (const [, name] of text.matchAll(/^- you loaded (\S+) at \S+, it is now /gm)) {
+    const skill = skills.get(unescape(name ?? ''))
+    if (skill !== undefined) skill.isStale = true
+  }
+}
+
+/** Takes over loaded skills; returns what a tool said went wrong. */
+function learnResults(message: LanguageModelV4Message & { role: 'tool' }, skills: Map<string, KnownSkill>): string | undefined {
+  let failure: string | undefined
+  for (const part of message.content) {
+    if (part.type !== 'tool-result') continue
+    const { output } = part
+    if (output.type === 'error-text') failure = output.value
+    if (output.type !== 'text') continue
+    const loaded = /^<(skill_[0-9a-f]+) name="([^"]*)" revision="([^"]*)">\n(.*)\n<\/\1>/s.exec(output.value)
+    const [, , name, revision, body] = loaded ?? []
+    if (name === undefined || revision === undefined || body === undefined) continue
+    const known = unescape(name)
+    const skill = skills.get(known) ?? { name: known, description: '' }
+    skills.set(known, { ...skill, body, revision, isStale: false })
+  }
+  return failure
+}
+
+/** The skill that is named, else the one that shares most words with the question. */
+function chooseSkill(question: string, skills: readonly KnownSkill[]): KnownSkill | undefined {
+  const words = new Set(toWords(question))
+  let best: KnownSkill | undefined
+  let bestScore = 0
+  for (const skill of skills) {
+    const named = question.toLowerCase().includes(skill.name.toLowerCase()) ? 10 : 0
+    const shared = new Set(toWords(`${skill.name} ${skill.description}`).filter(word => words.has(word))).size
+    if (named + shared > bestScore) {
+      best = skill
+      bestScore = named + shared
+    }
+  }
+  return best
+}
+
+function toWords(text: string): string[] {
+  return (text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? []).map(word => word.replace(/(?:ing|ed|s)$/, ''))
+}
+
+function firstParagraph(body: string): string {
+  const paragraphs = body.split(/\n\s*\n/).map(paragraph => paragraph.trim())
+  const prose = paragraphs.find(paragraph => paragraph !== '' && !paragraph.startsWith('#'))
+  return (prose ?? 'it says nothing').replace(/\s+/g, ' ')
+}
+
+function describeSight(skills: readonly string[], tools: readonly string[]): string {
+  const seen = skills.length === 0 ? 'no skills' : `the skills ${skills.join(', ')}`
+  return `I see ${seen} and ${tools.length === 0 ? 'no tools' : `the tools ${tools.join(', ')}`}; none fits the question.`
+}
+
+function textOf(message: LanguageModelV4Message & { role: 'user' }): string {
+  return message.content.map(part => (part.type === 'text' ? part.text : '')).join('\n')
+}
+
+function unescape(text: string): string {
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#x27;', "'")
+    .replaceAll('&amp;', '&')
+}

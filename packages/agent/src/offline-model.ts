@@ -1,0 +1,61 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import { decideOffline } from './offline-mind.ts'
+
+/**
+ * A model without a network, a key or any wit: it loads the skill that fits the user's words best, answers with what
+ * the skill says, and follows updates. It makes live skills visible and tests repeatable.
+ */
+export function createOfflineModel(): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: 'skillstoke',
+    modelId: 'offline',
+    supportedUrls: {},
+    doGenerate: async options => generate(options),
+    doStream: async options => {
+      const { content, finishReason, usage } = generate(options)
+      const parts: LanguageModelV4StreamPart[] = [{ type: 'stream-start', warnings: [] }]
+      for (const part of content) parts.push(...toStreamParts(part))
+      parts.push({ type: 'finish', finishReason, usage })
+      return { stream: ReadableStream.from(parts) }
+    },
+  }
+}
+
+function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateResult {
+  options.abortSignal?.throwIfAborted()
+  const tools = (options.tools ?? []).map(tool => tool.name)
+  const decision = decideOffline(options.prompt, tools)
+  const isCall = decision.kind === 'load'
+  const content: LanguageModelV4Content = isCall
+    ? { type: 'tool-call', toolCallId: decision.callId, toolName: 'skill', input: JSON.stringify({ name: decision.name }) }
+    : { type: 'text', text: decision.text }
+  const input = JSON.stringify(options.prompt).length
+  return {
+    content: [content],
+    finishReason: { unified: isCall ? 'tool-calls' : 'stop', raw: undefined },
+    // Characters over four: there is no tokenizer that this model would have been trained with.
+    usage: {
+      inputTokens: { total: Math.ceil(input / 4), noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: Math.ceil(JSON.stringify(content).length / 4), text: undefined, reasoning: undefined },
+    },
+    warnings: [],
+  }
+}
+
+function toStreamParts(part: LanguageModelV4Content): LanguageModelV4StreamPart[] {
+  if (part.type === 'tool-call') return [part]
+  if (part.type !== 'text') return []
+  const words = part.text.match(/\S+\s*|\s+/g) ?? []
+  return [
+    { type: 'text-start', id: 'answer' },
+    ...words.map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: 'answer', delta })),
+    { type: 'text-end', id: 'answer' },
+  ]
+}

@@ -1,0 +1,32 @@
+import { nodeHasher } from '@skillstoke/core/node'
+
+/** How the request of a model call relates to the one before it. */
+export interface PrefixReading {
+  /** Digest of system text, tools and all messages of this request: the first eight digits. */
+  readonly digest: string
+  /** Digest of the part that was sent before, taken from this request; absent for the first one. */
+  readonly sentBefore?: string
+  /** Whether that part is byte for byte what was sent before, so that a provider's cache still holds. */
+  readonly isUnchanged: boolean
+}
+
+/** Watches that nothing already sent to a model is ever altered. */
+export class PrefixMeter {
+  #last: { readonly digest: string; readonly messages: number } | undefined
+
+  measure(head: unknown, messages: readonly unknown[]): PrefixReading {
+    let digest = nodeHasher.sha256(JSON.stringify(head))
+    let sentBefore = this.#last?.messages === 0 ? digest : undefined
+    messages.forEach((message, index) => {
+      digest = nodeHasher.sha256(`${digest}\n${JSON.stringify(message)}`)
+      if (index + 1 === this.#last?.messages) sentBefore = digest
+    })
+    const isUnchanged = this.#last === undefined || this.#last.digest === sentBefore
+    this.#last = { digest, messages: messages.length }
+    return {
+      digest: digest.slice(0, 8),
+      ...(sentBefore === undefined ? {} : { sentBefore: sentBefore.slice(0, 8) }),
+      isUnchanged,
+    }
+  }
+}
