@@ -27,9 +27,18 @@ export interface ConversationStore {
    * Repeating an append that already happened returns the same place and changes nothing.
    * @throws {ConversationConflictError} when another writer was faster
    */
-  append(tenant: string, conversation: string, expectSeq: number, messages: readonly ConversationMessage[]): Promise<number>
+  append(
+    tenant: string,
+    conversation: string,
+    expectSeq: number,
+    messages: readonly ConversationMessage[],
+  ): Promise<number>
   /** Messages after a place, in order; none when there is no such conversation. */
-  read(tenant: string, conversation: string, range?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredMessage[]>
+  read(
+    tenant: string,
+    conversation: string,
+    range?: { readonly after?: number; readonly limit?: number },
+  ): Promise<readonly StoredMessage[]>
   /** Starts a new conversation with the messages up to a place of another. */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
   /** Forgets a conversation; nothing happens when there is none. */
@@ -43,7 +52,9 @@ export class ConversationConflictError extends Error {
   readonly actualSeq: number
 
   constructor(conversation: string, expectedSeq: number, actualSeq: number) {
-    super(`conversation ${JSON.stringify(conversation)} is at ${actualSeq}, not at ${expectedSeq}: another writer was faster`)
+    super(
+      `conversation ${JSON.stringify(conversation)} is at ${actualSeq}, not at ${expectedSeq}: another writer was faster`,
+    )
     this.expectedSeq = expectedSeq
     this.actualSeq = actualSeq
   }

@@ -1,18 +1,4 @@
 // The agent and its conversations.
-export {
-  type AgentEvent,
-  Conversation,
-  DEFAULT_MAX_STEPS,
-  SkillAgent,
-  type SkillAgentOptions,
-  type TurnOptions,
-  type TurnResult,
-} from './skill-agent.ts'
-export type { PrefixReading } from './prefix-meter.ts'
-
-// Models: offline by default, any other by configuration.
-export { createOfflineModel } from './offline-model.ts'
-export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
 // Where conversations are kept.
 export {
@@ -23,3 +9,17 @@ export {
   type StoredMessage,
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
+
+// Models: offline by default, any other by configuration.
+export { createOfflineModel } from './offline-model.ts'
+export type { PrefixReading } from './prefix-meter.ts'
+export { type ModelConfig, resolveModel } from './resolve-model.ts'
+export {
+  type AgentEvent,
+  Conversation,
+  DEFAULT_MAX_STEPS,
+  SkillAgent,
+  type SkillAgentOptions,
+  type TurnOptions,
+  type TurnResult,
+} from './skill-agent.ts'

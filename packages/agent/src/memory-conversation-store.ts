@@ -17,10 +17,14 @@ export class MemoryConversationStore implements ConversationStore {
   ): Promise<number> {
     const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
     const repeated = stored.slice(expectSeq, expectSeq + messages.length)
-    const isRepeat = messages.length > 0 && messages.every((message, index) => repeated[index]?.id === message.id)
+    const isRepeat =
+      messages.length > 0 && messages.every((message, index) => repeated[index]?.id === message.id)
     if (isRepeat) return expectSeq + messages.length
-    if (stored.length !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, stored.length)
-    const added = messages.map((message, index) => structuredClone({ ...message, seq: expectSeq + index + 1 }))
+    if (stored.length !== expectSeq)
+      throw new ConversationConflictError(conversation, expectSeq, stored.length)
+    const added = messages.map((message, index) =>
+      structuredClone({ ...message, seq: expectSeq + index + 1 }),
+    )
     this.#conversations.set(keyOf(tenant, conversation), [...stored, ...added])
     return expectSeq + messages.length
   }

@@ -39,30 +39,38 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
   if (skill.body === undefined || skill.isStale === true) {
     return { kind: 'load', name: skill.name, callId: `call-${prompt.length}` }
   }
-  return { kind: 'answer', text: `By the skill ${skill.name} (${skill.revision}): ${firstParagraph(skill.body)}` }
+  return {
+    kind: 'answer',
+    text: `By the skill ${skill.name} (${skill.revision}): ${firstParagraph(skill.body)}`,
+  }
 }
 
 function learnCatalog(text: string, skills: Map<string, KnownSkill>): void {
-  for (const [, name, description] of text.matchAll(/<skill>\s*<name>(.*?)<\/name>\s*<description>(.*?)<\/description>/gs)) {
-    const known = unescape(name ?? '')
-    skills.set(known, { name: known, description: unescape(description ?? '') })
+  for (const [, name, description] of text.matchAll(
+    /<skill>\s*<name>(.*?)<\/name>\s*<description>(.*?)<\/description>/gs,
+  )) {
+    const known = unescapeXml(name ?? '')
+    skills.set(known, { name: known, description: unescapeXml(description ?? '') })
   }
 }
 
 function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
   for (const [, name, description] of text.matchAll(/^- (?:added|description changed): ([^:\n]+): (.*)$/gm)) {
-    const known = unescape(name ?? '')
-    skills.set(known, { ...skills.get(known), name: known, description: unescape(description ?? '') })
+    const known = unescapeXml(name ?? '')
+    skills.set(known, { ...skills.get(known), name: known, description: unescapeXml(description ?? '') })
   }
-  for (const [, name] of text.matchAll(/^- removed: (.+)$/gm)) skills.delete(unescape(name ?? ''))
+  for (const [, name] of text.matchAll(/^- removed: (.+)$/gm)) skills.delete(unescapeXml(name ?? ''))
   for (const [, name] of text.matchAll(/^- you loaded (\S+) at \S+, it is now /gm)) {
-    const skill = skills.get(unescape(name ?? ''))
+    const skill = skills.get(unescapeXml(name ?? ''))
     if (skill !== undefined) skill.isStale = true
   }
 }
 
 /** Takes over loaded skills; returns what a tool said went wrong. */
-function learnResults(message: LanguageModelV4Message & { role: 'tool' }, skills: Map<string, KnownSkill>): string | undefined {
+function learnResults(
+  message: LanguageModelV4Message & { role: 'tool' },
+  skills: Map<string, KnownSkill>,
+): string | undefined {
   let failure: string | undefined
   for (const part of message.content) {
     if (part.type !== 'tool-result') continue
@@ -72,7 +80,7 @@ function learnResults(message: LanguageModelV4Message & { role: 'tool' }, skills
     const loaded = /^<(skill_[0-9a-f]+) name="([^"]*)" revision="([^"]*)">\n(.*)\n<\/\1>/s.exec(output.value)
     const [, , name, revision, body] = loaded ?? []
     if (name === undefined || revision === undefined || body === undefined) continue
-    const known = unescape(name)
+    const known = unescapeXml(name)
     const skill = skills.get(known) ?? { name: known, description: '' }
     skills.set(known, { ...skill, body, revision, isStale: false })
   }
@@ -114,7 +122,7 @@ function textOf(message: LanguageModelV4Message & { role: 'user' }): string {
   return message.content.map(part => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
-function unescape(text: string): string {
+function unescapeXml(text: string): string {
   return text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')

@@ -34,7 +34,12 @@ function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateR
   const decision = decideOffline(options.prompt, tools)
   const isCall = decision.kind === 'load'
   const content: LanguageModelV4Content = isCall
-    ? { type: 'tool-call', toolCallId: decision.callId, toolName: 'skill', input: JSON.stringify({ name: decision.name }) }
+    ? {
+        type: 'tool-call',
+        toolCallId: decision.callId,
+        toolName: 'skill',
+        input: JSON.stringify({ name: decision.name }),
+      }
     : { type: 'text', text: decision.text }
   const input = JSON.stringify(options.prompt).length
   return {
@@ -42,8 +47,17 @@ function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateR
     finishReason: { unified: isCall ? 'tool-calls' : 'stop', raw: undefined },
     // Characters over four: there is no tokenizer that this model would have been trained with.
     usage: {
-      inputTokens: { total: Math.ceil(input / 4), noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-      outputTokens: { total: Math.ceil(JSON.stringify(content).length / 4), text: undefined, reasoning: undefined },
+      inputTokens: {
+        total: Math.ceil(input / 4),
+        noCache: undefined,
+        cacheRead: undefined,
+        cacheWrite: undefined,
+      },
+      outputTokens: {
+        total: Math.ceil(JSON.stringify(content).length / 4),
+        text: undefined,
+        reasoning: undefined,
+      },
     },
     warnings: [],
   }

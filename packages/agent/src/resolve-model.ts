@@ -18,9 +18,12 @@ export interface ModelConfig {
 export function resolveModel(config: ModelConfig = {}): LanguageModel {
   const { model = 'offline', baseUrl, apiKey } = config
   if (baseUrl === undefined) return model === 'offline' ? createOfflineModel() : model
-  if (config.model === undefined) throw new TypeError(`a model server (${baseUrl}) needs the name of a model, for example "llama3"`)
+  if (config.model === undefined)
+    throw new TypeError(`a model server (${baseUrl}) needs the name of a model, for example "llama3"`)
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw new TypeError(`the model server ${JSON.stringify(baseUrl)} is not an http URL; write, for example, "http://127.0.0.1:11434/v1"`)
+    throw new TypeError(
+      `the model server ${JSON.stringify(baseUrl)} is not an http URL; write, for example, "http://127.0.0.1:11434/v1"`,
+    )
   }
   const provider = createOpenAICompatible({
     name: 'openai-compatible',

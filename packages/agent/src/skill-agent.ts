@@ -38,7 +38,12 @@ export type AgentEvent =
   | { readonly kind: 'tool-call'; readonly name: string; readonly input: unknown }
   | { readonly kind: 'tool-result'; readonly name: string; readonly output: unknown }
   /** The turn is over; `hasReachedLimit` when the model still wanted to call tools. */
-  | { readonly kind: 'finish'; readonly text: string; readonly steps: number; readonly hasReachedLimit: boolean }
+  | {
+      readonly kind: 'finish'
+      readonly text: string
+      readonly steps: number
+      readonly hasReachedLimit: boolean
+    }
 
 export interface TurnOptions {
   /** Ends the turn; what was complete by then stays in the conversation. */
@@ -90,7 +95,10 @@ export class Conversation {
     this.id = id
     this.#options = options
     this.#store = store
-    this.session = options.skills.session({ id, ...(options.scope === undefined ? {} : { scope: options.scope }) })
+    this.session = options.skills.session({
+      id,
+      ...(options.scope === undefined ? {} : { scope: options.scope }),
+    })
     this.#tools = { ...options.tools, ...toAiTools(this.session.tools) }
     const { catalog } = this.session
     const instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
@@ -110,7 +118,8 @@ export class Conversation {
   /** Says something and waits for the whole answer. Turns of one conversation run one after the other. */
   async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
     for await (const event of this.stream(text, options)) {
-      if (event.kind === 'finish') return { text: event.text, steps: event.steps, hasReachedLimit: event.hasReachedLimit }
+      if (event.kind === 'finish')
+        return { text: event.text, steps: event.steps, hasReachedLimit: event.hasReachedLimit }
     }
     throw new Error('the turn ended without a result')
   }
@@ -130,7 +139,8 @@ export class Conversation {
   }
 
   async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
-    if (this.#seq === 0) await this.#store.append(this.#tenant, this.id, 0, [this.#toRow('system', this.#system)])
+    if (this.#seq === 0)
+      await this.#store.append(this.#tenant, this.id, 0, [this.#toRow('system', this.#system)])
     if (this.#seq === 0) this.#seq = 1
     await this.#append([{ role: 'user', content: text }])
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
@@ -141,7 +151,11 @@ export class Conversation {
         await this.#append([{ role: 'user', content: update.text }])
         yield { kind: 'skills-updated', update }
       }
-      yield { kind: 'model-call', step, prefix: this.#meter.measure([this.#system, this.session.tools], this.#messages) }
+      yield {
+        kind: 'model-call',
+        step,
+        prefix: this.#meter.measure([this.#system, this.session.tools], this.#messages),
+      }
       const { answer, wantsTools } = yield* this.#callModel(signal)
       if (wantsTools && step < maxSteps) continue
       yield { kind: 'finish', text: answer, steps: step, hasReachedLimit: wantsTools }
@@ -175,7 +189,11 @@ export class Conversation {
           yield { kind: 'tool-result', name: part.toolName, output: part.output }
           break
         case 'tool-error':
-          yield { kind: 'tool-result', name: part.toolName, output: { text: String(part.error), isError: true } }
+          yield {
+            kind: 'tool-result',
+            name: part.toolName,
+            output: { text: String(part.error), isError: true },
+          }
           break
         case 'error':
           throw part.error

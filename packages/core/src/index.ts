@@ -1,43 +1,6 @@
 // The runtime: what most hosts need and nothing else.
-export {
-  createSkillRuntime,
-  DEFAULT_REHASH_MS,
-  SkillRuntime,
-  type SkillRuntimeOptions,
-} from './runtime/skill-runtime.ts'
-export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
 
-// One conversation and what it was told.
-export {
-  DEFAULT_RESTORE_TOKENS,
-  type RebaseOptions,
-  type SessionHost,
-  type SessionOptions,
-  type SessionRebase,
-  type SessionUpdate,
-  SkillSession,
-} from './session/skill-session.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
-export { type ToolDefinition, type ToolResult } from './tool/tool-definition.ts'
-
-// What exists: generations, changes, and what decides about them.
-export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
-export type { RegistryUpdate, SkillChange } from './registry/registry-update.ts'
-export {
-  type DuplicatePolicy,
-  type RegisteredSource,
-  SkillRegistry,
-  type SkillRegistryOptions,
-  DEFAULT_SUBSCRIBER_DEADLINE_MS,
-} from './registry/skill-registry.ts'
-export {
-  type AdmissionPolicy,
-  type AdmissionRequest,
-  type AdmissionVerdict,
-  trustAdmission,
-} from './registry/admission.ts'
-export { type Phase, PHASES, type Subscriber } from './registry/subscriptions.ts'
-
 // What one agent may see.
 export {
   approximateTokens,
@@ -49,7 +12,8 @@ export {
 } from './catalog/render-catalog.ts'
 export type { Scope, ScopeTest } from './catalog/scope.ts'
 export { type SearchHit, SkillSearch } from './catalog/skill-search.ts'
-
+// Errors, and what a host may pass in.
+export { SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
 // What may be told outside.
 export {
   type EventBus,
@@ -60,7 +24,73 @@ export {
   type SkillEvents,
   type SkillProblem,
 } from './events/event-bus.ts'
-
+export {
+  type DirectoryEntry,
+  type FileKind,
+  type FileStat,
+  type FileSystem,
+  isSameStat,
+  type OpenedFile,
+  type ReadOptions,
+} from './fs/file-system.ts'
+export { MemoryFileSystem } from './fs/memory-file-system.ts'
+export { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from './host.ts'
+export {
+  type AdmissionPolicy,
+  type AdmissionRequest,
+  type AdmissionVerdict,
+  trustAdmission,
+} from './registry/admission.ts'
+// What exists: generations, changes, and what decides about them.
+export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
+export type { RegistryUpdate, SkillChange } from './registry/registry-update.ts'
+export {
+  DEFAULT_SUBSCRIBER_DEADLINE_MS,
+  type DuplicatePolicy,
+  type RegisteredSource,
+  SkillRegistry,
+  type SkillRegistryOptions,
+} from './registry/skill-registry.ts'
+export { PHASES, type Phase, type Subscriber } from './registry/subscriptions.ts'
+export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
+export {
+  createSkillRuntime,
+  DEFAULT_REHASH_MS,
+  SkillRuntime,
+  type SkillRuntimeOptions,
+} from './runtime/skill-runtime.ts'
+// One conversation and what it was told.
+export {
+  DEFAULT_RESTORE_TOKENS,
+  type RebaseOptions,
+  type SessionHost,
+  type SessionOptions,
+  type SessionRebase,
+  type SessionUpdate,
+  SkillSession,
+} from './session/skill-session.ts'
+export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
+export { diffSkills, type Facet } from './skill/diff-skills.ts'
+export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
+export type { Outcome } from './skill/frontmatter.ts'
+export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
+export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
+export { type ParsedSkill, type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
+// The format.
+export type { LoadedSkill, Skill } from './skill/skill.ts'
+export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-path.ts'
+export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
+export { toToolName } from './skill/tool-name.ts'
+export { validateSkill } from './skill/validate-skill.ts'
+export {
+  DEFAULT_POLL_MS,
+  DEFAULT_RECONCILE_MS,
+  FileSource,
+  type FileSourceOptions,
+  ROOT_GRACE_MS,
+} from './source/file-source.ts'
+export type { SymlinkPolicy } from './source/mirror-scanner.ts'
+export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {
   ReadContext,
@@ -73,46 +103,10 @@ export type {
   WatchMode,
 } from './source/skill-source.ts'
 export {
-  DEFAULT_POLL_MS,
-  DEFAULT_RECONCILE_MS,
-  FileSource,
-  type FileSourceOptions,
-  ROOT_GRACE_MS,
-} from './source/file-source.ts'
-export type { SymlinkPolicy } from './source/mirror-scanner.ts'
-export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
-export type { SourceStatus } from './sync/source-sync.ts'
-export {
-  type DirectoryEntry,
-  type FileKind,
-  type FileStat,
-  type FileSystem,
-  isSameStat,
-  type OpenedFile,
-  type ReadOptions,
-} from './fs/file-system.ts'
-export { MemoryFileSystem } from './fs/memory-file-system.ts'
-export type { SkillStore } from './store/skill-store.ts'
-export {
   DEFAULT_STORE_GRACE_MS,
   MemorySkillStore,
   type MemorySkillStoreOptions,
 } from './store/memory-skill-store.ts'
-
-// The format.
-export type { LoadedSkill, Skill } from './skill/skill.ts'
-export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
-export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
-export { type ParsedSkill, parseSkill, type ParseSkillOptions } from './skill/parse-skill.ts'
-export { validateSkill } from './skill/validate-skill.ts'
-export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
-export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
-export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-path.ts'
-export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
-export { diffSkills, type Facet } from './skill/diff-skills.ts'
-export type { Outcome } from './skill/frontmatter.ts'
-export { toToolName } from './skill/tool-name.ts'
-
-// Errors, and what a host may pass in.
-export { SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
-export { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from './host.ts'
+export type { SkillStore } from './store/skill-store.ts'
+export type { SourceStatus } from './sync/source-sync.ts'
+export type { ToolDefinition, ToolResult } from './tool/tool-definition.ts'

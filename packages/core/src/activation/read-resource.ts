@@ -3,8 +3,8 @@ import { SkillError } from '../errors.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { parseSkillPath } from '../skill/skill-path.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import { parseSkillPath } from '../skill/skill-path.ts'
 import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
 
 /** One file of one revision of a skill. */

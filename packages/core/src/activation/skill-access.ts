@@ -1,7 +1,7 @@
-import type { Generation } from '../registry/generation.ts'
-import type { Skill } from '../skill/skill.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit } from '../catalog/skill-search.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -99,7 +99,7 @@ export class NodeFileSystem implements FileSystem {
     if (!isLinux) return undefined
     if (this.#watchFaults.has(path)) return this.#watchFaults.get(path)
     try {
-      const name = REMOTE_TYPES.get(Number(statfsSync(path).type))
+      const name = REMOTE_TYPES.get(statfsSync(path).type)
       const fault = name === undefined ? undefined : `${name} reports no changes made elsewhere`
       this.#watchFaults.set(path, fault)
       return fault

@@ -56,7 +56,10 @@ export function toReport(candidate: Candidate, winner: Candidate | undefined): S
 }
 
 /** The report of a folder with anything to tell; cheap for the many that have nothing. */
-export function toProblemReport(candidate: Candidate, winner: Candidate | undefined): SkillReport | undefined {
+export function toProblemReport(
+  candidate: Candidate,
+  winner: Candidate | undefined,
+): SkillReport | undefined {
   if (toStatus(candidate, winner === candidate) === 'ok') return undefined
   return toReport(candidate, winner)
 }

@@ -1,5 +1,5 @@
-import { diffSkills, type Facet } from '../skill/diff-skills.ts'
 import { compareText } from '../skill/compare.ts'
+import { diffSkills, type Facet } from '../skill/diff-skills.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { Generation, SkillReport } from './generation.ts'
 

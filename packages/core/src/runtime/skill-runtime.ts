@@ -1,8 +1,8 @@
+import { readBody } from '../activation/load-skill.ts'
 import { CatalogCache } from '../catalog/catalog-cache.ts'
 import { approximateTokens, type Catalog, type CatalogOptions } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
-import { readBody } from '../activation/load-skill.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
@@ -12,14 +12,14 @@ import type { Generation } from '../registry/generation.ts'
 import { type DuplicatePolicy, SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
 import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
-import type { LoadedSkill } from '../skill/skill.ts'
+import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { SourceSync, type SourceStatus } from '../sync/source-sync.ts'
-import { explainSkill, type Explanation } from './explain-skill.ts'
+import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
+import { type Explanation, explainSkill } from './explain-skill.ts'
 
 export interface SkillRuntimeOptions {
   /** In order of precedence. */
@@ -198,6 +198,23 @@ export class SkillRuntime implements AsyncDisposable {
     await this.#refresh(name)
     const skill = this.current.get(name)
     return Object.freeze({ ...skill, body: await readBody(skill, this.#store) })
+  }
+
+  /**
+   * One file of a skill at its revision, old revisions included as long as they are stored.
+   * @throws {SkillError} FILE_NOT_FOUND, REVISION_NOT_FOUND
+   */
+  async readFile(skill: Skill, path: string): Promise<Uint8Array> {
+    const file = skill.files.find(each => each.path === path)
+    if (file === undefined)
+      throw new SkillError(
+        'FILE_NOT_FOUND',
+        `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}`,
+      )
+    const bytes = await this.#store.get(file.digest)
+    if (bytes === undefined)
+      throw new SkillError('REVISION_NOT_FOUND', `revision ${skill.revision} is no longer stored`)
+    return bytes
   }
 
   /** Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded. */

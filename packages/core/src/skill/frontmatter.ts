@@ -110,7 +110,7 @@ function loadYaml(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
     return failure([], {
       code: 'FRONTMATTER_NOT_A_MAP',
       severity: 'error',
-      message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the value ${quote(String(value))}`}; it must be fields such as "name: my-skill"`,
+      message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value))}`}; it must be fields such as "name: my-skill"`,
       line: firstLine,
       column: 1,
       fix: 'write one field a line, "name: ..." and "description: ..."',
@@ -151,8 +151,16 @@ interface Repair {
 const TOP_LEVEL_FIELD = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\r?$/
 // What a plain value that YAML reads as something other than text looks like: it is left alone.
 const TYPED = /^(?:~|null|true|false|[-+]?[0-9][0-9_.eE+-]*|[-+]?\.(?:inf|nan))$/i
-// A value that opens a structure of YAML (or a complete quoted text) means what it says and is left alone.
-const STRUCTURED = /^(?:[|>][-+0-9 \t]*(?:#.*)?$|[[{].*[\]}]$|"(?:[^"\\]|\\.)*"$|'(?:[^']|'')*'$)/
+// A value that opens a block, or is a complete structure or quoted text, means what it says and is left alone; so is
+// one that opens a structure or a quote and never closes it, because nobody can say where its end was meant to be.
+const STRUCTURED = new RegExp(
+  [
+    String.raw`^[|>][-+0-9 \t]*(?:#.*)?$`, // a block
+    String.raw`^(?:\[.*\]|\{.*\}|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$`, // complete
+    String.raw`^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$`, // never closed
+    String.raw`^(?:\*[\w-]+$|&[\w-]+(?:\s|$)|![\w!/:-]*(?:\s|$))`, // an alias, an anchor, a tag
+  ].join('|'),
+)
 
 /** Quotes each top-level plain value, folding its indented continuation lines into it; `undefined` if none is there. */
 function quotePlainScalars(yaml: string): Repair | undefined {

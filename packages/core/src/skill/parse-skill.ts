@@ -257,7 +257,7 @@ class FieldReader {
       `the value of "metadata.${key}" is ${describe(item)}; it must be text`,
       'put the value in double quotes',
     )
-    return item === null ? '' : typeof item === 'object' ? JSON.stringify(item) : String(item)
+    return item === null ? '' : JSON.stringify(item)
   }
 
   #allowedTools(): readonly string[] | undefined {
@@ -385,7 +385,7 @@ function describe(value: unknown): string {
   if (value === null) return 'empty'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a group of fields'
-  return `the ${typeof value} ${String(value)}`
+  return `the ${typeof value} ${JSON.stringify(value)}`
 }
 
 function copyValue(value: unknown): unknown {

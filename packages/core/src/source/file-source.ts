@@ -341,7 +341,8 @@ export class FileSource implements SkillSource {
     }
     await mapConcurrently(
       read,
-      ({ directory, file }) => check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat, file.isRacy || file.isLink),
+      ({ directory, file }) =>
+        check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat, file.isRacy || file.isLink),
       CONCURRENCY,
       signal,
     )

@@ -1,4 +1,4 @@
-import { readResource, type ResourceContent } from '../activation/read-resource.ts'
+import { type ResourceContent, readResource } from '../activation/read-resource.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'

@@ -1,0 +1,35 @@
+import type { Scope } from '@skillstoke/core'
+import type { Config } from '../config.ts'
+import { EXIT_OK } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import { printJson, printLine } from '../output.ts'
+import { loadTokenCounter } from '../tokens.ts'
+
+export interface RenderOptions {
+  readonly json: boolean
+  readonly maxTokens: number
+  readonly scope: Scope
+}
+
+/** `stoke render`: the catalog exactly as a conversation that begins now would get it. */
+export async function render(config: Config, options: RenderOptions): Promise<number> {
+  const countTokens = await loadTokenCounter()
+  const catalogOptions = { maxTokens: options.maxTokens, countTokens }
+  await using skills = await openSkills(config, { watching: 'off', runtime: { catalog: catalogOptions } })
+  const catalog = skills.renderCatalog(options.scope)
+  const { number, digest } = skills.current
+  if (options.json) {
+    printJson({
+      generation: { number, digest },
+      text: catalog.text,
+      tokens: catalog.tokens,
+      omitted: catalog.omitted,
+    })
+    return EXIT_OK
+  }
+  printLine(catalog.text)
+  const omitted =
+    catalog.omitted.length === 0 ? '' : `, ${catalog.omitted.length} omitted: ${catalog.omitted.join(', ')}`
+  process.stderr.write(`${catalog.tokens} tokens (estimated)${omitted}\n`)
+  return EXIT_OK
+}

@@ -1,0 +1,65 @@
+import { SkillError, shortDigest } from '@skillstoke/core'
+import type { Config } from '../config.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  formatTable,
+  printJson,
+  printLine,
+  toTerminalText,
+} from '../output.ts'
+import { toJson } from './list.ts'
+
+/** `stoke show`: one skill as it is served, with its files and instructions. */
+export async function show(
+  name: string,
+  config: Config,
+  options: { readonly json: boolean },
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const paint = createPaint(config.hasColor)
+  const reports = skills.current.reports().filter(report => report.name === name)
+  const report = reports.find(each => each.serving !== undefined) ?? reports[0]
+  if (report === undefined) {
+    const step = skills.explain(name).steps[0]
+    process.stderr.write(`there is no skill ${JSON.stringify(name)}: ${step?.detail}\n`)
+    return EXIT_FINDINGS
+  }
+  const skill = await skills.load(name).catch((error: unknown) => {
+    if (SkillError.isInstance(error, 'SKILL_NOT_FOUND')) return undefined
+    throw error
+  })
+  if (options.json) {
+    const {
+      diagnostics: _diagnostics,
+      source: _source,
+      location: _location,
+      directory: _directory,
+      ...fields
+    } = skill ?? {}
+    const files = skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? []
+    printJson({ ...fields, ...toJson(report), files, body: skill?.body ?? null })
+    return skill === undefined ? EXIT_FINDINGS : EXIT_OK
+  }
+  printLine(
+    `${paint('bold', toTerminalText(report.name))}  ${report.status}  ${report.directory ?? report.location}`,
+  )
+  for (const diagnostic of report.diagnostics) printLine(formatDiagnostic(diagnostic, paint))
+  if (skill === undefined) return EXIT_FINDINGS
+  printLine(toTerminalText(skill.description))
+  printLine(paint('dim', `revision ${skill.revision}`))
+  printLine(
+    formatTable(
+      skill.files.map(file => [
+        shortDigest(file.digest),
+        String(file.size).padStart(8),
+        toTerminalText(file.path),
+      ]),
+    ),
+  )
+  printLine()
+  printLine(toTerminalText(skill.body))
+  return EXIT_OK
+}

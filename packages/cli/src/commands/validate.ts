@@ -1,0 +1,102 @@
+import { statSync } from 'node:fs'
+import { basename, dirname, join, parse, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import {
+  createSkillRuntime,
+  DEFAULT_LIMITS,
+  type Diagnostic,
+  SkillError,
+  validateSkill,
+} from '@skillstoke/core'
+import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import type { Config } from '../config.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
+
+interface Verdict {
+  readonly path: string
+  readonly valid: boolean
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+const SKILL_FILES = ['SKILL.md', 'skill.md']
+
+/** `stoke validate`: SKILL.md files against the specification, as its reference validator does. */
+export async function validate(
+  paths: readonly string[],
+  config: Config,
+  options: { readonly json: boolean },
+): Promise<number> {
+  const verdicts: Verdict[] = []
+  for (const path of paths) verdicts.push(...(await validatePath(path)))
+  const isValid = verdicts.every(verdict => verdict.valid)
+  if (options.json) printJson(verdicts)
+  else printVerdicts(verdicts, config)
+  return isValid ? EXIT_OK : EXIT_FINDINGS
+}
+
+function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
+  const paint = createPaint(config.hasColor)
+  for (const { path, valid, diagnostics } of verdicts) {
+    printLine(`${valid ? paint('green', 'valid  ') : paint('red', 'invalid')} ${path}`)
+    for (const diagnostic of diagnostics) printLine(`  ${formatDiagnostic(diagnostic, paint)}`)
+  }
+}
+
+/** A skill's folder, a SKILL.md, `-` for standard input, or a folder of skills. */
+async function validatePath(path: string): Promise<Verdict[]> {
+  if (path === '-') return [toVerdict(path, validateSkill(await buffer(process.stdin), { path: '<stdin>' }))]
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined)
+    return [missing(path, 'the path does not exist', 'name a skill folder or its SKILL.md')]
+  if (!stats.isDirectory()) return [await validateFile(path, path)]
+  const direct = SKILL_FILES.map(name => join(path, name)).find(exists)
+  if (direct !== undefined) return [await validateFile(path, direct)]
+  const folders = await findSkillFolders(path)
+  if (folders.length === 0)
+    return [missing(path, 'there is no SKILL.md in this folder', 'add a SKILL.md, or name another folder')]
+  return await Promise.all(folders.map(folder => validateFile(folder.path, folder.file)))
+}
+
+async function validateFile(path: string, file: string): Promise<Verdict> {
+  const folder = resolve(dirname(file))
+  try {
+    const { bytes } = await new NodeFileSystem().read(resolve(file), {
+      inside: [parse(folder).root], // a person named the file: wherever it leads
+      maxBytes: DEFAULT_LIMITS.maxSkillFileBytes,
+    })
+    return toVerdict(path, validateSkill(bytes, { directoryName: basename(folder), path: file }))
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown)) throw thrown
+    return missing(path, thrown.message, 'put a readable regular file there')
+  }
+}
+
+/** By the same rules as everywhere else, so what is validated is what would be served. */
+async function findSkillFolders(root: string): Promise<{ path: string; file: string }[]> {
+  await using skills = await createSkillRuntime({
+    sources: [directory(root, { watching: 'off' })],
+    hasher: nodeHasher,
+  })
+  return skills.current.reports().flatMap(({ location }) => {
+    const path = join(root, location)
+    const file = SKILL_FILES.map(name => join(path, name)).find(exists)
+    return file === undefined ? [] : [{ path, file }]
+  })
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function toVerdict(path: string, diagnostics: readonly Diagnostic[]): Verdict {
+  return { path, valid: !diagnostics.some(diagnostic => diagnostic.severity === 'error'), diagnostics }
+}
+
+function missing(path: string, message: string, fix: string): Verdict {
+  return {
+    path,
+    valid: false,
+    diagnostics: [{ code: 'SKILL_FILE_MISSING', severity: 'error', message, path, fix }],
+  }
+}

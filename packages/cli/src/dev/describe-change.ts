@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type RegistryUpdate,
+  type Skill,
+  SkillError,
+  type SkillReport,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { createTwoFilesPatch } from 'diff'
+
+/** The difference that the last update made, or that a rejected text would make. */
+export async function describeLastChange(
+  update: RegistryUpdate | undefined,
+  skills: SkillRuntime,
+): Promise<string> {
+  if (update === undefined) return 'nothing has changed yet'
+  const parts: string[] = []
+  for (const report of update.reports.filter(each => each.status === 'broken'))
+    parts.push(await describeRejected(report, skills))
+  for (const change of update.changes) {
+    if (change.kind === 'modified')
+      parts.push(await describeModified(change.oldSkill, change.newSkill, skills))
+    else parts.push(`${change.kind} ${change.name}`)
+  }
+  return parts.length === 0 ? 'nothing that is served changed' : parts.join('\n')
+}
+
+async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
+  const paths = new Set([...before.files, ...after.files].map(file => file.path))
+  const parts: string[] = []
+  for (const path of [...paths].sort()) {
+    const oldText = await readText(before, path, skills)
+    const newText = await readText(after, path, skills)
+    if (oldText !== newText) parts.push(toPatch(path, oldText ?? '', newText ?? ''))
+  }
+  return parts.join('\n')
+}
+
+/** Between the text that serves and the one that was refused. */
+async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
+  const serving = skills.current.find(report.name)
+  if (serving === undefined || report.directory === undefined)
+    return `${report.name}: no earlier revision to compare with`
+  const live = (await readText(serving, serving.skillFile, skills)) ?? ''
+  try {
+    return toPatch(serving.skillFile, live, readFileSync(join(report.directory, serving.skillFile), 'utf8'))
+  } catch (thrown) {
+    return `${report.name}: ${String(thrown)}`
+  }
+}
+
+async function readText(skill: Skill, path: string, skills: SkillRuntime): Promise<string | undefined> {
+  const file = skill.files.find(each => each.path === path)
+  if (file === undefined) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await skills.readFile(skill, path))
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown) || thrown instanceof TypeError)
+      return `${file.digest} (${file.size} bytes)\n`
+    throw thrown
+  }
+}
+
+function toPatch(path: string, before: string, after: string): string {
+  return createTwoFilesPatch(path, path, before, after, 'live before', 'now', { context: 2 })
+}

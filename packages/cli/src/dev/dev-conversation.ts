@@ -1,0 +1,96 @@
+import type { AgentEvent, Conversation } from '@skillstoke/agent'
+import { type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
+import type { DevPrinter } from './dev-printer.ts'
+
+export interface DevConversationOptions {
+  readonly conversation: Conversation
+  readonly skills: SkillRuntime
+  readonly print: DevPrinter
+  readonly signal: AbortSignal
+  /** @default a request to use the skill that changed last */
+  readonly question?: string
+}
+
+/** The demo agent's conversation: one turn at the start and one after each change, never two at once. */
+export class DevConversation {
+  readonly #options: DevConversationOptions
+  #turns = 0
+  #wanted: string | undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: DevConversationOptions) {
+    this.#options = options
+  }
+
+  /** The number of the next turn. */
+  get nextTurn(): number {
+    return this.#turns + 1
+  }
+
+  get conversation(): Conversation {
+    return this.#options.conversation
+  }
+
+  /** Takes a turn as soon as the present one is over; more requests meanwhile are one turn. */
+  requestTurn(update?: RegistryUpdate): void {
+    if (this.#options.signal.aborted) return
+    this.#wanted = this.#options.question ?? this.#chooseQuestion(update)
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  /** Resolves when the turn under way has ended. */
+  async close(): Promise<void> {
+    this.#wanted = undefined
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    while (this.#wanted !== undefined && !this.#options.signal.aborted) {
+      const question = this.#wanted
+      this.#wanted = undefined
+      await this.#takeTurn(question)
+    }
+  }
+
+  async #takeTurn(question: string): Promise<void> {
+    const { conversation, print, signal } = this.#options
+    this.#turns++
+    print.question(this.#turns, question)
+    try {
+      for await (const event of conversation.stream(question, { signal })) this.#print(event)
+    } catch (thrown) {
+      if (!signal.aborted) print.failure(toMessage(thrown))
+    }
+  }
+
+  #print(event: AgentEvent): void {
+    const { print } = this.#options
+    switch (event.kind) {
+      case 'skills-updated':
+        print.told(event.update)
+        break
+      case 'model-call':
+        print.prefix(event.step, event.prefix)
+        break
+      case 'tool-call':
+        print.toolCall(event.name, event.input)
+        break
+      case 'finish':
+        print.answer(event.text)
+        break
+      case 'text':
+      case 'tool-result':
+        break // the answer is printed whole, and what a tool returned shows in it
+      default:
+        event satisfies never
+    }
+  }
+
+  #chooseQuestion(update: RegistryUpdate | undefined): string {
+    const changed = update?.changes.find(change => change.kind !== 'removed')?.name
+    const name = changed ?? this.#options.skills.current.list()[0]?.name
+    return name === undefined ? 'What can you do?' : `Use the skill "${name}".`
+  }
+}

@@ -1,0 +1,85 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+import type { Diagnostic, SkillReport, SkillStatus } from '@skillstoke/core'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Paints text, or leaves it alone where colors are not wanted. */
+export type Paint = (style: Style, text: string) => string
+
+export function createPaint(hasColor: boolean): Paint {
+  return hasColor
+    ? (style, text) => styleText(style, text, { validateStream: false })
+    : (_style, text) => text
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
+}
+
+export function printLine(text = ''): void {
+  process.stdout.write(`${text}\n`)
+}
+
+/** Text of a skill's author on a terminal: what could move the cursor or hide text is shown instead. */
+export function toTerminalText(text: string): string {
+  return stripVTControlCharacters(text).replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being shown
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
+  ok: 'green',
+  warning: 'yellow',
+  broken: 'red',
+  shadowed: 'dim',
+  pending: 'cyan',
+}
+
+export function paintStatus(status: SkillStatus, paint: Paint): string {
+  return paint(STATUS_STYLES[status], status)
+}
+
+/** `skills/pdf/SKILL.md:3:1` */
+export function formatPlace({ path, line, column }: Diagnostic): string {
+  return [path ?? '', line, column].filter(part => part !== undefined && part !== '').join(':')
+}
+
+export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
+  const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
+  const place = formatPlace(diagnostic)
+  const message = toTerminalText(diagnostic.message)
+  const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toTerminalText(diagnostic.fix)}`
+  return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalText(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
+}
+
+/** Broken first, then in the order of the generation. */
+export function sortForPeople(reports: readonly SkillReport[]): readonly SkillReport[] {
+  return reports.toSorted((a, b) => Number(b.status === 'broken') - Number(a.status === 'broken'))
+}
+
+/** Rows as aligned columns; the last column may be long. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const row of rows) {
+    row.forEach((cell, index) => {
+      widths[index] = Math.max(widths[index] ?? 0, stripVTControlCharacters(cell).length)
+    })
+  }
+  const pad = (cell: string, width: number): string =>
+    cell + ' '.repeat(width - stripVTControlCharacters(cell).length)
+  return rows
+    .map(row =>
+      row
+        .map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] as number)))
+        .join('  '),
+    )
+    .join('\n')
+}
+
+/** One line of at most `length` characters. */
+export function shorten(text: string, length: number): string {
+  const line = toTerminalText(text).replace(/\s+/g, ' ')
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line
+}

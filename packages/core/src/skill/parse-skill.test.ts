@@ -1,0 +1,261 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Diagnostic } from './diagnostic.ts'
+import { type ParsedSkill, type ParseSkillOptions, parseSkill } from './parse-skill.ts'
+
+const encoder = new TextEncoder()
+
+function parse(
+  text: string,
+  options: ParseSkillOptions = {},
+): { skill: ParsedSkill | undefined; diagnostics: readonly Diagnostic[]; codes: string[] } {
+  const outcome = parseSkill(encoder.encode(text), options)
+  return {
+    skill: outcome.ok ? outcome.value : undefined,
+    diagnostics: outcome.diagnostics,
+    codes: outcome.diagnostics.map(diagnostic => diagnostic.code),
+  }
+}
+
+const FIELDS = 'name: pdf\ndescription: Reads PDF files.\n'
+
+describe('parseSkill() reads what real files hold', () => {
+  test('fields and body of a plain file, without a diagnostic', () => {
+    const { skill, diagnostics } = parse(`---\n${FIELDS}---\n\n# Body\n\ntext\n`, { directoryName: 'pdf' })
+    expect(diagnostics).toEqual([])
+    expect(skill).toMatchObject({
+      name: 'pdf',
+      description: 'Reads PDF files.',
+      body: '# Body\n\ntext',
+      bodyLine: 5,
+    })
+  })
+
+  test('CRLF everywhere, losing no character of the last value and none of the body', () => {
+    const { skill } = parse(
+      `---\r\nname: pdf\r\ndescription: xyz\r\nlicense: MIT\r\n---\r\nline one\r\nline two\r\n`,
+    )
+    expect(skill).toMatchObject({
+      name: 'pdf',
+      description: 'xyz',
+      license: 'MIT',
+      body: 'line one\r\nline two',
+    })
+  })
+
+  test('a byte order mark, with a warning', () => {
+    const { skill, codes } = parse(`\uFEFF---\n${FIELDS}---\nbody`)
+    expect(skill?.name).toBe('pdf')
+    expect(codes).toEqual(['BYTE_ORDER_MARK'])
+  })
+
+  test.each([`---\n${FIELDS}---`, `---\n${FIELDS}---\n`, `---\n${FIELDS}---\n\n \n`])(
+    'no body at all: %j',
+    text => {
+      const { skill, codes } = parse(text)
+      expect(skill?.body).toBe('')
+      expect(codes).toEqual(['BODY_EMPTY'])
+    },
+  )
+
+  test('"---" inside a value, a block scalar and the body', () => {
+    const { skill } = parse(
+      '---\nname: pdf\ndescription: a --- b\nlicense: |\n  x\n  --- y\n---\nbody\n\n---\n\nmore',
+    )
+    expect(skill).toMatchObject({
+      description: 'a --- b',
+      license: 'x\n--- y\n',
+      body: 'body\n\n---\n\nmore',
+    })
+  })
+
+  test('block scalars, folded ones too', () => {
+    const { skill } = parse('---\nname: pdf\ndescription: >\n  first line\n  second line\n---\nbody')
+    expect(skill?.description).toBe('first line second line')
+  })
+
+  test('quoted values without their quotes', () => {
+    expect(parse(`---\nname: "pdf"\ndescription: 'it''s: fine'\n---\nx`).skill).toMatchObject({
+      name: 'pdf',
+      description: "it's: fine",
+    })
+  })
+
+  test('unknown keys with their types', () => {
+    const { skill, diagnostics } = parse(
+      `---\n${FIELDS}version: 1.10\ninternal: true\ntags: [a, b]\nhooks:\n  pre: 3\n---\nx`,
+    )
+    expect(skill?.extra).toEqual({ version: 1.1, internal: true, tags: ['a', 'b'], hooks: { pre: 3 } })
+    expect(diagnostics.every(each => each.code === 'FIELD_UNKNOWN' && each.severity === 'info')).toBe(true)
+    expect(diagnostics.map(each => each.line)).toEqual([4, 5, 6, 7])
+  })
+
+  test.each([
+    ['Bash(git add:*) Read', ['Bash(git add:*)', 'Read'], []],
+    ['Bash(git:*), Read', ['Bash(git:*)', 'Read'], ['FIELD_TYPE']],
+    ['\n  - Read\n  - Grep', ['Read', 'Grep'], ['FIELD_TYPE']],
+    ['[Read, Grep]', ['Read', 'Grep'], ['FIELD_TYPE']],
+  ])('allowed-tools %j', (value, tools, codes) => {
+    const result = parse(`---\n${FIELDS}allowed-tools: ${value}\n---\nx`)
+    expect(result.skill?.allowedTools).toEqual(tools)
+    expect(result.codes).toEqual(codes)
+  })
+
+  test('metadata values that are not text, as text with a warning', () => {
+    const { skill, codes } = parse(`---\n${FIELDS}metadata:\n  version: 1.0\n  author: ann\n---\nx`)
+    expect(skill?.metadata).toEqual({ version: '1', author: 'ann' })
+    expect(codes).toEqual(['FIELD_TYPE'])
+  })
+
+  test('a description of more than 1,024 characters, with a warning', () => {
+    const { skill, codes } = parse(`---\nname: pdf\ndescription: ${'x'.repeat(1068)}\n---\nx`)
+    expect(skill?.description).toHaveLength(1068)
+    expect(codes).toEqual(['DESCRIPTION_TOO_LONG'])
+  })
+})
+
+describe('parseSkill() repairs invalid YAML once', () => {
+  test('an unquoted ": ", naming the line and the fix', () => {
+    const { skill, diagnostics } = parse('---\nname: pdf\ndescription: Use when: always. See: docs\n---\nx', {
+      path: 'pdf/SKILL.md',
+    })
+    expect(skill?.description).toBe('Use when: always. See: docs')
+    expect(diagnostics).toEqual([
+      expect.objectContaining({
+        code: 'YAML_REPAIRED',
+        severity: 'warning',
+        path: 'pdf/SKILL.md',
+        line: 3,
+        column: 1,
+      }),
+    ])
+    expect(diagnostics[0]?.fix).toContain('double quotes')
+  })
+
+  test('continuation lines, folded into the value', () => {
+    const { skill } = parse('---\nname: pdf\ndescription: Use when: always\n  and: more\n---\nx')
+    expect(skill?.description).toBe('Use when: always and: more')
+  })
+
+  test('quotation marks and backslashes inside the value', () => {
+    expect(parse('---\nname: pdf\ndescription: say "hi": C:\\dir\n---\nx').skill?.description).toBe(
+      'say "hi": C:\\dir',
+    )
+  })
+
+  test('and leaves other fields of the same file with their types', () => {
+    const { skill } = parse('---\nname: pdf\ndescription: a: b\nversion: 2\nmetadata:\n  x: "1"\n---\nx')
+    expect(skill).toMatchObject({ description: 'a: b', extra: { version: 2 }, metadata: { x: '1' } })
+  })
+
+  test('CRLF files too', () => {
+    expect(parse('---\r\nname: pdf\r\ndescription: a: b\r\n---\r\nx').skill?.description).toBe('a: b')
+  })
+})
+
+describe('parseSkill() refuses what cannot be served', () => {
+  test.each([
+    ['no frontmatter', '# pdf\n', 'FRONTMATTER_MISSING', 1],
+    ['an empty file', '', 'FRONTMATTER_MISSING', 1],
+    ['unclosed frontmatter', `---\n${FIELDS}text`, 'FRONTMATTER_UNCLOSED', 1],
+    ['code as frontmatter', '---js\nmodule.exports = {}\n---\n', 'FRONTMATTER_MISSING', 1],
+    ['an unclosed quotation mark', '---\nname: pdf\ndescription: "Reads\n---\nx', 'YAML_INVALID', 4],
+    ['a list', '---\n- a\n- b\n---\nx', 'FRONTMATTER_NOT_A_MAP', 2],
+    ['a duplicate key', `---\n${FIELDS}name: other\n---\nx`, 'YAML_INVALID', 4],
+    ['an alias', '---\nname: &a pdf\ndescription: *a\n---\nx', 'YAML_INVALID', 3],
+    ['a custom tag', '---\nname: pdf\ndescription: !!js/function "x"\n---\nx', 'YAML_INVALID', 3],
+    ['no description', '---\nname: pdf\n---\nx', 'DESCRIPTION_MISSING', 2],
+    ['an empty description', '---\nname: pdf\ndescription: " "\n---\nx', 'DESCRIPTION_MISSING', 3],
+    ['a name that leads out', '---\nname: ../pdf\ndescription: x\n---\nx', 'NAME_UNSAFE', 2],
+    ['a name with a hidden character', '---\nname: "pd\\u202Ef"\ndescription: x\n---\nx', 'NAME_UNSAFE', 2],
+    [
+      'large frontmatter',
+      `---\nname: pdf\ndescription: x\nlicense: ${'x'.repeat(17_000)}\n---\nx`,
+      'FRONTMATTER_TOO_LARGE',
+      1,
+    ],
+    ['a large file', `---\n${FIELDS}---\n${'x'.repeat(263_000)}`, 'SKILL_FILE_TOO_LARGE', 1],
+  ])('%s', (_what, text, code, line) => {
+    const { skill, diagnostics } = parse(text)
+    expect(skill).toBeUndefined()
+    const error = diagnostics.find(each => each.severity === 'error')
+    expect(error).toMatchObject({ code, line })
+    expect(error?.fix).toBeTruthy()
+  })
+
+  test('bytes that are not UTF-8', () => {
+    const outcome = parseSkill(Uint8Array.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff, 0xfe]))
+    expect(outcome).toMatchObject({ ok: false, diagnostics: [{ code: 'ENCODING_NOT_UTF8' }] })
+  })
+
+  test('keys that could alter objects are left out, and nothing else is harmed', () => {
+    const { skill, codes } = parse(`---\n${FIELDS}__proto__:\n  polluted: true\nconstructor: 1\n---\nx`)
+    expect(codes).toEqual(['FIELD_FORBIDDEN', 'FIELD_FORBIDDEN'])
+    expect(skill?.extra).toEqual({})
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+})
+
+describe('parseSkill() names', () => {
+  test.each([
+    ['PDF-Tools', ['NAME_INVALID']],
+    ['pdf_tools', ['NAME_INVALID']],
+    ['my skill', ['NAME_INVALID']],
+    ['-pdf', ['NAME_INVALID']],
+    ['a--b', ['NAME_INVALID']],
+    ['日本', []],
+  ])('loads %j with its warnings', (name, codes) => {
+    const result = parse(`---\nname: ${name}\ndescription: x\n---\nx`, { directoryName: name })
+    expect(result.skill?.name).toBe(name)
+    expect(result.codes).toEqual(codes)
+  })
+
+  test('a name that is a number is text, with a warning', () => {
+    const { skill, codes } = parse('---\nname: 123\ndescription: x\n---\nx')
+    expect(skill?.name).toBe('123')
+    expect(codes).toEqual(['FIELD_TYPE'])
+  })
+
+  test('a missing name falls back to the folder, with a warning', () => {
+    const { skill, codes } = parse('---\ndescription: x\n---\nx', { directoryName: 'pdf' })
+    expect(skill?.name).toBe('pdf')
+    expect(codes).toEqual(['NAME_MISSING'])
+  })
+
+  test('a name other than the folder is kept, with a warning', () => {
+    const { skill, codes } = parse(`---\n${FIELDS}---\nx`, { directoryName: 'other' })
+    expect(skill?.name).toBe('pdf')
+    expect(codes).toEqual(['NAME_DIRECTORY_MISMATCH'])
+  })
+})
+
+test('parseSkill() never throws and never serves without a name and a description', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '---',
+      'name: pdf',
+      'description: x',
+      'description: a: b',
+      '  - x',
+      '\t',
+      '"',
+      '{',
+      '&a',
+      '*a',
+      '|',
+      '>',
+      '\r',
+    ),
+    fc.string({ unit: 'binary' }),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), lines => {
+      const outcome = parseSkill(encoder.encode(`---\n${lines.join('\n')}`))
+      if (outcome.ok) {
+        expect(outcome.value.name).not.toBe('')
+        expect(outcome.value.description).not.toBe('')
+      } else expect(outcome.diagnostics.some(each => each.severity === 'error')).toBe(true)
+    }),
+    { numRuns: 2_000 },
+  )
+})

@@ -1,0 +1,62 @@
+import type { Clock } from '../index.ts'
+
+interface Timer {
+  readonly at: number
+  readonly callback: () => void
+}
+
+/** Time that passes only when a test says so. */
+export class FakeClock implements Clock {
+  #now = 0
+  readonly #startedAt: number
+  readonly #timers = new Set<Timer>()
+
+  /** `startedAt` is the wall time at which it begins, in milliseconds since the epoch. */
+  constructor(startedAt: number = Date.UTC(2026, 0, 1)) {
+    this.#startedAt = startedAt
+  }
+
+  now(): number {
+    return this.#startedAt + this.#now
+  }
+
+  monotonic(): number {
+    return this.#now
+  }
+
+  /** Always in the middle, so that jitter vanishes. */
+  random(): number {
+    return 0.5
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer: Timer = { at: this.#now + delayMs, callback }
+    this.#timers.add(timer)
+    return () => this.#timers.delete(timer)
+  }
+
+  /** Timers that have not fired and were not cancelled. */
+  get pendingTimers(): number {
+    return this.#timers.size
+  }
+
+  /** Lets time pass, firing timers in their order, and lets what they started run on in between. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms
+    for (;;) {
+      await settleMicrotasks()
+      const next = [...this.#timers].filter(timer => timer.at <= end).sort((a, b) => a.at - b.at)[0]
+      if (next === undefined) break
+      this.#timers.delete(next)
+      this.#now = Math.max(this.#now, next.at)
+      next.callback()
+    }
+    this.#now = end
+    await settleMicrotasks()
+  }
+}
+
+/** Enough turns for chains of promises that wait for nothing but each other. */
+async function settleMicrotasks(): Promise<void> {
+  for (let i = 0; i < 200; i++) await Promise.resolve()
+}

@@ -1,0 +1,118 @@
+import { digestOf, portableHasher, revisionOf, type SkillFile, type SkillStore } from '../index.ts'
+
+/** One promise that every store keeps; `check` throws when this one does not. */
+export interface StoreCase {
+  readonly name: string
+  check(store: SkillStore): Promise<void>
+}
+
+const encoder = new TextEncoder()
+
+/** The promises of `SkillStore`, for any test runner: call `check` with a fresh store for each case. */
+export const storeConformance: readonly StoreCase[] = [
+  {
+    name: 'get() gives back the bytes that were put under their digest',
+    async check(store) {
+      const bytes = encoder.encode('some text')
+      const digest = digestOf(bytes, portableHasher)
+      expect(!store.has(digest), 'has() is false before put()')
+      store.put(digest, bytes.slice())
+      expect(store.has(digest), 'has() is true right after put()')
+      expect(text(await store.get(digest)) === 'some text', 'the bytes are the same before flush()')
+      await store.flush()
+      expect(text(await store.get(digest)) === 'some text', 'the bytes are the same after flush()')
+    },
+  },
+  {
+    name: 'get() gives undefined for what was never put',
+    async check(store) {
+      expect((await store.get(digestOf('nothing', portableHasher))) === undefined, 'no bytes')
+      expect((await store.getTree(digestOf('nothing', portableHasher))) === undefined, 'no tree')
+      expect(store.getRef('nothing') === undefined, 'no ref')
+    },
+  },
+  {
+    name: 'get() keeps empty files and bytes of every value',
+    async check(store) {
+      const all = Uint8Array.from({ length: 256 }, (_, index) => index)
+      for (const bytes of [new Uint8Array(0), all]) {
+        const digest = digestOf(bytes, portableHasher)
+        store.put(digest, bytes.slice())
+        await store.flush()
+        const kept = await store.get(digest)
+        expect(
+          kept?.length === bytes.length && bytes.every((byte, index) => kept[index] === byte),
+          `${bytes.length} bytes`,
+        )
+      }
+    },
+  },
+  {
+    name: 'getTree() gives back the file list of a revision',
+    async check(store) {
+      const { revision, files } = putTree(store, 'tree')
+      await store.flush()
+      expect(JSON.stringify(await store.getTree(revision)) === JSON.stringify(files), 'the list is equal')
+    },
+  },
+  {
+    name: 'setRef() points a name at the newest revision, or at nothing',
+    async check(store) {
+      const first = putTree(store, 'first').revision
+      const second = putTree(store, 'second').revision
+      store.setRef('name', first)
+      expect(store.getRef('name') === first, 'readable at once')
+      await store.flush()
+      store.setRef('name', second)
+      await store.flush()
+      expect(store.getRef('name') === second, 'moved')
+      store.setRef('name', undefined)
+      expect(store.getRef('name') === undefined, 'gone at once')
+      await store.flush()
+      expect(store.getRef('name') === undefined, 'gone after flush()')
+    },
+  },
+  {
+    name: 'put() while flush() is under way loses nothing',
+    async check(store) {
+      const trees = Array.from({ length: 50 }, (_, index) => {
+        const tree = putTree(store, `tree ${index}`)
+        void store.flush()
+        return tree
+      })
+      await store.flush()
+      for (const { revision, files } of trees) {
+        expect((await store.getTree(revision)) !== undefined, 'the tree is there')
+        for (const { digest } of files) expect((await store.get(digest)) !== undefined, 'the bytes are there')
+      }
+    },
+  },
+  {
+    name: 'close() can be called twice',
+    async check(store) {
+      await store.close()
+      await store.close()
+    },
+  },
+]
+
+function putTree(
+  store: SkillStore,
+  content: string,
+): { revision: ReturnType<typeof revisionOf>; files: SkillFile[] } {
+  const bytes = encoder.encode(content)
+  const digest = digestOf(bytes, portableHasher)
+  const files: SkillFile[] = [{ path: 'SKILL.md', digest, size: bytes.length, isExecutable: false }]
+  const revision = revisionOf(files, portableHasher)
+  store.put(digest, bytes)
+  store.putTree(revision, files)
+  return { revision, files }
+}
+
+function text(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
+}
+
+function expect(condition: boolean, what: string): void {
+  if (!condition) throw new Error(`not so: ${what}`)
+}

@@ -1,0 +1,64 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+// The one gate for people, CI and releases. Each step is a command that can be run alone; the first failure ends it.
+
+interface Step {
+  readonly name: string
+  readonly command: readonly string[]
+  readonly directory?: string
+}
+
+const RESULTS = '.tmp/test-results.json'
+const packages = readdirSync('packages').map(name => join('packages', name))
+
+const steps: readonly Step[] = [
+  { name: 'format and lint', command: ['biome', 'ci', '--error-on-warnings', '.'] },
+  { name: 'build', command: ['tsc', '-b'] },
+  { name: 'types of tests, examples and scripts', command: ['tsc', '-p', 'tsconfig.test.json'] },
+  { name: 'lint with types', command: ['oxlint', '--type-aware', '--deny-warnings'] },
+  { name: 'unused code and dependencies', command: ['knip'] },
+  ...packages.flatMap((directory): Step[] => [
+    { name: `package ${directory}`, command: ['publint', '--strict'], directory },
+    {
+      name: `package types ${directory}`,
+      command: ['attw', '--pack', '.', '--profile', 'esm-only', '--no-emoji'],
+      directory,
+    },
+  ]),
+  {
+    name: 'tests and examples',
+    command: ['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${RESULTS}`],
+  },
+]
+
+mkdirSync('.tmp', { recursive: true })
+for (const { name, command, directory } of steps) {
+  const start = performance.now()
+  const [program, ...args] = command
+  const isTests = name === 'tests and examples'
+  const run = spawnSync(program ?? '', args, {
+    cwd: directory ?? '.',
+    stdio: isTests ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  })
+  const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  console.log(`${run.status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`)
+  if (isTests) process.exitCode = report(run.status ?? 1)
+  if (run.status === 0) continue
+  if (!isTests) console.log([run.stdout, run.stderr, run.error?.message].filter(Boolean).join('\n'))
+  process.exitCode = 1
+  break
+}
+
+/** Prints the closing line; in CI a skipped test counts as a failure, because everything it needs can be had there. */
+function report(status: number): number {
+  const results = JSON.parse(readFileSync(RESULTS, 'utf8')) as Record<string, number>
+  const passed = results['numPassedTests'] ?? 0
+  const failed = results['numFailedTests'] ?? 0
+  const skipped = (results['numPendingTests'] ?? 0) + (results['numTodoTests'] ?? 0)
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
+  const isIncomplete = Boolean(process.env['CI']) && skipped > 0
+  return status !== 0 || failed > 0 || passed === 0 || isIncomplete ? 1 : 0
+}
