@@ -12,6 +12,8 @@ export interface FileStat {
   /** Identity of the file; a replaced file has another one. 0 where there is none. */
   readonly ino: number
   readonly dev: number
+  /** When the inode was made: tells a new folder from a removed one whose number it got. 0 where there is no such time. */
+  readonly birthtimeMs: number
   readonly isExecutable: boolean
 }
 
@@ -65,12 +67,16 @@ export interface FileSystem {
 /** Whether two facts describe the same state of the same file. */
 export function isSameStat(a: FileStat, b: FileStat): boolean {
   return (
-    a.ino === b.ino &&
     a.mtimeMs === b.mtimeMs &&
     a.ctimeMs === b.ctimeMs &&
     a.size === b.size &&
-    a.dev === b.dev &&
+    isSameInode(a, b) &&
     a.kind === b.kind &&
     a.isExecutable === b.isExecutable
   )
+}
+
+/** Whether two facts are about one and the same file or folder, whatever happened to it. */
+export function isSameInode(a: FileStat, b: FileStat): boolean {
+  return a.ino === b.ino && a.dev === b.dev && a.birthtimeMs === b.birthtimeMs
 }

@@ -144,7 +144,16 @@ export class MemoryFileSystem implements FileSystem {
 
   #createStat(kind: 'file' | 'directory', size: number, isExecutable: boolean): FileStat {
     const time = ++this.#clock
-    return { kind, size, mtimeMs: time, ctimeMs: time, ino: ++this.#identity, dev: 1, isExecutable }
+    return {
+      kind,
+      size,
+      mtimeMs: time,
+      ctimeMs: time,
+      ino: ++this.#identity,
+      dev: 1,
+      birthtimeMs: time,
+      isExecutable,
+    }
   }
 }
 

@@ -200,6 +200,7 @@ function toStat(stats: Stats): FileStat {
     ctimeMs: stats.ctimeMs,
     ino: stats.ino,
     dev: stats.dev,
+    birthtimeMs: stats.birthtimeMs,
     isExecutable: (stats.mode & EXECUTABLE_BY_OWNER) !== 0,
   }
 }

@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type FileStat, type FileSystem, isSameStat } from '../fs/file-system.ts'
+import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { type Clock, systemClock } from '../host.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
@@ -428,7 +428,7 @@ export class FileSource implements SkillSource {
         .catch(() => undefined)
       if (link.file === undefined) {
         const before = link.directory.stat
-        if (stat?.ino !== before?.ino || stat?.dev !== before?.dev)
+        if (stat === undefined || before === undefined || !isSameInode(stat, before))
           this.#mark(link.directory.parent ?? link.directory)
       } else if (link.file.stat !== undefined && (stat === undefined || !isSameStat(link.file.stat, stat))) {
         this.#mark(link.directory)

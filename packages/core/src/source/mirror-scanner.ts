@@ -1,5 +1,11 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, type FileStat, type FileSystem, isSameStat } from '../fs/file-system.ts'
+import {
+  type DirectoryEntry,
+  type FileStat,
+  type FileSystem,
+  isSameInode,
+  isSameStat,
+} from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
@@ -146,9 +152,9 @@ export class MirrorScanner {
       return this.#fail(node, thrown, pass)
     }
     const isNew = node.stat === undefined
-    const isReplaced = node.stat !== undefined && (node.stat.ino !== stat.ino || node.stat.dev !== stat.dev)
+    const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    this.#arm(node, path)
+    this.#arm(node, path, depth === 'look')
     let forced = new Set<DirectoryNode>()
     if (isNew || isReplaced || depth !== 'sweep' || node.isRacy || !isSameStat(node.stat as FileStat, stat)) {
       try {
@@ -182,7 +188,7 @@ export class MirrorScanner {
   async #isReplaced(node: DirectoryNode): Promise<boolean> {
     try {
       const stat = await this.#options.fileSystem.stat(this.#options.pathOf(node))
-      return stat.ino !== node.stat?.ino || stat.dev !== node.stat.dev
+      return node.stat === undefined || !isSameInode(node.stat, stat)
     } catch {
       return true // whatever is wrong with it, the visit finds out and says so
     }
@@ -210,22 +216,27 @@ export class MirrorScanner {
     return []
   }
 
-  #arm(node: DirectoryNode, path: string): void {
+  /** Watches a directory; one that was told of is watched anew, because it may be another one by now. */
+  #arm(node: DirectoryNode, path: string, anew: boolean): void {
     const { fileSystem, isWatching, onEvent, onWatchError } = this.#options
-    if (node.unwatch !== undefined || fileSystem.watch === undefined || !isWatching()) return
+    if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
+    const unwatchBefore = node.unwatch
     try {
-      node.unwatch = fileSystem.watch(
+      const unwatch = fileSystem.watch(
         path,
         () => onEvent(node),
         error => {
-          node.unwatch?.()
-          delete node.unwatch
+          unwatch()
+          if (node.unwatch === unwatch) delete node.unwatch
           onWatchError(error)
         },
       )
+      node.unwatch = unwatch
     } catch (thrown) {
+      delete node.unwatch
       onWatchError(thrown as Error)
     }
+    unwatchBefore?.()
   }
 
   #forgetContents(node: DirectoryNode, pass: ScanPass): void {

@@ -77,8 +77,8 @@ export class RootGuard {
 
   async #identify(path: string): Promise<string | undefined> {
     try {
-      const { dev, ino } = await this.#fileSystem.stat(path)
-      return `${dev}:${ino}`
+      const { dev, ino, birthtimeMs } = await this.#fileSystem.stat(path)
+      return `${dev}:${ino}:${birthtimeMs}`
     } catch {
       return undefined // missing and unreachable are the same to the guard
     }

@@ -49,9 +49,10 @@ export class Settle {
     else if (this.#area !== area) this.#hasManyAreas = true
   }
 
-  /** When the present burst began, in monotonic milliseconds; `undefined` without one. */
-  get firstHintAt(): number | undefined {
-    return this.#firstHintAt
+  /** Notes that the burst goes on, without knowing where. */
+  prolong(): void {
+    this.#lastHintAt = this.#clock.monotonic()
+    this.#firstHintAt ??= this.#lastHintAt
   }
 
   /** Milliseconds to wait before reading; 0 when it is quiet or has taken too long. */

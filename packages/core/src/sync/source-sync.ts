@@ -162,14 +162,14 @@ export class SourceSync {
         const busy = (await source.isBusy?.()) ?? false
         const final = this.#settle.isOverdue(busy)
         if (busy && !final) {
-          this.#settle.hint('')
+          this.#settle.prolong()
           await this.#sleep(BUSY_POLL_MS)
           continue
         }
         const reading = await source.read({ store, hasher, depth, final, signal: this.#abort.signal })
         const isStillQuiet = final || !((await source.isBusy?.()) ?? false)
         if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
-        this.#settle.hint('')
+        this.#settle.prolong()
         await this.#waitForQuiet()
       }
     } catch (thrown) {
