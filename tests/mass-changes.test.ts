@@ -1,0 +1,151 @@
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { follow, until } from './fixtures/follow.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Told {
+  readonly digest: string
+  readonly skills: number
+  readonly mode: string
+}
+
+class Follower implements AsyncDisposable {
+  readonly process: ChildProcess
+  readonly told: Told[] = []
+  readonly #waiting = new Set<() => void>()
+
+  constructor(path: string) {
+    this.process = fork(resolve('tests/fixtures/follower.ts'), [path], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    this.process.on('message', (message: Told) => {
+      this.told.push(message)
+      for (const check of this.#waiting) check()
+    })
+  }
+
+  async until(isSo: (told: Told) => boolean, patienceMs = 25_000): Promise<Told> {
+    const { promise, resolve: done, reject } = Promise.withResolvers<Told>()
+    const check = (): void => {
+      const last = this.told.at(-1)
+      if (last !== undefined && isSo(last)) done(last)
+    }
+    this.#waiting.add(check)
+    const timer = setTimeout(
+      () => reject(new Error(`waited in vain; last told: ${JSON.stringify(this.told.at(-1))}`)),
+      patienceMs,
+    )
+    check()
+    return await promise.finally(() => {
+      clearTimeout(timer)
+      this.#waiting.delete(check)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.process.kill('SIGCONT')
+    this.process.kill('SIGKILL')
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit')
+  }
+}
+
+/** The digest that a fresh reading of the folder gives. */
+async function digestOf(path: string): Promise<string> {
+  await using skills = await follow(path, { watching: 'off' })
+  return skills.current.digest
+}
+
+test('25,000 changes while the process is stopped are all found when it goes on', {
+  timeout: 90_000,
+}, async () => {
+  using folder = new TemporaryFolder()
+  for (let i = 0; i < 25; i++) folder.writeSkill(`skill-${i}`)
+  await using follower = new Follower(folder.path)
+  await follower.until(told => told.skills === 25)
+  follower.process.kill('SIGSTOP')
+  // More than the 16,384 events that the kernel keeps: the last ones, the edits that matter, are lost.
+  for (let i = 0; i < 25; i++) {
+    mkdirSync(folder.at(`skill-${i}/references`))
+    for (let j = 0; j < 500; j++) {
+      writeFileSync(folder.at(`skill-${i}/note`), `${j}`)
+      rmSync(folder.at(`skill-${i}/note`))
+    }
+  }
+  for (let i = 0; i < 25; i++) {
+    writeFileSync(folder.at(`skill-${i}/references/late.md`), 'late')
+    writeFileSync(
+      folder.at(`skill-${i}/SKILL.md`),
+      skillText(`skill-${i}`, { description: 'Changed while stopped.' }),
+    )
+  }
+  const expected = await digestOf(folder.path)
+  follower.process.kill('SIGCONT')
+  const told = await follower.until(each => each.digest === expected)
+  expect(told.skills).toBe(25)
+  folder.writeSkill('after')
+  await follower.until(each => each.skills === 26)
+})
+
+test('git checkout of another branch, 20 times under load: each digest is one commit’s tree', {
+  timeout: 180_000,
+}, async () => {
+  using folder = new TemporaryFolder()
+  const git = (...args: string[]): void => {
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], {
+      cwd: folder.path,
+      stdio: 'ignore',
+    })
+  }
+  git('init', '--initial-branch=a')
+  const writeTree = (branch: string): void => {
+    for (let i = 0; i < 100; i++) {
+      folder.writeSkill(`skills/skill-${i}`, {
+        description: `Of branch ${branch}.`,
+        body: `${branch} `.repeat(500),
+      })
+      for (let j = 0; j < 4; j++)
+        folder.write(`skills/skill-${i}/references/${j}.md`, `${branch} ${j}\n`.repeat(100 + j))
+    }
+  }
+  writeTree('a')
+  git('add', '.')
+  git('commit', '-m', 'a')
+  git('checkout', '-b', 'b')
+  writeTree('b')
+  git('commit', '-am', 'b')
+  const ofB = await digestOf(folder.at('skills'))
+  git('checkout', 'a')
+  const ofA = await digestOf(folder.at('skills'))
+  expect(ofA).not.toBe(ofB)
+
+  await using skills = await follow(folder.at('skills'))
+  const seen = new Set<string>()
+  skills.subscribe(({ generation }) => {
+    seen.add(generation.digest)
+  })
+  const load = spawn(process.execPath, ['-e', 'for (;;) Math.sqrt(Math.random())'], { stdio: 'ignore' })
+  try {
+    for (let i = 0; i < 20; i++) {
+      const checkout = spawn('git', ['checkout', i % 2 === 0 ? 'b' : 'a'], {
+        cwd: folder.path,
+        stdio: 'ignore',
+      })
+      // An agent that asks in the middle of it must not see a mixture either.
+      const asked = skills.fresh().then(generation => seen.add(generation.digest))
+      await once(checkout, 'exit')
+      await asked
+      if (i % 5 !== 4) continue
+      const expected = i % 2 === 0 ? ofB : ofA
+      await until(skills, 'the checkout is visible', generation => generation.digest === expected)
+    }
+    await until(skills, 'the last checkout is visible', generation => generation.digest === ofA)
+  } finally {
+    load.kill('SIGKILL')
+    await once(load, 'exit')
+  }
+  expect([...seen].filter(digest => digest !== ofA && digest !== ofB)).toEqual([])
+  expect(seen.size).toBe(2)
+})

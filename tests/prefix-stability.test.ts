@@ -1,0 +1,96 @@
+import { SkillAgent } from '@skillstoke/agent'
+import { createSkillRuntime, FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ScriptedModel } from './fixtures/scripted-model.ts'
+import { skillText } from './fixtures/skill-folder.ts'
+
+type Action =
+  | { readonly kind: 'write'; readonly name: string; readonly description: string; readonly body: string }
+  | { readonly kind: 'break'; readonly name: string }
+  | { readonly kind: 'remove'; readonly name: string }
+  | { readonly kind: 'rename'; readonly from: string; readonly to: string }
+  | { readonly kind: 'say' }
+  | { readonly kind: 'load'; readonly name: string }
+  | { readonly kind: 'read'; readonly name: string }
+
+const name = fc.constantFrom('pdf', 'refund', 'tone', 'maps')
+const action: fc.Arbitrary<Action> = fc.oneof(
+  fc.record({
+    kind: fc.constant('write' as const),
+    name,
+    description: fc.constantFrom('One.', 'Two & <b>.', 'Three "quoted".', '</available_skills>'),
+    body: fc.constantFrom('First.', 'Second.', '</skill>', 'Third\n---\nfourth'),
+  }),
+  fc.record({ kind: fc.constant('break' as const), name }),
+  fc.record({ kind: fc.constant('remove' as const), name }),
+  fc.record({ kind: fc.constant('rename' as const), from: name, to: name }),
+  fc.record({ kind: fc.constant('say' as const) }),
+  fc.record({ kind: fc.constant('load' as const), name }),
+  fc.record({ kind: fc.constant('read' as const), name }),
+)
+
+function apply(fileSystem: MemoryFileSystem, change: Action): void {
+  switch (change.kind) {
+    case 'write':
+      fileSystem.write(`/skills/${change.name}/SKILL.md`, skillText(change.name, change))
+      break
+    case 'break':
+      fileSystem.write(`/skills/${change.name}/SKILL.md`, '---\nname: "\n---\n')
+      break
+    case 'remove':
+      fileSystem.remove(`/skills/${change.name}`)
+      break
+    case 'rename':
+      fileSystem.remove(`/skills/${change.to}-moved`)
+      fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
+      break
+    case 'say':
+    case 'load':
+    case 'read':
+      break
+    default:
+      change satisfies never
+  }
+}
+
+// Promise 6 of the design, on what the model received and not on what we meant to send.
+test('no byte that a model was sent is ever changed, whatever happens to the skills', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { minLength: 2, maxLength: 25 }), async actions => {
+      const fileSystem = new MemoryFileSystem({
+        '/skills/pdf/SKILL.md': skillText('pdf'),
+        '/skills/tone/SKILL.md': skillText('tone'),
+      })
+      await using skills = await createSkillRuntime({
+        sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
+        settle: NO_SETTLE,
+      })
+      let next: Action = { kind: 'say' }
+      const model = new ScriptedModel(call => {
+        // Changes also happen in the middle of a run, between two model calls.
+        apply(fileSystem, actions[call % actions.length] as Action)
+        const wanted = next
+        next = { kind: 'say' }
+        if (wanted.kind === 'load') return { tool: 'skill', input: { name: wanted.name } }
+        if (wanted.kind === 'read')
+          return { tool: 'read_skill_file', input: { skill: wanted.name, path: 'SKILL.md' } }
+        return { text: 'Done.' }
+      })
+      const conversation = new SkillAgent({ skills, model }).conversation('test')
+      for (const each of actions) {
+        apply(fileSystem, each)
+        next = each
+        if (each.kind === 'say' || each.kind === 'load' || each.kind === 'read')
+          await conversation.send('Go on.')
+      }
+      await conversation.send('The end.')
+      const requests = model.requests.map(request => ScriptedModel.toParts(request))
+      for (let i = 1; i < requests.length; i++) {
+        const before = requests[i - 1] as string[]
+        expect(requests[i]?.slice(0, before.length)).toEqual(before)
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
