@@ -1,0 +1,182 @@
+import {
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  NO_SETTLE,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { describe, expect, test } from 'vitest'
+import { OpenAiServer } from '../../../tests/fixtures/openai-server.ts'
+import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
+import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import { MemoryConversationStore } from './memory-conversation-store.ts'
+import { createOfflineModel } from './offline-model.ts'
+import { resolveModel } from './resolve-model.ts'
+import { type AgentEvent, SkillAgent } from './skill-agent.ts'
+
+async function open(fileSystem: MemoryFileSystem): Promise<SkillRuntime> {
+  return await createSkillRuntime({
+    sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
+    settle: NO_SETTLE,
+  })
+}
+
+const refund = (body: string): MemoryFileSystem =>
+  new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund', { body }) })
+
+describe('SkillAgent with an OpenAI-compatible server', () => {
+  test('streams text and runs tools, with the same tools and system text in every request', async () => {
+    const fileSystem = refund('Within 30 days.')
+    await using skills = await open(fileSystem)
+    await using server = await OpenAiServer.start(call =>
+      call % 2 === 1
+        ? { kind: 'tool', name: 'skill', input: { name: 'refund' } }
+        : { kind: 'text', text: 'Within thirty days.' },
+    )
+    const agent = new SkillAgent({ skills, model: resolveModel({ model: 'test', baseUrl: server.baseUrl }) })
+    const conversation = agent.conversation('chat')
+    const events: AgentEvent[] = []
+    for await (const event of conversation.stream('May I?')) events.push(event)
+    expect(events.filter(event => event.kind === 'text').map(event => event.delta)).toEqual([
+      'Within ',
+      'thirty ',
+      'days.',
+    ])
+    expect(events.at(-1)).toEqual({
+      kind: 'finish',
+      text: 'Within thirty days.',
+      steps: 2,
+      hasReachedLimit: false,
+    })
+    fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
+    await conversation.send('And now?')
+    expect(server.requests.map(request => request.tools)).toEqual(
+      Array.from({ length: 4 }, () => server.requests[0]?.tools),
+    )
+    expect(new Set(server.requests.map(request => request.messages[0]?.content)).size).toBe(1)
+    expect(JSON.stringify(server.requests[3]?.messages.at(-1))).toContain('Within 60 days.')
+  })
+
+  test('repeats a call that was refused for its rate, and gives up as told', async () => {
+    await using skills = await open(refund('x'))
+    await using server = await OpenAiServer.start(call =>
+      call === 1
+        ? { kind: 'status', status: 429, headers: { 'retry-after-ms': '1' } }
+        : { kind: 'text', text: 'Fine.' },
+    )
+    const model = resolveModel({ model: 'test', baseUrl: server.baseUrl })
+    expect((await new SkillAgent({ skills, model }).conversation().send('Hello')).text).toBe('Fine.')
+    expect(server.requests).toHaveLength(2)
+    await using refusing = await OpenAiServer.start(() => ({ kind: 'status', status: 429 }))
+    const other = new SkillAgent({
+      skills,
+      model: resolveModel({ model: 'test', baseUrl: refusing.baseUrl }),
+      maxRetries: 0,
+    })
+    await expect(other.conversation('a').send('Hello')).rejects.toMatchObject({ statusCode: 429 })
+    expect(refusing.requests).toHaveLength(1)
+  })
+
+  test('an abort ends the call with the reason given, and the conversation goes on afterwards', async () => {
+    await using skills = await open(refund('x'))
+    await using server = await OpenAiServer.start(call =>
+      call === 1 ? { kind: 'stall' } : { kind: 'text', text: 'Fine.' },
+    )
+    const conversation = new SkillAgent({
+      skills,
+      model: resolveModel({ model: 'test', baseUrl: server.baseUrl }),
+    }).conversation()
+    const controller = new AbortController()
+    const turn = (async () => {
+      for await (const event of conversation.stream('Hello', { signal: controller.signal })) {
+        if (event.kind === 'text') controller.abort(new Error('enough'))
+      }
+    })()
+    await expect(turn).rejects.toThrow('enough')
+    expect(conversation.messages).toEqual([{ role: 'user', content: 'Hello' }])
+    expect((await conversation.send('Again')).text).toBe('Fine.')
+    expect(server.aborted).toBe(1)
+  })
+})
+
+describe('SkillAgent', () => {
+  test('follows a change between two model calls of one run', async () => {
+    const fileSystem = refund('Within 30 days.')
+    await using skills = await open(fileSystem)
+    const model = new ScriptedModel(call => {
+      if (call !== 1) return { text: 'Done.' }
+      fileSystem.write('/skills/maps/SKILL.md', skillText('maps', { description: 'Draws maps.' }))
+      return { tool: 'skill', input: { name: 'refund' } }
+    })
+    await new SkillAgent({ skills, model }).conversation().send('Go.')
+    expect(JSON.stringify(model.requests[1]?.prompt.at(-1))).toContain('- added: maps: Draws maps.')
+  })
+
+  test('a tool’s failure reaches the model as an error with a way forward', async () => {
+    await using skills = await open(refund('x'))
+    const model = new ScriptedModel(call =>
+      call === 1 ? { tool: 'skill', input: { name: 'refnud' } } : { text: 'Done.' },
+    )
+    await new SkillAgent({ skills, model }).conversation().send('Go.')
+    expect(model.requests[1]?.prompt.at(-1)).toMatchObject({
+      role: 'tool',
+      content: [{ output: { type: 'error-text', value: 'no skill "refnud"; did you mean "refund"?' } }],
+    })
+  })
+
+  test('a run that never ends by itself ends at its limit and says so', async () => {
+    await using skills = await open(refund('x'))
+    const model = new ScriptedModel(() => ({ tool: 'skill', input: {} }))
+    const result = await new SkillAgent({ skills, model, maxSteps: 3 }).conversation().send('Go.')
+    expect(result).toMatchObject({ steps: 3, hasReachedLimit: true })
+  })
+
+  test('turns of one conversation run one after the other', async () => {
+    await using skills = await open(refund('x'))
+    const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()
+    await Promise.all([conversation.send('one'), conversation.send('two')])
+    expect(conversation.messages.map(message => message.role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ])
+  })
+
+  test('stores what was said in order, the system text first, with the generation that was known', async () => {
+    await using skills = await open(refund('Within 30 days.'))
+    const store = new MemoryConversationStore()
+    const conversation = new SkillAgent({
+      skills,
+      model: createOfflineModel(),
+      store,
+      tenant: 'acme',
+    }).conversation('chat')
+    await conversation.send('Use refund.')
+    const rows = await store.read('acme', 'chat')
+    expect(rows.map(({ seq, role }) => [seq, role])).toEqual([
+      [1, 'system'],
+      [2, 'user'],
+      [3, 'assistant'],
+      [4, 'tool'],
+      [5, 'assistant'],
+    ])
+    expect(rows[0]?.content).toBe(conversation.system)
+    expect(rows.every(row => row.skills?.digest === skills.current.digest)).toBe(true)
+  })
+})
+
+describe('resolveModel()', () => {
+  test('is offline without configuration and passes strings of the AI SDK on', () => {
+    expect(resolveModel()).toMatchObject({ modelId: 'offline' })
+    expect(resolveModel({ model: 'openai/gpt-5' })).toBe('openai/gpt-5')
+  })
+
+  test.each([
+    [{ baseUrl: 'http://127.0.0.1:1/v1' }, 'needs the name of a model'],
+    [{ baseUrl: 'localhost', model: 'x' }, 'is not an http URL'],
+    [{ baseUrl: 'ftp://x', model: 'x' }, 'is not an http URL'],
+  ])('refuses %j', (config, message) => {
+    expect(() => resolveModel(config)).toThrow(message)
+  })
+})
