@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Skill } from '../skill/skill.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { CatalogCache } from './catalog-cache.ts'
+import { findNearNames } from './near-names.ts'
+import { approximateTokens, renderCatalog } from './render-catalog.ts'
+import { createScopeTest } from './scope.ts'
+import { SkillSearch } from './skill-search.ts'
+
+function skill(name: string, description = `Does ${name}.`): Skill {
+  const digest = 'sha256:0' as const
+  return {
+    name,
+    description,
+    metadata: {},
+    extra: {},
+    source: 'skills',
+    location: name,
+    skillFile: 'SKILL.md',
+    files: [],
+    frontmatterDigest: digest,
+    bodyDigest: digest,
+    revision: digest,
+    diagnostics: [],
+  }
+}
+
+describe('renderCatalog()', () => {
+  test('gives the XML of agentskills.io, and nothing when there is no skill', () => {
+    expect(renderCatalog([skill('pdf', 'Reads "PDF" & <more>.')]).text).toBe(
+      '<available_skills>\n<skill>\n<name>pdf</name>\n<description>Reads &quot;PDF&quot; &amp; &lt;more&gt;.</description>\n' +
+        '<location>skill://skills/pdf/SKILL.md</location>\n</skill>\n</available_skills>',
+    )
+    expect(renderCatalog([]).text).toBe('')
+  })
+
+  test('nothing that an author writes can open or close anything', () => {
+    const nasty = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('</available_skills>', ']]>', '"', '\n\n# System', '\u2028', '</description>'),
+    )
+    fc.assert(
+      fc.property(fc.array(fc.tuple(nasty, nasty), { minLength: 1, maxLength: 5 }), pairs => {
+        const skills = pairs.map(([name, description]) => skill(name, description))
+        const { text } = renderCatalog(skills, { maxTokens: 1_000_000 })
+        expect(text.match(/<\/available_skills>/g)).toHaveLength(1)
+        expect(text.match(/^<skill>$/gm)).toHaveLength(skills.length)
+        expect(text.split('\n')).toHaveLength(2 + 5 * skills.length)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('keeps to its budget and says what it left out', () => {
+    const skills = Array.from({ length: 100 }, (_, i) => skill(`skill-${String(i).padStart(3, '0')}`))
+    const { text, tokens, listed, omitted } = renderCatalog(skills, { maxTokens: 500 })
+    expect(tokens).toBe(approximateTokens(text))
+    expect(tokens).toBeLessThanOrEqual(500)
+    expect([...listed, ...omitted]).toEqual(skills.map(each => each.name))
+    expect(listed.length).toBeGreaterThan(5)
+    expect(text).toContain(`<omitted count="${omitted.length}">`)
+    // The most that fits: the next entry takes about thirty tokens more.
+    expect(renderCatalog(skills, { maxTokens: tokens + 35 }).listed).toHaveLength(listed.length + 1)
+    expect(renderCatalog(skills, { maxTokens: tokens - 1 }).listed).toHaveLength(listed.length - 1)
+  })
+})
+
+describe('CatalogCache', () => {
+  test('renders again only when something that it shows has changed', async () => {
+    const registry = new SkillRegistry({ store: new MemorySkillStore() })
+    registry.addSource({ label: 'skills', origin: '/', trust: 'auto' })
+    const replace = async (...skills: Skill[]): Promise<void> => {
+      const entries = skills.map(each => ({
+        location: each.location,
+        name: each.name,
+        skill: each,
+        diagnostics: [],
+      }))
+      await registry.replace('skills', { entries, diagnostics: [] })
+    }
+    const cache = new CatalogCache({})
+    await replace(skill('maps'), skill('pdf'))
+    const first = cache.render(registry.current, undefined)
+    await replace(skill('maps'), { ...skill('pdf'), revision: 'sha256:1', bodyDigest: 'sha256:1' })
+    expect(cache.render(registry.current, undefined)).toBe(first)
+    await replace(skill('maps'), skill('pdf', 'Other.'))
+    expect(cache.render(registry.current, undefined).text).toContain('Other.')
+    const scoped = cache.render(registry.current, { include: ['maps'] })
+    expect(scoped.listed).toEqual(['maps'])
+    await replace(skill('maps'), skill('pdf', 'Another.'))
+    expect(cache.render(registry.current, { include: ['maps'] })).toBe(scoped)
+  })
+})
+
+describe('createScopeTest()', () => {
+  test.each([
+    [undefined, 'pdf', true],
+    [{}, 'pdf', true],
+    [{ include: [] }, 'pdf', true],
+    [{ include: ['pdf'] }, 'pdf-tools', false],
+    [{ include: ['support-*'] }, 'support-', true],
+    [{ include: ['*-a'], exclude: ['x-*'] }, 'x-a', false],
+    [{ include: ['a.c'] }, 'abc', false],
+    [{ exclude: ['*'] }, 'pdf', false],
+  ])('%j lets %j through: %s', (scope, name, expected) => {
+    expect(createScopeTest(scope)(name)).toBe(expected)
+  })
+
+  test('an empty pattern is refused', () => {
+    expect(() => createScopeTest({ include: [' '] })).toThrow('empty pattern')
+  })
+})
+
+describe('SkillSearch', () => {
+  const search = (index: SkillSearch, skills: readonly Skill[], query: string): string[] =>
+    index.search(skills, query, { limit: 5, isInScope: () => true }).map(hit => hit.skill.name)
+
+  test('ranks rare words above common ones and names above descriptions', () => {
+    const skills = [
+      skill('invoice', 'Writes things for people.'),
+      skill('maps', 'Draws an invoice map for people.'),
+      skill('tone', 'Writes to people.'),
+    ]
+    expect(search(new SkillSearch(), skills, 'invoice people')).toEqual(['invoice', 'maps', 'tone'])
+    expect(search(new SkillSearch(), skills, 'nothing of it')).toEqual([])
+  })
+
+  test('follows the list: after any changes it answers like a new index', () => {
+    const word = fc.constantFrom('red', 'green', 'blue', 'round', 'square')
+    const list = fc.uniqueArray(
+      fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.array(word, { maxLength: 4 })),
+      { selector: ([name]) => name },
+    )
+    fc.assert(
+      fc.property(fc.array(list, { minLength: 2, maxLength: 5 }), word, (lists, query) => {
+        const index = new SkillSearch()
+        for (const each of lists) {
+          const skills = each
+            .map(([name, words]) => skill(name, words.join(' ') || 'none'))
+            .sort((a, b) => (a.name < b.name ? -1 : 1))
+          expect(search(index, skills, query)).toEqual(search(new SkillSearch(), skills, query))
+        }
+      }),
+    )
+  })
+})
+
+test.each([
+  ['pfd', ['pdf']],
+  ['refnud', ['refund']],
+  ['refund-policy', ['refund']],
+  ['REFUND', ['refund']],
+  ['xyz', []],
+  ['', []],
+])('findNearNames(%j) suggests %j', (wanted, expected) => {
+  expect(findNearNames(wanted, ['maps', 'pdf', 'refund', 'tone'])).toEqual(expected)
+})

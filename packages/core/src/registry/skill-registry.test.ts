@@ -1,0 +1,372 @@
+import { describe, expect, test } from 'vitest'
+import { portableHasher } from '../host.ts'
+import { digestOf } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import { parseSkill } from '../skill/parse-skill.ts'
+import { createSkill } from '../skill/skill.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import type { RegistryUpdate } from './registry-update.ts'
+import { SkillRegistry, type SkillRegistryOptions } from './skill-registry.ts'
+
+const encoder = new TextEncoder()
+
+interface Harness {
+  readonly registry: SkillRegistry
+  readonly store: MemorySkillStore
+  readonly updates: RegistryUpdate[]
+  readonly errors: unknown[]
+  /** Replaces the contents of a source: location to description, or `null` for a broken text. */
+  replace(label: string, skills: Readonly<Record<string, string | null>>): Promise<void>
+}
+
+function open(labels: readonly string[], options: Partial<SkillRegistryOptions> = {}): Harness {
+  const store = (options.store as MemorySkillStore | undefined) ?? new MemorySkillStore()
+  const errors: unknown[] = []
+  const quiet = (): void => undefined
+  const logger = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: (_: string, data?: object) => void errors.push(data),
+  }
+  const registry = new SkillRegistry({ store, logger, ...options })
+  for (const label of labels) registry.addSource({ label, origin: `/${label}`, trust: 'auto' })
+  const updates: RegistryUpdate[] = []
+  registry.subscribe(update => void updates.push(update))
+  const kept = new Map<string, SourceEntry>()
+  return {
+    registry,
+    store,
+    updates,
+    errors,
+    async replace(label, skills) {
+      const entries = Object.entries(skills)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([location, description]) => {
+          const key = `${label}\0${location}\0${description}`
+          const entry = kept.get(key) ?? toEntry(label, location, description, store)
+          kept.set(key, entry)
+          return entry
+        })
+      await registry.replace(label, { entries, diagnostics: [] })
+      await registry.delivered()
+    },
+  }
+}
+
+function toEntry(
+  source: string,
+  location: string,
+  description: string | null,
+  store: MemorySkillStore,
+): SourceEntry {
+  const name = location.split('/').at(-1) as string
+  if (description === null) {
+    return {
+      location,
+      name,
+      diagnostics: [{ code: 'YAML_INVALID', severity: 'error', message: 'broken', line: 3 }],
+    }
+  }
+  const bytes = encoder.encode(`---\nname: ${name}\ndescription: ${description}\n---\nbody`)
+  const digest = digestOf(bytes, portableHasher)
+  store.put(digest, bytes)
+  const files: SkillFile[] = [{ path: 'SKILL.md', digest, size: bytes.length, isExecutable: false }]
+  const parsed = parseSkill(bytes)
+  if (!parsed.ok) throw new Error('the fixture is not a skill')
+  const skill = createSkill(
+    parsed.value,
+    files,
+    { source, location, skillFile: 'SKILL.md' },
+    [],
+    portableHasher,
+  )
+  store.putTree(skill.revision, files)
+  return { location, name, skill, diagnostics: [] }
+}
+
+const kindsOf = (updates: readonly RegistryUpdate[]): string[] =>
+  updates.flatMap(({ changes }) => changes.map(change => `${change.kind} ${change.name}`))
+
+describe('SkillRegistry.replace()', () => {
+  test('serves what a source holds, sorted by name, in one step', async () => {
+    const { registry, replace, updates } = open(['a'])
+    await replace('a', { 'x/pdf': 'P', 'a-category/tone': 'T', maps: 'M' })
+    expect(registry.current.list().map(skill => skill.name)).toEqual(['maps', 'pdf', 'tone'])
+    expect(registry.current.number).toBe(1)
+    expect(kindsOf(updates)).toEqual(['added maps', 'added pdf', 'added tone'])
+  })
+
+  test('the same contents again make no generation', async () => {
+    const { registry, replace } = open(['a'])
+    await replace('a', { pdf: 'P' })
+    const before = registry.current
+    await replace('a', { pdf: 'P' })
+    expect(registry.current).toBe(before)
+  })
+
+  test('a batch is told as added, removed, modified, each sorted', async () => {
+    const { replace, updates } = open(['a'])
+    await replace('a', { b: '1', c: '1', d: '1' })
+    updates.length = 0
+    await replace('a', { a: '1', b: '2', e: '1', d: '2' })
+    expect(kindsOf(updates)).toEqual(['added a', 'added e', 'removed c', 'modified b', 'modified d'])
+  })
+
+  test('an older generation is never altered by a newer one', async () => {
+    const { registry, replace } = open(['a'])
+    await replace('a', { pdf: 'P', tone: 'T' })
+    const before = registry.current
+    const [list, reports] = [before.list(), before.reports()]
+    await replace('a', { pdf: null, maps: 'M' })
+    expect(before.list()).toBe(list)
+    expect(before.reports()).toBe(reports)
+    expect(before.get('tone').description).toBe('T')
+  })
+
+  test('reports asked for late show their own generation, not the newest', async () => {
+    const { registry, replace } = open(['a', 'b'])
+    await replace('b', { pdf: 'B' })
+    const before = registry.current
+    await replace('a', { pdf: 'A' })
+    expect(before.reports().map(report => report.status)).toEqual(['ok'])
+    expect(registry.current.reports().map(report => [report.source, report.status])).toEqual([
+      ['a', 'ok'],
+      ['b', 'shadowed'],
+    ])
+  })
+})
+
+describe('duplicates', () => {
+  test('the first source wins; removing the winner shows the next one as a modification', async () => {
+    const { registry, replace, updates } = open(['a', 'b'])
+    await replace('b', { pdf: 'from b' })
+    await replace('a', { pdf: 'from a' })
+    expect(registry.current.get('pdf').description).toBe('from a')
+    expect(registry.current.reports()[1]?.diagnostics[0]).toMatchObject({
+      code: 'SKILL_SHADOWED',
+      message: expect.stringMatching(/"b\/pdf" is shadowed by "a\/pdf"/),
+    })
+    updates.length = 0
+    await replace('a', {})
+    expect(registry.current.get('pdf').description).toBe('from b')
+    expect(kindsOf(updates)).toEqual(['modified pdf'])
+    expect(updates[0]?.changes[0]).toMatchObject({ facets: ['frontmatter', 'location'] })
+  })
+
+  test('the last source wins when that is the policy', async () => {
+    const { registry, replace } = open(['a', 'b'], { onDuplicate: 'last-wins' })
+    await replace('a', { pdf: 'from a' })
+    await replace('b', { pdf: 'from b', 'z/pdf': 'later path' })
+    expect(registry.current.get('pdf').description).toBe('from b')
+    expect(registry.current.reports().map(report => report.status)).toEqual(['ok', 'shadowed', 'shadowed'])
+  })
+
+  test('inside one source the first path wins, whatever the order of reading', async () => {
+    const { registry, replace } = open(['a'])
+    await replace('a', { 'z/pdf': 'later path', 'b/pdf': 'first path' })
+    expect(registry.current.get('pdf').description).toBe('first path')
+  })
+
+  test('a broken text without a last good one does not hide a good skill of the same name', async () => {
+    const { registry, replace } = open(['a', 'b'])
+    await replace('b', { pdf: 'good' })
+    await replace('a', { pdf: null })
+    expect(registry.current.get('pdf').description).toBe('good')
+  })
+
+  test('two sources with one label are refused', () => {
+    expect(() => open(['a', 'a'])).toThrow('two sources have the label "a"')
+  })
+})
+
+describe('last good', () => {
+  test('a broken text keeps the revision that serves, and says both', async () => {
+    const { registry, replace, updates } = open(['a'])
+    await replace('a', { pdf: 'good' })
+    const before = registry.current
+    updates.length = 0
+    await replace('a', { pdf: null })
+    expect(registry.current.digest).toBe(before.digest)
+    expect(registry.current.number).toBe(before.number + 1)
+    expect(registry.current.get('pdf')).toBe(before.get('pdf'))
+    expect(registry.current.reports()[0]).toMatchObject({
+      status: 'broken',
+      serving: before.get('pdf').revision,
+    })
+    expect(updates[0]).toMatchObject({ changes: [], reports: [{ name: 'pdf', status: 'broken' }] })
+  })
+
+  test('survives a restart through the store', async () => {
+    const first = open(['a'])
+    await first.replace('a', { pdf: 'good' })
+    const second = open(['a'], { store: first.store })
+    await second.replace('a', { pdf: null })
+    expect(second.registry.current.get('pdf').description).toBe('good')
+    expect(second.registry.current.digest).toBe(first.registry.current.digest)
+  })
+
+  test('a removed skill has none: made again broken, it is not served', async () => {
+    const first = open(['a'])
+    await first.replace('a', { pdf: 'good' })
+    await first.replace('a', {})
+    const second = open(['a'], { store: first.store })
+    await second.replace('a', { pdf: null })
+    expect(second.registry.current.list()).toEqual([])
+  })
+})
+
+describe('admission', () => {
+  test('a held revision is pending while the admitted one serves', async () => {
+    const allowed = new Set(['first'])
+    const { registry, replace } = open(['a'], {
+      admission: {
+        admit: ({ skill }) =>
+          allowed.has(skill.description) ? { kind: 'admit' } : { kind: 'hold', reason: 'not approved' },
+      },
+    })
+    await replace('a', { pdf: 'first' })
+    await replace('a', { pdf: 'second' })
+    expect(registry.current.get('pdf').description).toBe('first')
+    expect(registry.current.reports()[0]).toMatchObject({
+      status: 'pending',
+      diagnostics: [{ code: 'REVISION_HELD' }],
+    })
+  })
+
+  test('by default a reviewed source waits, and what was admitted under other trust is not served from the store', async () => {
+    const first = open(['a'])
+    await first.replace('a', { pdf: 'good' })
+    const registry = new SkillRegistry({ store: first.store })
+    registry.addSource({ label: 'a', origin: '/a', trust: 'review' })
+    await registry.replace('a', { entries: [toEntry('a', 'pdf', 'good', first.store)], diagnostics: [] })
+    expect(registry.current.list()).toEqual([])
+    expect(registry.current.reports()[0]?.status).toBe('pending')
+  })
+})
+
+describe('the digest of a generation', () => {
+  test('is the same for the same skills, whatever the order of sources, changes and history', async () => {
+    const one = open(['a', 'b'])
+    await one.replace('a', { pdf: 'P', maps: 'M' })
+    await one.replace('b', { tone: 'T' })
+    const two = open(['b', 'a'])
+    await two.replace('b', { tone: 'old', other: 'x' })
+    await two.replace('a', { maps: 'M' })
+    await two.replace('a', { maps: 'M', pdf: 'P' })
+    await two.replace('b', { tone: 'T' })
+    expect(two.registry.current.digest).toBe(one.registry.current.digest)
+  })
+
+  test('is a fixed value for a fixed set: it must not change between versions without a decision', async () => {
+    const { registry, replace } = open(['skills'])
+    await replace('skills', { pdf: 'Reads PDF files.' })
+    expect(registry.current.digest).toMatchInlineSnapshot(
+      `"sha256:65d8b5416ab2d0cb104399aa72735d18529e3b640b96b85e255ae0202ae7bef1"`,
+    )
+  })
+})
+
+describe('subscribers', () => {
+  test('are told phase by phase, with the new generation already current', async () => {
+    const { registry, replace } = open(['a'])
+    const told: string[] = []
+    for (const phase of ['mcp', 'events', 'tools'] as const) {
+      registry.subscribe(
+        async update => {
+          await Promise.resolve()
+          told.push(`${phase} ${update.generation === registry.current}`)
+        },
+        { phase },
+      )
+    }
+    await replace('a', { pdf: 'P' })
+    expect(told).toEqual(['tools true', 'events true', 'mcp true'])
+  })
+
+  test('one that throws harms no other, and its error is told', async () => {
+    const { registry, replace, errors, updates } = open(['a'])
+    registry.subscribe(
+      () => {
+        throw new Error('sync')
+      },
+      { phase: 'tools' },
+    )
+    registry.subscribe(
+      async () => {
+        throw new Error('async')
+      },
+      { phase: 'tools' },
+    )
+    await replace('a', { pdf: 'P' })
+    expect(updates).toHaveLength(1)
+    expect(errors).toHaveLength(2)
+  })
+
+  test('one that hangs is left behind after its deadline and gets one merged update in the end', async () => {
+    const clock = new FakeClock()
+    const { registry, updates } = open(['a'], { clock, subscriberDeadlineMs: 100 })
+    const store = new MemorySkillStore()
+    const slow: RegistryUpdate[] = []
+    const { promise, resolve } = Promise.withResolvers<void>()
+    registry.subscribe(
+      async update => {
+        slow.push(update)
+        if (slow.length === 1) await promise
+      },
+      { phase: 'tools' },
+    )
+    const replace = async (entries: readonly SourceEntry[]): Promise<void> => {
+      await registry.replace('a', { entries, diagnostics: [] })
+      await clock.advance(100)
+    }
+    const pdf = toEntry('a', 'pdf', 'P', store)
+    await replace([pdf])
+    expect(updates).toHaveLength(1)
+    await replace([toEntry('a', 'maps', 'gone again', store), pdf])
+    await replace([toEntry('a', 'pdf', 'newer', store)])
+    expect(updates).toHaveLength(3)
+    expect(slow).toHaveLength(1)
+    resolve()
+    await clock.advance(0)
+    expect(kindsOf(slow.slice(1))).toEqual(['modified pdf'])
+  })
+
+  test('unsubscribing ends the calls', async () => {
+    const { registry, replace } = open(['a'])
+    const told: RegistryUpdate[] = []
+    const unsubscribe = registry.subscribe(update => void told.push(update))
+    unsubscribe()
+    await replace('a', { pdf: 'P' })
+    expect(told).toEqual([])
+  })
+
+  test('watch() begins with the present and skips what a slow reader missed', async () => {
+    const { registry, replace } = open(['a'])
+    await replace('a', { pdf: 'P' })
+    const watching = registry.watch()
+    expect((await watching.next()).value).toBe(registry.current)
+    await replace('a', { pdf: 'Q' })
+    await replace('a', { pdf: 'R' })
+    expect((await watching.next()).value).toBe(registry.current)
+    const last = watching.next()
+    await registry.close()
+    expect((await last).done).toBe(true)
+  })
+})
+
+test('replace() after close() is refused', async () => {
+  const { registry } = open(['a'])
+  await registry.close()
+  await expect(registry.replace('a', { entries: [], diagnostics: [] })).rejects.toMatchObject({
+    code: 'CLOSED',
+  })
+})
+
+test('get() names what there is', async () => {
+  const { registry, replace } = open(['a'])
+  await replace('a', { pdf: 'P', maps: 'M' })
+  expect(() => registry.current.get('pfd')).toThrow('there is no skill "pfd"; available: maps, pdf')
+})

@@ -1,0 +1,416 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { BIN, stoke } from './fixtures/cli.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface ListedSkill {
+  readonly name: string
+  readonly source: string
+  readonly location: string
+  readonly status: string
+  readonly revision: string | null
+  readonly serving: string | null
+  readonly diagnostics: readonly {
+    readonly code: string
+    readonly severity: string
+    readonly path: string
+    readonly line: number
+    readonly column: number
+  }[]
+}
+interface Listed {
+  readonly generation: { readonly number: number; readonly digest: string }
+  readonly skills: readonly ListedSkill[]
+}
+
+/** A folder that is both home and working directory, so that nothing of this machine is read or written. */
+function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv } {
+  return {
+    cwd: folder.path,
+    env: { HOME: folder.at('home'), XDG_STATE_HOME: folder.at('state'), NO_COLOR: '1' },
+  }
+}
+
+describe('stoke list', () => {
+  test('reads the default roots in their order, under labels that are no paths of this machine', () => {
+    using folder = new TemporaryFolder()
+    for (const root of ['skills', '.agents/skills', '.claude/skills', 'home/.agents/skills'])
+      folder.writeSkill(`${root}/pdf`, { description: `In ${root}.` })
+    folder.writeSkill('.claude/skills/only')
+    const { json, status } = stoke<Listed>(['list', '--json'], sandbox(folder))
+    expect(status).toBe(0)
+    expect(json.skills.map(({ name, source, status: each }) => [name, source, each])).toEqual([
+      ['only', '.claude/skills', 'ok'],
+      ['pdf', 'skills', 'ok'],
+      ['pdf', '.agents/skills', 'shadowed'],
+      ['pdf', '.claude/skills', 'shadowed'],
+      ['pdf', '~/.agents/skills', 'shadowed'],
+    ])
+  })
+
+  test('prints exactly the shape that others rely on', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    folder.write('broken/SKILL.md', '---\nname: broken\ndescription: "x\n---\n')
+    const { json } = stoke<Listed>(['ls', '--json', '--root', folder.path, '--state', folder.at('.state')])
+    expect(json.generation).toEqual({
+      number: expect.any(Number),
+      digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    })
+    const [broken, pdf] = json.skills
+    expect(pdf).toEqual({
+      name: 'pdf',
+      description: 'Does what pdf does.',
+      source: 'root-1',
+      location: folder.at('pdf'),
+      revision: expect.stringMatching(/^sha256:/),
+      serving: pdf?.revision,
+      status: 'ok',
+      diagnostics: [],
+    })
+    expect(broken).toMatchObject({ name: 'broken', status: 'broken', revision: null, serving: null })
+    expect(broken?.diagnostics[0]).toMatchObject({
+      code: 'YAML_INVALID',
+      severity: 'error',
+      path: folder.at('broken/SKILL.md'),
+      line: 4,
+      column: expect.any(Number),
+    })
+  })
+
+  test('the digest is the same wherever the same folders lie', () => {
+    using one = new TemporaryFolder()
+    using two = new TemporaryFolder()
+    for (const folder of [one, two]) folder.writeSkill('skills/pdf')
+    const digests = [one, two].map(
+      folder =>
+        stoke<Listed>(['list', '--json', '--root', folder.at('skills'), '--state', folder.at('state')]).json
+          .generation.digest,
+    )
+    expect(new Set(digests).size).toBe(1)
+  })
+
+  test('the last good revision outlives the process that knew it', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const flags = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    const before = stoke<Listed>(['list', '--json', ...flags]).json
+    folder.write('skills/pdf/SKILL.md', 'broken')
+    const after = stoke<Listed>(['list', '--json', ...flags]).json
+    expect(after.generation.digest).toBe(before.generation.digest)
+    expect(after.skills[0]).toMatchObject({
+      status: 'broken',
+      revision: null,
+      serving: before.skills[0]?.serving,
+    })
+    expect(stoke(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
+  })
+
+  test('writes nothing into a root, and the state of one owner nowhere else', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    stoke(['list'], sandbox(folder))
+    expect(readdirSync(folder.at('skills'), { recursive: true }).sort()).toEqual(['pdf', 'pdf/SKILL.md'])
+    expect(readdirSync(folder.at('state'))).toEqual(['skillstoke'])
+  })
+
+  test('a link from one root into another is one shared skill; a link elsewhere is refused', () => {
+    using folder = new TemporaryFolder()
+    using outside = new TemporaryFolder()
+    folder.writeSkill('.agents/skills/pdf')
+    outside.writeSkill('secret')
+    mkdirSync(folder.at('.claude/skills'), { recursive: true })
+    symlinkSync(folder.at('.agents/skills/pdf'), folder.at('.claude/skills/pdf'))
+    symlinkSync(outside.at('secret'), folder.at('.claude/skills/secret'))
+    const { json } = stoke<Listed>(['list', '--json'], sandbox(folder))
+    expect(json.skills.map(({ source, status }) => [source, status])).toEqual([
+      ['.agents/skills', 'ok'],
+      ['.claude/skills', 'shadowed'],
+    ])
+    expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
+  })
+
+  test('shows what could hide in a terminal instead of obeying it', () => {
+    using folder = new TemporaryFolder()
+    folder.write(
+      'pdf/SKILL.md',
+      '---\nname: pdf\ndescription: "a\\u001b[31mred\\u001b]0;title\\u0007 \\u202Eend"\n---\nx',
+    )
+    const { stdout } = stoke(['list', '--root', folder.path, '--state', folder.at('.state')])
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
+  })
+
+  test('says how to begin when there is nothing', () => {
+    using folder = new TemporaryFolder()
+    const { stdout, status } = stoke(['list'], sandbox(folder))
+    expect(status).toBe(0)
+    expect(stdout).toContain('no skills in skills, .agents/skills, .claude/skills')
+    expect(stdout).toContain('SKILL.md')
+  })
+})
+
+describe('stoke show, why, render, status', () => {
+  test('show --json has files and body', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    folder.write('pdf/a.md', 'four')
+    const { json } = stoke<Record<string, unknown>>([
+      'show',
+      'pdf',
+      '--json',
+      '--root',
+      folder.path,
+      '--state',
+      folder.at('.state'),
+    ])
+    expect(json).toMatchObject({ name: 'pdf', status: 'ok', body: 'Instructions of pdf.' })
+    expect(json['files']).toEqual([
+      { path: 'SKILL.md', digest: expect.stringMatching(/^sha256:/), size: skillText('pdf').length },
+      { path: 'a.md', digest: expect.stringMatching(/^sha256:/), size: 4 },
+    ])
+  })
+
+  test('show and why exit with 1 for what is not there, and say what was meant', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const shown = stoke(['show', 'pfd'], sandbox(folder))
+    expect(shown.status).toBe(1)
+    expect(shown.stderr).toContain('did you mean "pdf"?')
+    const explained = stoke<{ steps: unknown[] }>(['why', 'pfd', '--json'], sandbox(folder))
+    expect(explained.status).toBe(1)
+    expect(explained.json).toEqual({
+      name: 'pfd',
+      steps: [{ step: 'found', ok: false, detail: expect.stringContaining('did you mean "pdf"?') }],
+    })
+  })
+
+  test('why tells the step at which a skill stopped', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    folder.write('skills/broken/SKILL.md', 'no frontmatter')
+    const steps = (name: string): unknown[] =>
+      stoke<{ steps: { step: string; ok: boolean }[] }>(
+        ['why', name, '--json'],
+        sandbox(folder),
+      ).json.steps.map(({ step, ok }) => [step, ok])
+    expect(steps('pdf')).toEqual([
+      ['found', true],
+      ['parsed', true],
+      ['eligible', true],
+      ['scoped', true],
+      ['listed', true],
+    ])
+    expect(steps('broken')).toEqual([
+      ['found', true],
+      ['parsed', false],
+    ])
+  })
+
+  test('render prints the catalog on standard output and its cost beside it', () => {
+    using folder = new TemporaryFolder()
+    for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
+    const whole = stoke(['render'], sandbox(folder))
+    expect(whole.stdout).toMatch(/^<available_skills>\n[\s\S]*<\/available_skills>\n$/)
+    expect(whole.stderr).toMatch(/^\d+ tokens \(estimated\)\n$/)
+    const { json } = stoke<{ generation: unknown; text: string; tokens: number; omitted: string[] }>(
+      ['render', '--json', '--max-tokens', '200', '--exclude', '*-39'],
+      sandbox(folder),
+    )
+    expect(json.tokens).toBeLessThanOrEqual(200)
+    expect(json.omitted.length).toBeGreaterThan(0)
+    expect(json.text).toContain(`<omitted count="${json.omitted.length}">`)
+    expect(json.omitted).not.toContain('skill-39')
+  })
+
+  test('status tells how each root is watched', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const { json } = stoke<{ sources: { label: string; mode: string; skills: number }[]; counts: object }>(
+      ['status', '--json'],
+      sandbox(folder),
+    )
+    expect(json.sources.map(({ label, mode, skills }) => [label, mode, skills])).toEqual([
+      ['skills', 'events', 1],
+      ['.agents/skills', 'events', 0],
+      ['.claude/skills', 'events', 0],
+      ['~/.agents/skills', 'events', 0],
+    ])
+    expect(json.counts).toEqual({ ok: 1, warning: 0, broken: 0, shadowed: 0, pending: 0 })
+  })
+})
+
+describe('stoke validate', () => {
+  test('exits with 1 when one of them is invalid, and tells where', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('good')
+    folder.write('other/SKILL.md', skillText('Bad_Name'))
+    const run = stoke<{ path: string; valid: boolean; diagnostics: { code: string; line: number }[] }[]>([
+      'validate',
+      folder.at('good'),
+      folder.at('other/SKILL.md'),
+      folder.at('nothing'),
+      '--json',
+    ])
+    expect(run.status).toBe(1)
+    expect(
+      run.json.map(({ path, valid, diagnostics }) => [path, valid, diagnostics.map(each => each.code)]),
+    ).toEqual([
+      [folder.at('good'), true, []],
+      [folder.at('other/SKILL.md'), false, ['NAME_INVALID', 'NAME_INVALID', 'NAME_DIRECTORY_MISMATCH']],
+      [folder.at('nothing'), false, ['SKILL_FILE_MISSING']],
+    ])
+    expect(stoke(['validate', folder.at('good')]).status).toBe(0)
+  })
+
+  test('takes a folder of skills, and standard input', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('a/one')
+    folder.writeSkill('two')
+    expect(stoke<unknown[]>(['validate', folder.path, '--json']).json).toHaveLength(2)
+    expect(stoke(['validate', '-'], { input: skillText('pdf') })).toMatchObject({
+      status: 0,
+      stdout: 'valid   -\n',
+    })
+    expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
+  })
+})
+
+describe('the command itself', () => {
+  test.each([
+    [['unknown']],
+    [['list', '--nonsense']],
+    [['show']],
+    [['validate']],
+    [['render', '--max-tokens', 'many']],
+    [['list', '--root', '']],
+  ])('%j is a usage error', args => {
+    const { status, stdout, stderr } = stoke(args)
+    expect(status).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/^error: /)
+  })
+
+  test.each(['dev', 'list', 'show', 'validate', 'render', 'why', 'status'])(
+    '%s --help has examples',
+    verb => {
+      const { status, stdout } = stoke([verb, '--help'])
+      expect(status).toBe(0)
+      expect(stdout).toContain('Examples:')
+      expect(stdout).toContain(`stoke ${verb}`)
+    },
+  )
+
+  test('a reader that stops early is no error', () => {
+    using folder = new TemporaryFolder()
+    for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
+    const run = spawnSync(
+      'bash',
+      [
+        '-c',
+        `set -o pipefail; "${process.execPath}" "${BIN}" list --root "${folder.path}" --state "${folder.at('.state')}" --json | head -1`,
+      ],
+      { encoding: 'utf8' },
+    )
+    expect(run).toMatchObject({ status: 0, stdout: '{\n', stderr: '' })
+  })
+
+  test('an unusable state directory is told, and the verb works all the same', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    writeFileSync(folder.at('file'), '')
+    const { status, stdout, stderr } = stoke([
+      'list',
+      '--root',
+      folder.at('skills'),
+      '--state',
+      folder.at('file/state'),
+    ])
+    expect(status).toBe(0)
+    expect(stdout).toContain('pdf')
+    expect(stderr).toContain('cannot be made')
+  })
+
+  test('an old Node is told which one is needed, in one sentence', () => {
+    const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
+    const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
+    expect(run.status).toBe(2)
+    expect(run.stderr).toMatch(/^skillstoke needs Node 24 or newer; .*\n$/)
+  })
+})
+
+class Dev implements AsyncDisposable {
+  readonly process: ChildProcess
+  output = ''
+  readonly #waiting = new Set<() => void>()
+
+  constructor(args: readonly string[], cwd: string) {
+    this.process = spawn(process.execPath, [BIN, 'dev', ...args], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    })
+    for (const stream of [this.process.stdout, this.process.stderr]) {
+      stream?.on('data', (data: Buffer) => {
+        this.output += data.toString('utf8')
+        for (const check of this.#waiting) check()
+      })
+    }
+  }
+
+  async until(pattern: RegExp): Promise<void> {
+    const { promise, resolve: done, reject } = Promise.withResolvers<void>()
+    const check = (): void => {
+      if (pattern.test(this.output)) done()
+    }
+    this.#waiting.add(check)
+    const timer = setTimeout(
+      () => reject(new Error(`waited in vain for ${pattern}; there was:\n${this.output}`)),
+      20_000,
+    )
+    check()
+    await promise.finally(() => clearTimeout(timer))
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.process.kill(signal)
+    const [code] = (await once(this.process, 'exit')) as [number | null]
+    return code
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.end('SIGKILL')
+  }
+}
+
+test('stoke dev: a save, a broken save and its fix, in one conversation with an unchanged prefix; then a clean end', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
+  await using dev = new Dev(['skills', '--state', folder.at('state'), '--ask', 'Use refund.'], folder.path)
+  await dev.until(/turn 1 you: Use refund\.[\s\S]*agent: .*Within 30 days\./)
+  expect(dev.output).toMatch(/root skills: watched by events/)
+  folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
+  await dev.until(
+    /LIVE refund [0-9a-f]{8} -> [0-9a-f]{8}, body, live \d+ ms after the save[\s\S]*agent: .*Within 60 days\./,
+  )
+  expect(dev.output).toMatch(/told you loaded refund at [0-9a-f]{8}, it is now [0-9a-f]{8}: load it again/)
+  folder.write('skills/refund/SKILL.md', '---\nname: refund\ndescription: "x\n---\n')
+  await dev.until(/REJECTED skills\/refund\/SKILL\.md:4:\d+: .*\. [0-9a-f]{8} stays live\./)
+  folder.writeSkill('skills/refund', { body: 'Within 90 days.' })
+  await dev.until(/agent: .*Within 90 days\./)
+  expect(dev.output).not.toContain('CHANGED')
+  expect(dev.output.match(/prefix unchanged ([0-9a-f]{8}) == \1/g)?.length).toBeGreaterThanOrEqual(5)
+  expect(await dev.end('SIGINT')).toBe(0)
+  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
+})
+
+test('stoke dev ends on SIGTERM too, while a root is missing and no skill is there', async () => {
+  using folder = new TemporaryFolder()
+  await using dev = new Dev(['nothing', '--state', folder.at('state')], folder.path)
+  await dev.until(/agent: I see no skills/)
+  folder.writeSkill('nothing/pdf')
+  await dev.until(/ADDED pdf/)
+  expect(await dev.end('SIGTERM')).toBe(0)
+})
