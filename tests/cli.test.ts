@@ -112,7 +112,10 @@ describe('stoke list', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     stoke(['list'], sandbox(folder))
-    expect(readdirSync(folder.at('skills'), { recursive: true }).sort()).toEqual(['pdf', 'pdf/SKILL.md'])
+    expect(readdirSync(folder.at('skills'), { recursive: true }).map(String).sort()).toEqual([
+      'pdf',
+      'pdf/SKILL.md',
+    ])
     expect(readdirSync(folder.at('state'))).toEqual(['skillstoke'])
   })
 

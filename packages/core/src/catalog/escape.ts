@@ -10,8 +10,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being replaced
 const BREAKS = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]+/gu
 
+// Beyond ASCII, the five characters of XML, and spaces that would be collapsed: everything else stays as it is.
+const NEEDS_WORK = /[^ !#-%(-;=?-~]| {2}|^ | $/
+
 /** Text of a skill's author as one line of XML text or attribute: it can end nothing and open nothing. */
 export function escapeText(text: string): string {
-  const line = text.replace(BREAKS, ' ').trim()
-  return /[&<>"']/.test(line) ? line.replace(/[&<>"']/g, character => ENTITIES[character] as string) : line
+  if (!NEEDS_WORK.test(text)) return text
+  return text
+    .replace(BREAKS, ' ')
+    .trim()
+    .replace(/[&<>"']/g, character => ENTITIES[character] as string)
 }

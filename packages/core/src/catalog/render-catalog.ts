@@ -58,17 +58,15 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 /** Where the catalog says that a skill is: a path for commands on this machine, else a URI. */
 export function locationOf(skill: Skill): string {
   if (skill.directory !== undefined) return `${skill.directory}/${skill.skillFile}`
-  return `skill://${[skill.source, skill.location, skill.skillFile].filter(part => part !== '').join('/')}`
+  const folder = skill.location === '' ? '' : `${skill.location}/`
+  return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
 function renderEntry(skill: Skill): string {
-  return [
-    '<skill>',
-    `<name>${escapeText(skill.name)}</name>`,
-    `<description>${escapeText(skill.description)}</description>`,
-    `<location>${escapeText(locationOf(skill))}</location>`,
-    '</skill>',
-  ].join('\n')
+  const name = escapeText(skill.name)
+  const description = escapeText(skill.description)
+  const location = escapeText(locationOf(skill))
+  return `<skill>\n<name>${name}</name>\n<description>${description}</description>\n<location>${location}</location>\n</skill>`
 }
 
 function assemble(entries: readonly string[], omitted: number): string {

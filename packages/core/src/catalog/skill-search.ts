@@ -17,6 +17,9 @@ interface IndexedSkill {
   readonly skill: Skill
   readonly words: ReadonlyMap<string, number>
   readonly length: number
+  /** Of the query with this number; reused, because a map of scores would cost more than the scores. */
+  query: number
+  score: number
 }
 
 /**
@@ -26,7 +29,8 @@ interface IndexedSkill {
 export class SkillSearch {
   #skills: readonly Skill[] = []
   readonly #indexed = new Map<Skill, IndexedSkill>()
-  readonly #postings = new Map<string, Set<IndexedSkill>>()
+  readonly #postings = new Map<string, Map<IndexedSkill, number>>()
+  #queries = 0
   #totalLength = 0
 
   /** The best matches of a sorted list, best first; ties are ordered by name. */
@@ -36,26 +40,27 @@ export class SkillSearch {
     options: { readonly limit: number; readonly isInScope: ScopeTest },
   ): SearchHit[] {
     this.#follow(skills)
-    const words = new Set(toWords(query))
-    const scores = new Map<IndexedSkill, number>()
-    for (const word of words) this.#addScores(word, scores)
-    const hits: SearchHit[] = []
-    for (const [{ skill }, score] of scores) if (options.isInScope(skill.name)) hits.push({ skill, score })
-    return hits
-      .sort((a, b) => b.score - a.score || compareText(a.skill.name, b.skill.name))
-      .slice(0, options.limit)
+    this.#queries++
+    const found: IndexedSkill[] = []
+    for (const word of new Set(toWords(query))) this.#addScores(word, found)
+    return selectBest(found, options.limit, options.isInScope)
   }
 
-  #addScores(word: string, scores: Map<IndexedSkill, number>): void {
+  #addScores(word: string, found: IndexedSkill[]): void {
     const posting = this.#postings.get(word)
     if (posting === undefined) return
     const count = this.#indexed.size
     const averageLength = this.#totalLength / count
     const rarity = Math.log(1 + (count - posting.size + 0.5) / (posting.size + 0.5))
-    for (const indexed of posting) {
-      const frequency = indexed.words.get(word) as number
+    for (const [indexed, frequency] of posting) {
       const norm = K1 * (1 - B + (B * indexed.length) / averageLength)
-      scores.set(indexed, (scores.get(indexed) ?? 0) + (rarity * frequency * (K1 + 1)) / (frequency + norm))
+      const score = (rarity * frequency * (K1 + 1)) / (frequency + norm)
+      if (indexed.query === this.#queries) indexed.score += score
+      else {
+        indexed.query = this.#queries
+        indexed.score = score
+        found.push(indexed)
+      }
     }
   }
 
@@ -87,13 +92,13 @@ export class SkillSearch {
     for (const word of toWords(skill.description)) words.set(word, (words.get(word) ?? 0) + 1)
     let length = 0
     for (const frequency of words.values()) length += frequency
-    const indexed: IndexedSkill = { skill, words, length }
+    const indexed: IndexedSkill = { skill, words, length, query: 0, score: 0 }
     this.#indexed.set(skill, indexed)
     this.#totalLength += length
-    for (const word of words.keys()) {
+    for (const [word, frequency] of words) {
       const posting = this.#postings.get(word)
-      if (posting === undefined) this.#postings.set(word, new Set([indexed]))
-      else posting.add(indexed)
+      if (posting === undefined) this.#postings.set(word, new Map([[indexed, frequency]]))
+      else posting.set(indexed, frequency)
     }
   }
 
@@ -108,6 +113,25 @@ export class SkillSearch {
       if (posting?.size === 0) this.#postings.delete(word)
     }
   }
+}
+
+/** The best few, best first, without sorting the many. */
+function selectBest(found: readonly IndexedSkill[], limit: number, isInScope: ScopeTest): SearchHit[] {
+  const best: IndexedSkill[] = []
+  for (const indexed of found) {
+    const last = best[best.length - 1]
+    if (best.length >= limit && last !== undefined && byRank(indexed, last) >= 0) continue
+    if (!isInScope(indexed.skill.name)) continue
+    let at = best.length
+    while (at > 0 && byRank(indexed, best[at - 1] as IndexedSkill) < 0) at--
+    best.splice(at, 0, indexed)
+    if (best.length > limit) best.pop()
+  }
+  return best.map(({ skill, score }) => ({ skill, score }))
+}
+
+function byRank(a: IndexedSkill, b: IndexedSkill): number {
+  return b.score - a.score || compareText(a.skill.name, b.skill.name)
 }
 
 function toWords(text: string): string[] {

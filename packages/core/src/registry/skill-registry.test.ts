@@ -18,7 +18,7 @@ interface Harness {
   readonly updates: RegistryUpdate[]
   readonly errors: unknown[]
   /** Replaces the contents of a source: location to description, or `null` for a broken text. */
-  replace(label: string, skills: Readonly<Record<string, string | null>>): Promise<void>
+  readonly replace: (label: string, skills: Readonly<Record<string, string | null>>) => Promise<void>
 }
 
 function open(labels: readonly string[], options: Partial<SkillRegistryOptions> = {}): Harness {
@@ -41,7 +41,7 @@ function open(labels: readonly string[], options: Partial<SkillRegistryOptions> 
     store,
     updates,
     errors,
-    async replace(label, skills) {
+    replace: async (label, skills) => {
       const entries = Object.entries(skills)
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([location, description]) => {

@@ -9,8 +9,8 @@ import { storeConformance } from '../testing/store-conformance.ts'
 import { MemorySkillStore } from './memory-skill-store.ts'
 
 describe('MemorySkillStore', () => {
-  test.each(storeConformance)('$name', async ({ check }) => {
-    await check(new MemorySkillStore())
+  test.each(storeConformance)('$name', async each => {
+    await each.check(new MemorySkillStore())
   })
 
   test('collects revisions that nobody uses after their grace, and their bytes with them', async () => {
@@ -37,10 +37,10 @@ describe('MemorySkillStore', () => {
 })
 
 describe('openPackStore()', () => {
-  test.each(storeConformance)('$name', async ({ check }) => {
+  test.each(storeConformance)('$name', async each => {
     using folder = new TemporaryFolder()
     const store = await openPackStore(folder.path)
-    await check(store)
+    await each.check(store)
     await store.close()
   })
 })

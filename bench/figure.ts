@@ -1,0 +1,28 @@
+/** One measured figure with its peers from the same run. */
+export interface Figure {
+  readonly id: string
+  readonly what: string
+  /** Skills in the tree, or samples where there is no tree. */
+  readonly n: number
+  readonly value: { readonly p50: number; readonly p99: number }
+  readonly unit: 'ms' | 'µs' | 'ns' | 'KB' | '%' | 'count'
+  /** The target of the design, in the same unit. */
+  readonly target: string
+  readonly peers: Readonly<Record<string, number | { readonly p50: number; readonly p99: number }>>
+}
+
+export interface MeasureOptions {
+  /** Folders of a fresh tree; see `makeTree`. */
+  readonly large: boolean
+}
+
+export function percentiles(samples: readonly number[]): { p50: number; p99: number } {
+  const sorted = samples.toSorted((a, b) => a - b)
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+  return { p50: round(at(0.5)), p99: round(at(0.99)) }
+}
+
+export function round(value: number): number {
+  return Number(value.toPrecision(3))
+}

@@ -1,0 +1,117 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import watcher from '@parcel/watcher'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { watch } from 'chokidar'
+import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'
+import { nameOf, Tree } from '../tree.ts'
+
+const SAVES = 200
+
+/** From the end of a save until every reader sees it: the current generation has the new revision. */
+export async function* b1({ large }: MeasureOptions): AsyncGenerator<Figure> {
+  for (const size of large ? [10, 1_000, 10_000, 50_000] : [10, 1_000, 10_000]) {
+    using tree = await Tree.make(size)
+    const peers =
+      size === 10_000
+        ? {
+            'chokidar 6, event only': await chokidar(tree),
+            '@parcel/watcher, event only': await parcel(tree),
+          }
+        : {}
+    yield {
+      id: 'B1',
+      what: 'save -> visible in every reader, default settle',
+      n: size,
+      value: percentiles(await skillstoke(tree, undefined)),
+      unit: 'ms',
+      target: 'p50 <= 30, p99 <= 150',
+      peers,
+    }
+    yield {
+      id: 'B1',
+      what: 'save -> visible in every reader, settleMs 0',
+      n: size,
+      value: percentiles(await skillstoke(tree, 0)),
+      unit: 'ms',
+      target: 'p50 <= 2',
+      peers,
+    }
+  }
+}
+
+async function skillstoke(tree: Tree, settleMs: number | undefined): Promise<number[]> {
+  const state = `${tree.path}-state`
+  await using skills = await createSkillRuntime({
+    sources: [directory(tree.path, { label: 'bench' })],
+    hasher: nodeHasher,
+    store: await openPackStore(state),
+    ...(settleMs === undefined ? {} : { settle: { settleMs } }),
+  })
+  let wanted = ''
+  let seen = (_at: number): void => undefined
+  skills.subscribe(({ generation }) => {
+    const skill = generation.find(wanted)
+    if (skill !== undefined) seen(performance.now())
+  })
+  return await measureSaves(tree, (index, save) => {
+    wanted = nameOf(index)
+    return new Promise(resolve => {
+      const start = save()
+      seen = at => resolve(at - start)
+    })
+  })
+}
+
+async function chokidar(tree: Tree): Promise<{ p50: number; p99: number }> {
+  const watching = watch(tree.path, { ignoreInitial: true })
+  await new Promise<void>(resolve => watching.once('ready', () => resolve()))
+  let seen = (): void => undefined
+  watching.on('change', () => seen())
+  const samples = await measureSaves(
+    tree,
+    (_index, save) =>
+      new Promise(resolve => {
+        const start = save()
+        seen = () => resolve(performance.now() - start)
+      }),
+  )
+  await watching.close()
+  return percentiles(samples)
+}
+
+async function parcel(tree: Tree): Promise<{ p50: number; p99: number }> {
+  let seen = (): void => undefined
+  const subscription = await watcher.subscribe(tree.path, () => seen(), { backend: 'inotify' })
+  const samples = await measureSaves(
+    tree,
+    (_index, save) =>
+      new Promise(resolve => {
+        const start = save()
+        seen = () => resolve(performance.now() - start)
+      }),
+  )
+  await subscription.unsubscribe()
+  return percentiles(samples)
+}
+
+/** Saves one skill after the other; `measure` calls back to save and gives the milliseconds until it was seen. */
+async function measureSaves(
+  tree: Tree,
+  measure: (index: number, save: () => number) => Promise<number>,
+): Promise<number[]> {
+  const samples: number[] = []
+  for (let i = 0; i < SAVES; i++) {
+    const index = (i * 7919) % tree.size
+    const text = readFileSync(tree.fileOf(index), 'utf8').replace(/^# .*$/m, `# ${i} ${Math.random()}`)
+    await setTimeout(5 + (i % 30))
+    samples.push(
+      await measure(index, () => {
+        writeFileSync(tree.fileOf(index), text)
+        return performance.now()
+      }),
+    )
+  }
+  return samples.slice(10)
+}

@@ -1,0 +1,43 @@
+import { rmSync, statSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { type Figure, type MeasureOptions, round } from '../figure.ts'
+import { Tree } from '../tree.ts'
+
+const SECONDS = 65
+
+/** Processor time while nothing happens, with the sweep over every file of every skill each 30 seconds. */
+export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
+  using tree = await Tree.make(10_000)
+  const state = `${tree.path}-state`
+  const skills = await createSkillRuntime({
+    sources: [directory(tree.path, { label: 'bench' })],
+    hasher: nodeHasher,
+    store: await openPackStore(state),
+  })
+  await skills.reload()
+  const share = await idleShare(SECONDS)
+  await skills.close()
+  rmSync(state, { recursive: true })
+  const begin = process.cpuUsage()
+  for (let i = 0; i < tree.size; i++) statSync(tree.fileOf(i))
+  const { user, system } = process.cpuUsage(begin)
+  yield {
+    id: 'B6',
+    what: 'idle processor time, sweeps included',
+    n: tree.size,
+    value: { p50: share, p99: share },
+    unit: '%',
+    target: '<= 0.5',
+    peers: { 'stat of SKILL.md alone, once a second': round((user + system) / 1e4) },
+  }
+}
+
+async function idleShare(seconds: number): Promise<number> {
+  const begin = process.cpuUsage()
+  const start = performance.now()
+  await setTimeout(seconds * 1_000)
+  const { user, system } = process.cpuUsage(begin)
+  return round((user + system) / 10 / (performance.now() - start))
+}

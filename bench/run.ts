@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cpus, release, totalmem } from 'node:os'
+import type { Figure, MeasureOptions } from './figure.ts'
+import { b1 } from './figures/b1.ts'
+import { b2 } from './figures/b2.ts'
+import { b3 } from './figures/b3.ts'
+import { b5 } from './figures/b5.ts'
+import { b6 } from './figures/b6.ts'
+import { b10 } from './figures/b10.ts'
+import { b11 } from './figures/b11.ts'
+
+// npm run bench -- [B1 B3 ...] [--json] [--large]
+// Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
+
+type Measure = (options: MeasureOptions) => AsyncGenerator<Figure>
+const BENCHMARKS: Readonly<Record<string, Measure>> = {
+  B1: b1,
+  B2: b2,
+  B3: b3,
+  B5: b5,
+  B6: b6,
+  B10: b10,
+  B11: b11,
+}
+
+const args = process.argv.slice(2)
+const asJson = args.includes('--json')
+const options: MeasureOptions = { large: args.includes('--large') }
+const child = args.includes('--child')
+const named = args.filter(arg => !arg.startsWith('--')).map(arg => arg.toUpperCase())
+const unknown = named.filter(id => BENCHMARKS[id] === undefined)
+
+if (args.includes('--help')) {
+  console.log(
+    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 50,000 skills too',
+  )
+} else if (unknown.length > 0) {
+  console.error(
+    `error: there is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}`,
+  )
+  process.exitCode = 2
+} else if (child) {
+  for await (const figure of (BENCHMARKS[named[0] ?? ''] as Measure)(options)) {
+    console.log(JSON.stringify({ ...figure, machine: describeMachine() }))
+  }
+} else {
+  for (const id of named.length > 0 ? named : Object.keys(BENCHMARKS)) runChild(id)
+}
+
+function runChild(id: string): void {
+  if (!asJson) console.log(`\n${id}`)
+  const flags = ['--expose-gc', import.meta.filename, id, '--child', ...(options.large ? ['--large'] : [])]
+  const run = spawnSync(process.execPath, flags, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  if (run.status !== 0) process.exitCode = 1
+  for (const line of run.stdout.split('\n').filter(Boolean))
+    console.log(asJson ? line : toRow(JSON.parse(line) as Figure))
+}
+
+function toRow({ what, n, value, unit, target, peers }: Figure): string {
+  const own = `  ${what.padEnd(56)} n ${String(n).padStart(6)}  p50 ${value.p50} ${unit}  p99 ${value.p99} ${unit}  (target ${target})`
+  const others = Object.entries(peers).map(
+    ([name, peer]) => `    ${name}: ${typeof peer === 'number' ? peer : `p50 ${peer.p50}, p99 ${peer.p99}`}`,
+  )
+  return [own, ...others].join('\n')
+}
+
+function describeMachine(): string {
+  const [cpu] = cpus()
+  let model = cpu?.model ?? 'unknown processor'
+  try {
+    model = /model name\s*: (.*)/.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? model
+  } catch {
+    // not Linux: what Node says has to do
+  }
+  return `${cpus().length} x ${model}, ${Math.round(totalmem() / 2 ** 30)} GB, ${process.platform} ${release()}, Node ${process.versions.node}`
+}

@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+const VOCABULARY = 3_000
+const SYLLABLES = 'ba co di fe gu ha jo ki le mu na po qui re si ta vo wa xe zu'.split(' ')
+
+/** A folder of skills as they are in the wild: SKILL.md of 4.6 KB, a reference and a script; removed when the block ends. */
+export class Tree implements Disposable {
+  readonly path: string
+  readonly size: number
+
+  private constructor(path: string, size: number) {
+    this.path = path
+    this.size = size
+  }
+
+  /** Made and then left alone until its times are old enough to be trusted, as those of a real tree are. */
+  static async make(size: number): Promise<Tree> {
+    const tree = new Tree(mkdtempSync(join(tmpdir(), 'skillstoke-bench-')), size)
+    for (let i = 0; i < size; i++) {
+      mkdirSync(join(tree.path, nameOf(i), 'scripts'), { recursive: true })
+      tree.save(i, 'first')
+      writeFileSync(join(tree.path, nameOf(i), 'reference.md'), `Reference ${i}.\n`.repeat(60))
+      writeFileSync(join(tree.path, nameOf(i), 'scripts/main.ts'), `export const index = ${i}\n`)
+    }
+    await setTimeout(2_500)
+    return tree
+  }
+
+  fileOf(index: number): string {
+    return join(this.path, nameOf(index), 'SKILL.md')
+  }
+
+  /** Writes the skill with a mark in its body. */
+  save(index: number, mark: string): void {
+    writeFileSync(this.fileOf(index), textOf(index, mark))
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true })
+  }
+}
+
+export function nameOf(index: number): string {
+  return `skill-${String(index).padStart(5, '0')}`
+}
+
+/** 34 words drawn as in natural text: a few words are everywhere, most are rare (Zipf). */
+export function descriptionOf(index: number): string {
+  let seed = index * 2_654_435_761 + 1
+  const next = (): number => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+    return seed / 2 ** 32
+  }
+  const words = Array.from({ length: 34 }, () => wordOf(Math.floor(VOCABULARY ** next())))
+  return `Number ${index}: ${words.join(' ')}.`
+}
+
+/** The word of a rank, 1 for the most frequent. */
+export function wordOf(rank: number): string {
+  let word = ''
+  for (let rest = rank; rest > 0; rest = Math.floor(rest / SYLLABLES.length))
+    word += SYLLABLES[rest % SYLLABLES.length]
+  return word
+}
+
+function textOf(index: number, mark: string): string {
+  return `---\nname: ${nameOf(index)}\ndescription: ${descriptionOf(index)}\nlicense: MIT\n---\n# ${mark}\n\n${'Some lines of instructions.\n'.repeat(160)}`
+}

@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const PAGES = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'bench/README.md',
+  ...readdirSync('docs', { recursive: true })
+    .map(String)
+    .filter(name => name.endsWith('.md'))
+    .map(name => `docs/${name}`),
+]
+
+function fencesOf(page: string, language: string): string[] {
+  return [
+    ...readFileSync(page, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm')),
+  ].map(match => match[1] ?? '')
+}
+
+describe('what the pages show can be run', () => {
+  const examples = PAGES.flatMap(page =>
+    fencesOf(page, 'ts').map((code, index) => ({ name: `${page} ${index + 1}`, code })),
+  )
+
+  test.each(examples)('example $name', ({ code }) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/support-pdf')
+    // Beside the packages, so that their names are found; the working directory is a user's own.
+    const file = resolve('.tmp', `example-${process.pid}.ts`)
+    writeFileSync(file, code)
+    const run = spawnSync(process.execPath, [file], {
+      cwd: folder.path,
+      encoding: 'utf8',
+      env: { ...process.env, XDG_STATE_HOME: folder.at('state') },
+    })
+    expect(run.stderr).toBe('')
+    expect(run.status).toBe(0)
+  })
+
+  test('there are examples to run', () => {
+    expect(examples.length).toBeGreaterThanOrEqual(4)
+  })
+
+  test('each npm script that a page names exists', () => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    const named = PAGES.flatMap(page =>
+      [
+        ...readFileSync(page, 'utf8').matchAll(
+          /npm (?:run )?(start|test|bench|format|changeset|test:only)\b/g,
+        ),
+      ].map(match => match[1] ?? ''),
+    )
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter(name => scripts[name] === undefined)).toEqual([])
+  })
+
+  test('each verb that a page names exists', () => {
+    const verbs = new Set(
+      PAGES.flatMap(page =>
+        [...readFileSync(page, 'utf8').matchAll(/(?:npx skillstoke|`stoke) ([a-z]+)/g)].map(
+          match => match[1] ?? '',
+        ),
+      ),
+    )
+    expect(verbs.size).toBeGreaterThanOrEqual(7)
+    for (const verb of verbs) expect(stoke([verb, '--help']).status, verb).toBe(0)
+  })
+
+  test('each link to a file leads somewhere', () => {
+    const broken = PAGES.flatMap(page =>
+      [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map(match =>
+        join(dirname(page), match[1] ?? ''),
+      ),
+    ).filter(target => !existsSync(target) && !target.endsWith('/CHANGELOG.md'))
+    expect(broken).toEqual([])
+  })
+})
