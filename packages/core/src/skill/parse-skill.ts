@@ -117,7 +117,7 @@ class FieldReader {
       this.#note(
         'BODY_EMPTY',
         'info',
-        undefined,
+        bodyLine,
         'the skill has no instructions',
         'write what to do below the frontmatter',
       )
@@ -344,18 +344,13 @@ class FieldReader {
   #note(
     code: Diagnostic['code'],
     severity: Diagnostic['severity'],
-    key: string | undefined,
+    /** The field that it is about, or the line of the file. */
+    place: string | number,
     message: string,
     fix: string,
   ): void {
-    const line = key === undefined ? undefined : this.#lineOf(key)
-    this.#diagnostics.push({
-      code,
-      severity,
-      message,
-      ...(line === undefined ? {} : { line, column: 1 }),
-      fix,
-    })
+    const line = typeof place === 'number' ? place : this.#lineOf(place)
+    this.#diagnostics.push({ code, severity, message, line, column: 1, fix })
   }
 
   #lineOf(key: string): number {

@@ -1,0 +1,334 @@
+import { execFileSync, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { resolve } from 'node:path'
+import {
+  createSkillRuntime,
+  type DirectoryEntry,
+  FileSource,
+  type FileSystem,
+  SkillError,
+} from '@skillstoke/core'
+import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import { describe, expect, test } from 'vitest'
+import { follow, until, untilDescribed } from './fixtures/follow.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const codesOf = (skills: Awaited<ReturnType<typeof follow>>): string[] =>
+  skills.current.reports().flatMap(report => report.diagnostics.map(each => each.code))
+
+describe('what is no regular file', () => {
+  test('pipes, sockets and devices stop nobody, and are told', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of ['a', 'b', 'c', 'd']) {
+      mkdirSync(folder.at(name))
+      execFileSync('mkfifo', [folder.at(name, 'SKILL.md')])
+    }
+    folder.writeSkill('pdf')
+    execFileSync('mkfifo', [folder.at('pdf/pipe')])
+    symlinkSync('/dev/zero', folder.at('pdf/endless'))
+    const server = createServer().listen(folder.at('pdf/socket'))
+    await once(server, 'listening')
+    await using skills = await follow(folder.path)
+    server.close()
+    expect(skills.current.get('pdf').files.map(file => file.path)).toEqual(['SKILL.md'])
+    const { diagnostics } = skills.current.reports().find(report => report.name === 'pdf') ?? {
+      diagnostics: [],
+    }
+    expect(diagnostics.map(each => each.code).sort()).toEqual([
+      'FILE_SKIPPED',
+      'FILE_SKIPPED',
+      'LINK_REFUSED',
+    ])
+    const broken = skills.current.reports().filter(report => report.status === 'broken')
+    expect(broken.map(report => [report.name, report.diagnostics[0]?.code])).toEqual(
+      ['a', 'b', 'c', 'd'].map(name => [name, 'SKILL_FILE_UNREADABLE']),
+    )
+  })
+
+  test('a SKILL.md that is a link to outside is broken, and its target never shown', async () => {
+    using folder = new TemporaryFolder()
+    using outside = new TemporaryFolder()
+    outside.write('secret.md', skillText('pdf', { body: 'secret' }))
+    mkdirSync(folder.at('pdf'))
+    symlinkSync(outside.at('secret.md'), folder.at('pdf/SKILL.md'))
+    await using skills = await follow(folder.path)
+    expect(skills.current.list()).toEqual([])
+    expect(skills.current.reports()[0]).toMatchObject({
+      status: 'broken',
+      diagnostics: [{ code: 'SKILL_FILE_UNREADABLE' }],
+    })
+  })
+})
+
+describe('what is too large', () => {
+  test.each([
+    [
+      'too many files',
+      'TOO_MANY_FILES',
+      (folder: TemporaryFolder) => {
+        for (let i = 0; i < 512; i++) folder.write(`pdf/f/${i}`, 'x')
+      },
+    ],
+    [
+      'too many bytes',
+      'FOLDER_TOO_LARGE',
+      (folder: TemporaryFolder) => {
+        folder.write('pdf/large.bin', '')
+        truncateSync(folder.at('pdf/large.bin'), 2_000_000_000)
+      },
+    ],
+    [
+      'too deep',
+      'FOLDER_TOO_DEEP',
+      (folder: TemporaryFolder) => {
+        folder.write('pdf/1/2/3/4/5/6/7/8/file', 'x')
+      },
+    ],
+    [
+      'a large SKILL.md',
+      'SKILL_FILE_TOO_LARGE',
+      (folder: TemporaryFolder) => {
+        folder.write('pdf/SKILL.md', skillText('pdf', { body: 'x'.repeat(300_000) }))
+      },
+    ],
+  ])(
+    '%s: broken with its reason, the last good revision stays, and less of it heals',
+    async (_what, code, enlarge) => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('pdf')
+      await using skills = await follow(folder.path)
+      const before = skills.current.digest
+      enlarge(folder)
+      await until(skills, `it is broken by ${code}`, () => codesOf(skills).includes(code))
+      expect(skills.current.digest).toBe(before)
+      renameSync(folder.at('pdf'), folder.at('.gone'))
+      folder.writeSkill('pdf', { description: 'Small again.' })
+      await untilDescribed(skills, 'pdf', 'Small again.')
+    },
+  )
+
+  test('exactly at the limits is fine', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    for (let i = 0; i < 511; i++) folder.write(`pdf/f/${i}`, 'x')
+    folder.write('pdf/1/2/3/4/5/6/7/file', 'x')
+    folder.write('pdf/f/0', '')
+    await using skills = await follow(folder.path)
+    expect(codesOf(skills)).toEqual(['TOO_MANY_FILES'])
+    renameSync(folder.at('pdf/f/510'), folder.at('.elsewhere'))
+    expect((await skills.reload()).get('pdf').files).toHaveLength(512)
+  })
+
+  test('a root with too many folders is read in part, breadth first, and says so', async () => {
+    using folder = new TemporaryFolder()
+    for (let i = 0; i < 30; i++) folder.writeSkill(`skill-${i}`)
+    folder.writeSkill('skill-0/deep/deeper/nested')
+    await using skills = await follow(folder.path, { limits: { maxDirectories: 31 } })
+    expect(skills.current.list().length).toBe(30)
+    expect(skills.current.sources()[0]?.diagnostics).toEqual([
+      expect.objectContaining({ code: 'SCAN_BUDGET_EXCEEDED' }),
+    ])
+  })
+})
+
+describe('names of files', () => {
+  test('what is not a portable path is left out and told; spellings of one name collide', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    folder.write('pdf/line\nbreak.md', 'x')
+    folder.write('pdf/back\\slash.md', 'x')
+    writeFileSync(Buffer.concat([Buffer.from(`${folder.at('pdf')}/latin`), Buffer.of(0xe9)]), 'x')
+    await using skills = await follow(folder.path)
+    expect(skills.current.get('pdf').files.map(file => file.path)).toEqual(['SKILL.md'])
+    expect(codesOf(skills)).toEqual(['FILE_SKIPPED', 'FILE_SKIPPED', 'FILE_SKIPPED'])
+    folder.write('pdf/caf\u00e9.md', 'composed')
+    folder.write('pdf/cafe\u0301.md', 'decomposed')
+    await until(skills, 'they collide', () => codesOf(skills).includes('PATH_COLLISION'))
+  })
+})
+
+test('a file swapped for a link to outside while it is read is never leaked', {
+  timeout: 60_000,
+}, async () => {
+  using folder = new TemporaryFolder()
+  using outside = new TemporaryFolder()
+  outside.write('secret', 'SECRET')
+  folder.write('real/file', 'inside')
+  linkSync(folder.at('real/file'), folder.at('file'))
+  const attacker = fork(resolve('tests/fixtures/link-swapper.ts'), [folder.path, outside.path])
+  await once(attacker, 'message')
+  const files = new NodeFileSystem()
+  const seen = { inside: 0, refused: 0, leaked: 0 }
+  for (let i = 0; i < 20_000; i++) {
+    try {
+      const { bytes } = await files.read(i % 2 === 0 ? folder.at('file') : folder.at('folder/secret'), {
+        inside: [folder.path],
+        maxBytes: 100,
+      })
+      if (new TextDecoder().decode(bytes) === 'SECRET') seen.leaked++
+      else seen.inside++
+    } catch (thrown) {
+      expect(SkillError.isInstance(thrown)).toBe(true)
+      seen.refused++
+    }
+  }
+  attacker.kill('SIGKILL')
+  await once(attacker, 'exit')
+  expect(seen.leaked).toBe(0)
+  expect(seen.inside).toBeGreaterThan(100)
+  expect(seen.refused).toBeGreaterThan(100)
+})
+
+/** The disk with faults: what a user's own adapter could do too. */
+class FaultyFileSystem extends NodeFileSystem implements FileSystem {
+  unreadable: string | undefined
+  dropsEvents = false
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    this.#fail(path)
+    return await super.list(path)
+  }
+
+  override async read(...args: Parameters<NodeFileSystem['read']>): ReturnType<NodeFileSystem['read']> {
+    this.#fail(args[0])
+    return await super.read(...args)
+  }
+
+  override watch(path: string, onEvent: () => void, onError: (error: Error) => void): () => void {
+    return super.watch(
+      path,
+      () => {
+        if (!this.dropsEvents) onEvent()
+      },
+      onError,
+    )
+  }
+
+  #fail(path: string): void {
+    if (this.unreadable !== undefined && path.endsWith(this.unreadable))
+      throw new SkillError('IO_FAILED', 'EACCES: permission denied')
+  }
+}
+
+describe('faults of the disk', () => {
+  test.each(['SKILL.md', 'a.md', 'pdf', 'references'])('unreadable is not deleted: %s', async unreadable => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    folder.write('pdf/references/x.md', 'x')
+    const fileSystem = new FaultyFileSystem()
+    await using skills = await createSkillRuntime({
+      sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
+      hasher: nodeHasher,
+    })
+    const before = skills.current
+    fileSystem.unreadable = unreadable
+    folder.write('pdf/a.md', 'new')
+    folder.write('pdf/references/y.md', 'new')
+    folder.writeSkill('pdf', { description: 'Unseen.' })
+    await until(skills, 'the fault is told', each => each.reports()[0]?.status === 'broken')
+    expect(skills.current.digest).toBe(before.digest)
+    fileSystem.unreadable = undefined
+    await skills.reload()
+    expect(skills.current.get('pdf').description).toBe('Unseen.')
+  })
+
+  test('a root that fails keeps its skills, is told, retried and recovered', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const fileSystem = new FaultyFileSystem()
+    await using skills = await createSkillRuntime({
+      sources: [new FileSource({ fileSystem, root: folder.at('skills'), label: 'skills' })],
+    })
+    fileSystem.unreadable = 'skills'
+    folder.writeSkill('skills/maps')
+    await skills.reload()
+    expect(skills.current.list().map(skill => skill.name)).toEqual(['pdf'])
+    expect(skills.current.sources()[0]?.diagnostics).toEqual([
+      expect.objectContaining({ code: 'SOURCE_FAILED', severity: 'error' }),
+    ])
+    expect(skills.status()[0]).toMatchObject({
+      lastError: 'EACCES: permission denied',
+      retryMs: expect.any(Number),
+    })
+    fileSystem.unreadable = undefined
+    await until(skills, 'it is read again by itself', each => each.find('maps') !== undefined)
+    expect(skills.current.sources()[0]?.diagnostics).toEqual([])
+    expect(skills.status()[0]?.lastError).toBeUndefined()
+  })
+
+  test('lost events cost time and nothing else, and are noticed', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    const fileSystem = new FaultyFileSystem()
+    const source = new FileSource({ fileSystem, root: folder.path, label: 'skills', reconcileMs: 100 })
+    await using skills = await createSkillRuntime({ sources: [source] })
+    expect(skills.status()[0]?.mode).toBe('events')
+    fileSystem.dropsEvents = true
+    folder.writeSkill('pdf', { description: 'Unannounced.' })
+    await untilDescribed(skills, 'pdf', 'Unannounced.')
+    expect(skills.status()[0]).toMatchObject({
+      mode: 'degraded',
+      reason: 'a change was found that no event announced',
+    })
+    // From now on nobody trusts events: the barrier sweeps.
+    folder.writeSkill('pdf', { description: 'Unannounced too.' })
+    expect((await skills.fresh()).get('pdf').description).toBe('Unannounced too.')
+  })
+
+  test('without enough watches the rest is swept, and status says why', () => {
+    using folder = new TemporaryFolder()
+    for (let i = 0; i < 100; i++) folder.writeSkill(`skill-${i}`)
+    const script = `
+      const { follow, untilDescribed } = await import(${JSON.stringify(resolve('tests/fixtures/follow.ts'))})
+      const { writeFileSync } = await import('node:fs')
+      const skills = await follow(process.argv[1], { pollMs: 100 })
+      console.log(JSON.stringify(skills.status()[0]))
+      for (let i = 0; i < 100; i++) {
+        writeFileSync(process.argv[1] + '/skill-' + i + '/SKILL.md', '---\\nname: skill-' + i + '\\ndescription: Edited.\\n---\\nx')
+      }
+      for (let i = 0; i < 100; i++) await untilDescribed(skills, 'skill-' + i, 'Edited.')
+      await skills.close()
+      console.log('all found')`
+    const command = 'echo 40 > /proc/sys/user/max_inotify_watches; exec "$0" --input-type=module -e "$1" "$2"'
+    // A limit of a user namespace of its own: nothing of this machine is changed.
+    const run = spawnSync('unshare', ['-Ur', 'sh', '-c', command, process.execPath, script, folder.path], {
+      encoding: 'utf8',
+    })
+    expect(run.stderr).toBe('')
+    expect(run.stdout).toContain('"mode":"degraded"')
+    expect(run.stdout).toContain('ENOSPC')
+    expect(run.stdout).toContain('all found')
+  })
+})
+
+test('after close() nothing of the runtime is left: no watch, no timer, no descriptor', async () => {
+  using folder = new TemporaryFolder()
+  for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
+  const resources = (): string[] =>
+    process
+      .getActiveResourcesInfo()
+      .filter(name => name !== 'Immediate')
+      .sort()
+  const descriptors = (): number => readdirSync('/proc/self/fd').length
+  const [before, descriptorsBefore] = [resources(), descriptors()]
+  const skills = await follow(folder.path)
+  folder.writeSkill('skill-1', { description: 'Edited.' })
+  await untilDescribed(skills, 'skill-1', 'Edited.')
+  folder.writeSkill('skill-1', { description: 'In flight.' })
+  await skills.close()
+  await skills.close()
+  expect(resources()).toEqual(before)
+  expect(descriptors()).toBe(descriptorsBefore)
+  await expect(skills.fresh()).rejects.toMatchObject({ code: 'CLOSED' })
+  expect(() => skills.session({ id: 'late' })).toThrow('closed')
+})
