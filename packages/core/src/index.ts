@@ -75,13 +75,15 @@ export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
 export type { Outcome } from './skill/frontmatter.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
-export { type ParsedSkill, type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
+export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
 // The format.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
+export type { ParsedSkill } from './skill/skill-fields.ts'
 export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-path.ts'
 export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
 export { toToolName } from './skill/tool-name.ts'
 export { validateSkill } from './skill/validate-skill.ts'
+export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export {
   DEFAULT_POLL_MS,
   DEFAULT_RECONCILE_MS,
@@ -89,7 +91,6 @@ export {
   type FileSourceOptions,
   ROOT_GRACE_MS,
 } from './source/file-source.ts'
-export type { SymlinkPolicy } from './source/mirror-scanner.ts'
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {

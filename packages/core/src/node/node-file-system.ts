@@ -42,6 +42,7 @@ const isLinux = process.platform === 'linux'
 export class NodeFileSystem implements FileSystem {
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
+  #turn: Promise<void> | undefined
   #averageMs = 0
   #pooledCalls = 0
 
@@ -133,10 +134,14 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
+  /** Gives the event loop back after each slice. Everybody waits for the same turn, or each would take a slice of its own. */
   async #pace(): Promise<void> {
-    if (performance.now() - this.#sliceStart < SLICE_MS) return
-    await setImmediate()
-    this.#sliceStart = performance.now()
+    if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return
+    this.#turn ??= setImmediate().then(() => {
+      this.#turn = undefined
+      this.#sliceStart = performance.now()
+    })
+    await this.#turn
   }
 }
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Diagnostic } from './diagnostic.ts'
-import { type ParsedSkill, type ParseSkillOptions, parseSkill } from './parse-skill.ts'
+import { type ParseSkillOptions, parseSkill } from './parse-skill.ts'
+import type { ParsedSkill } from './skill-fields.ts'
 
 const encoder = new TextEncoder()
 

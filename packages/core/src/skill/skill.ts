@@ -2,7 +2,7 @@ import type { Hasher } from '../host.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { type Digest, digestOf } from './digest.ts'
 import { revisionOf, type SkillFile } from './manifest.ts'
-import type { ParsedSkill } from './parse-skill.ts'
+import type { ParsedSkill } from './skill-fields.ts'
 
 /** One skill at one revision: immutable, complete, and the same object as long as nothing about it changes. */
 export interface Skill {

@@ -2,13 +2,20 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { type Clock, systemClock } from '../host.ts'
-import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
-import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import type { SymlinkPolicy } from './entry-classifier.ts'
 import { FolderReader, UNSTABLE } from './folder-reader.ts'
-import { createDirectoryNode, type DirectoryNode, type FileNode, owningSkills, subtree } from './mirror.ts'
-import { MirrorScanner, type ScanPass, type SymlinkPolicy } from './mirror-scanner.ts'
+import {
+  createDirectoryNode,
+  type DirectoryNode,
+  type FileNode,
+  owningSkills,
+  type ScanPass,
+  subtree,
+} from './mirror.ts'
+import { MirrorScanner } from './mirror-scanner.ts'
+import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import type {
   ReadContext,
@@ -80,9 +87,7 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #dirty = new Set<DirectoryNode>()
   #needsSweep = false
-  /** Folders that were built and not yet published, because something else was still changing. */
-  #built = new Map<string, SourceEntry | undefined>()
-  #contents: SourceContents = EMPTY_CONTENTS
+  readonly #published = new PublishedContents()
   #missingSince: number | undefined
   #watchFault: string | undefined
   #distrustUntil = Number.NEGATIVE_INFINITY
@@ -154,7 +159,7 @@ export class FileSource implements SkillSource {
   }
 
   hasHints(): boolean {
-    return this.#needsSweep || this.#dirty.size > 0 || this.#built.size > 0
+    return this.#needsSweep || this.#dirty.size > 0 || this.#published.hasPending
   }
 
   async drain(): Promise<void> {
@@ -209,16 +214,16 @@ export class FileSource implements SkillSource {
     await this.drain()
     if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
     const isSettled = this.#dirty.size === 0 && !this.#needsSweep
-    if (!isSettled && !context.final) return { contents: this.#contents, settled: false }
-    this.#publish()
+    if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
     return {
-      contents: this.#contents,
+      contents: this.#published.publish(this.#scanner.sourceFindings()),
       settled: true,
       ...(isSettled ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
     }
   }
 
   async #openRoot(): Promise<DirectoryNode | undefined> {
+    await this.#guard.settled // or a root that comes now would be seen by neither of the two
     try {
       const stat = await this.#fileSystem.stat(this.#options.root)
       if (stat.kind !== 'directory') {
@@ -240,13 +245,12 @@ export class FileSource implements SkillSource {
     const now = this.#clock.monotonic()
     this.#missingSince ??= this.#root === undefined ? Number.NEGATIVE_INFINITY : now
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
-    if (remainingMs > 0) return { contents: this.#contents, settled: true, readAgainMs: remainingMs }
+    if (remainingMs > 0) return { contents: this.#published.current, settled: true, readAgainMs: remainingMs }
     if (this.#root !== undefined) {
       for (const node of subtree(this.#root)) node.unwatch?.()
       this.#root = undefined
     }
     this.#dirty.clear()
-    this.#built.clear()
     this.#needsSweep = false
     const path = this.#options.displayRoot ?? this.#options.root
     const diagnostic: Diagnostic = {
@@ -255,8 +259,7 @@ export class FileSource implements SkillSource {
       message: `the folder ${JSON.stringify(path)} does not exist; it is awaited`,
       path,
     }
-    this.#contents = Object.freeze({ entries: Object.freeze([]), diagnostics: Object.freeze([diagnostic]) })
-    return { contents: this.#contents, settled: true }
+    return { contents: this.#published.clear([diagnostic]), settled: true }
   }
 
   async #createPass(): Promise<ScanPass> {
@@ -296,7 +299,7 @@ export class FileSource implements SkillSource {
     context: ReadContext,
     read: { directory: DirectoryNode; file: FileNode }[],
   ): Promise<void> {
-    for (const location of pass.removed) this.#built.set(location, undefined)
+    for (const location of pass.removed) this.#published.put(location, undefined)
     const folderContext = {
       store: context.store,
       hasher: context.hasher,
@@ -312,7 +315,7 @@ export class FileSource implements SkillSource {
         return
       }
       folder.entry = entry
-      this.#built.set(folder.path, entry)
+      this.#published.put(folder.path, entry)
     }
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
   }
@@ -356,43 +359,7 @@ export class FileSource implements SkillSource {
 
   #markUnstable(node: DirectoryNode): void {
     this.#dirty.add(node)
-    for (const owner of owningSkills(node)) this.#built.delete(owner.path)
-  }
-
-  #publish(): void {
-    const diagnostics = this.#collectDiagnostics()
-    const entries = this.#built.size === 0 ? this.#contents.entries : this.#applyBuilt()
-    this.#built.clear()
-    const isSame =
-      entries === this.#contents.entries &&
-      JSON.stringify(diagnostics) === JSON.stringify(this.#contents.diagnostics)
-    if (!isSame) this.#contents = Object.freeze({ entries, diagnostics: Object.freeze(diagnostics) })
-  }
-
-  #applyBuilt(): readonly SourceEntry[] {
-    const before = this.#contents.entries
-    const real = [...this.#built]
-      .map(([path, item]) => ({ key: path.normalize('NFC'), item }))
-      .filter(({ key, item }) => {
-        const index = binarySearch(before, key, entry => entry.location)
-        return (index < 0 ? undefined : before[index]) !== item
-      })
-    return real.length === 0 ? before : applySorted(before, real, entry => entry.location)
-  }
-
-  #collectDiagnostics(): Diagnostic[] {
-    const diagnostics = this.#scanner.findingsOutsideSkills()
-    if (this.#scanner.hasExceededBudget) {
-      const most = this.#options.limits?.maxDirectories ?? DEFAULT_LIMITS.maxDirectories
-      diagnostics.push({
-        code: 'SCAN_BUDGET_EXCEEDED',
-        severity: 'warning',
-        message: `there are more than ${most} folders; the rest was not looked at`,
-        path: this.#options.displayRoot ?? this.#options.root,
-        fix: 'name a folder that holds only skills',
-      })
-    }
-    return diagnostics
+    for (const owner of owningSkills(node)) this.#published.withdraw(owner.path)
   }
 
   #onEvent(node: DirectoryNode): void {
@@ -438,7 +405,7 @@ export class FileSource implements SkillSource {
 
   /** A sweep that finds what no event told of means that events get lost here. */
   #noteUnannounced(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
-    if (this.#onHint === undefined || !this.#watchesEvents() || this.#contents === EMPTY_CONTENTS) return
+    if (this.#onHint === undefined || !this.#watchesEvents() || !this.#published.hasBegun) return
     const wasTold = (node: DirectoryNode | undefined): boolean =>
       node !== undefined &&
       (announced.has(node) || this.#dirty.has(node) || pass.created.has(node) || node.isLink)

@@ -1,40 +1,25 @@
 import { SkillError, toMessage } from '../errors.ts'
-import {
-  type DirectoryEntry,
-  type FileStat,
-  type FileSystem,
-  isSameInode,
-  isSameStat,
-} from '../fs/file-system.ts'
+import { type DirectoryEntry, type FileStat, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
-import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
-import type { SkillLimits } from '../skill/limits.ts'
-import { isLeftOut, parseIgnoreFile } from '../skill/manifest.ts'
-import { IGNORE_FILE_NAME, isSkippedByDiscovery, SKILL_FILE_NAMES } from './file-layout.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import { isLeftOut } from '../skill/manifest.ts'
+import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import { SKILL_FILE_NAMES } from './file-layout.ts'
+import { IgnoreFiles } from './ignore-files.ts'
 import {
   createDirectoryNode,
   type DirectoryNode,
   type FileNode,
   owningSkills,
-  pathWithin,
-  realPathOf,
+  type ScanPass,
   subtree,
 } from './mirror.ts'
 
-/** Links inside a source: followed when they stay in the root or an allowed folder, or never. */
-export type SymlinkPolicy = 'within-root' | 'deny'
-
-export interface ScannerOptions {
-  readonly fileSystem: FileSystem
+export interface ScannerOptions extends ClassifierOptions {
   readonly clock: Clock
-  readonly limits: SkillLimits
-  readonly symlinks: SymlinkPolicy
-  readonly nestedSkills: boolean
   /** Absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
-  /** How a path is shown to people. */
-  readonly displayPath: (path: string) => string
   readonly onEvent: (node: DirectoryNode) => void
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
@@ -42,22 +27,6 @@ export interface ScannerOptions {
 
 /** `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
-
-/** What one pass over the mirror found. */
-export interface ScanPass {
-  readonly insideFolders: readonly string[]
-  readonly rootRealPath: string
-  /** Skill folders that have to be built again. */
-  readonly affected: Set<DirectoryNode>
-  /** Locations at which a skill was and no longer is. */
-  readonly removed: Set<string>
-  /** Directories whose list was read, to be fingerprinted again. */
-  readonly listed: Set<DirectoryNode>
-  /** Directories in which something differed from the mirror. */
-  readonly changed: Set<DirectoryNode>
-  /** Directories that were not in the mirror before. */
-  readonly created: Set<DirectoryNode>
-}
 
 /** A link that was followed: to a directory, or to a file in it. */
 export interface FollowedLink {
@@ -77,6 +46,8 @@ export function isRacyStat(stat: FileStat, now: number): boolean {
 /** Brings the mirror of directories and file facts up to date with the disk; reads no skill. */
 export class MirrorScanner {
   readonly #options: ScannerOptions
+  readonly #classifier: EntryClassifier
+  readonly #ignoreFiles: IgnoreFiles
   readonly #links = new Set<FollowedLink>()
   readonly #nodesWithFindings = new Set<DirectoryNode>()
   #directories = 1
@@ -84,10 +55,8 @@ export class MirrorScanner {
 
   constructor(options: ScannerOptions) {
     this.#options = options
-  }
-
-  get hasExceededBudget(): boolean {
-    return this.#hasExceededBudget
+    this.#classifier = new EntryClassifier(options)
+    this.#ignoreFiles = new IgnoreFiles(options)
   }
 
   /** The links that are in use now. */
@@ -100,12 +69,21 @@ export class MirrorScanner {
     }
   }
 
-  /** Findings about folders that belong to no skill, and so to the source. */
-  findingsOutsideSkills(): Diagnostic[] {
+  /** Findings about folders that belong to no skill, and about the source as a whole. */
+  sourceFindings(): Diagnostic[] {
     const findings: Diagnostic[] = []
     for (const node of this.#nodesWithFindings) {
       if (!node.isAttached || node.findings.length === 0) this.#nodesWithFindings.delete(node)
       else if (owningSkills(node).length === 0) findings.push(...node.findings)
+    }
+    if (this.#hasExceededBudget) {
+      findings.push({
+        code: 'SCAN_BUDGET_EXCEEDED',
+        severity: 'warning',
+        message: `there are more than ${this.#options.limits.maxDirectories} folders; the rest was not looked at`,
+        path: this.#options.displayPath(''),
+        fix: 'name a folder that holds only skills',
+      })
     }
     return findings
   }
@@ -156,7 +134,14 @@ export class MirrorScanner {
     if (isReplaced) this.#forgetContents(node, pass)
     this.#arm(node, path, depth === 'look')
     let forced = new Set<DirectoryNode>()
-    if (isNew || isReplaced || depth !== 'sweep' || node.isRacy || !isSameStat(node.stat as FileStat, stat)) {
+    if (
+      isNew ||
+      isReplaced ||
+      depth !== 'sweep' ||
+      node.isRacy ||
+      !isSameStat(node.stat as FileStat, stat) ||
+      !(await this.#ignoreFiles.isUnchanged(node, path))
+    ) {
       try {
         const entries = await fileSystem.list(path)
         node.isRacy = isRacyStat(stat, clock.now())
@@ -204,13 +189,13 @@ export class MirrorScanner {
     // Unreadable is not deleted: what was known of it stays, and the next visit tries again.
     node.isRacy = true
     this.#setFindings(node, [
-      this.#finding(
-        'DIRECTORY_UNREADABLE',
-        'error',
-        node.path,
-        `cannot be read: ${toMessage(thrown)}`,
-        'check the permissions',
-      ),
+      toFinding(this.#options.displayPath, {
+        code: 'DIRECTORY_UNREADABLE',
+        severity: 'error',
+        path: node.path,
+        reason: `cannot be read: ${toMessage(thrown)}`,
+        fix: 'check the permissions',
+      }),
     ])
     for (const owner of owningSkills(node)) pass.affected.add(owner)
     return []
@@ -262,13 +247,20 @@ export class MirrorScanner {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       node.files.clear()
     }
-    if (node.skillFile !== undefined) await this.#updateIgnoreRules(node, entries, path, pass)
     const findings: Diagnostic[] = []
+    if (
+      node.skillFile !== undefined &&
+      (await this.#ignoreFiles.update(node, entries, path, findings, pass))
+    ) {
+      for (const child of [...node.directories.values()]) this.detach(child, pass)
+      this.#markChanged(node, pass)
+    }
+    const context = { node, path, inSkill, pass, findings }
     const forced = new Set<DirectoryNode>()
     const seen = new Set<string>()
     for (const entry of entries) {
       if (isLeftOut(entry.name, node.name)) continue
-      const kind = await this.#classify(node, entry, path, inSkill, findings, pass)
+      const kind = await this.#classifier.classify(entry, context)
       if (kind === undefined) continue
       seen.add(entry.name)
       const isLink = entry.kind === 'link'
@@ -307,160 +299,6 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  async #updateIgnoreRules(
-    node: DirectoryNode,
-    entries: readonly DirectoryEntry[],
-    path: string,
-    pass: ScanPass,
-  ): Promise<void> {
-    const isThere = entries.some(entry => entry.name === IGNORE_FILE_NAME && entry.kind === 'file')
-    if (!isThere && node.ignoreRules === undefined) return
-    let text = ''
-    if (isThere) {
-      const { fileSystem, limits } = this.#options
-      const { bytes } = await fileSystem.read(`${path}/${IGNORE_FILE_NAME}`, {
-        inside: pass.insideFolders,
-        maxBytes: limits.maxFrontmatterBytes,
-      })
-      text = new TextDecoder().decode(bytes)
-    }
-    if (node.ignoreText === text) return
-    node.ignoreText = text
-    node.ignoreRules = parseIgnoreFile(text)
-    for (const child of [...node.directories.values()]) this.detach(child, pass)
-    this.#markChanged(node, pass)
-  }
-
-  /** What an entry is to the mirror: a file of a skill, a directory to walk (its real path for links), or nothing. */
-  async #classify(
-    node: DirectoryNode,
-    entry: DirectoryEntry,
-    path: string,
-    inSkill: boolean,
-    findings: Diagnostic[],
-    pass: ScanPass,
-  ): Promise<'file' | { realPath?: string } | undefined> {
-    if (entry.name === node.skillFile) return 'file'
-    const shown = node.path === '' ? entry.name : `${node.path}/${entry.name}`
-    if (this.#isIgnored(node, entry)) return undefined
-    if (entry.name.includes('\uFFFD')) {
-      if (inSkill)
-        findings.push(
-          this.#finding('FILE_SKIPPED', 'warning', shown, 'has a name that is not UTF-8', 'rename it'),
-        )
-      return undefined
-    }
-    switch (entry.kind) {
-      case 'file':
-        return inSkill ? 'file' : undefined
-      case 'directory':
-        return this.#isWalked(node, entry.name, inSkill, shown, findings) ? {} : undefined
-      case 'other':
-        if (inSkill) {
-          findings.push(
-            this.#finding(
-              'FILE_SKIPPED',
-              'warning',
-              shown,
-              'is not a regular file (a pipe, socket or device)',
-              'remove it',
-            ),
-          )
-        }
-        return undefined
-      case 'link':
-        return await this.#classifyLink(node, entry.name, path, inSkill, shown, findings, pass)
-      default:
-        return entry.kind satisfies never
-    }
-  }
-
-  async #classifyLink(
-    node: DirectoryNode,
-    name: string,
-    path: string,
-    inSkill: boolean,
-    shown: string,
-    findings: Diagnostic[],
-    pass: ScanPass,
-  ): Promise<'file' | { realPath?: string } | undefined> {
-    const { fileSystem, symlinks } = this.#options
-    const refuse = (reason: string, fix: string): undefined => {
-      findings.push(this.#finding('LINK_REFUSED', 'warning', shown, reason, fix))
-      return undefined
-    }
-    if (symlinks === 'deny') {
-      return inSkill
-        ? refuse('is a link, and links are not followed here', 'put the file itself there')
-        : undefined
-    }
-    try {
-      const target = await fileSystem.stat(`${path}/${name}`)
-      if (target.kind === 'file') return inSkill ? 'file' : undefined
-      if (target.kind !== 'directory')
-        return inSkill ? refuse('links to a special file', 'remove the link') : undefined
-      if (!this.#isWalked(node, name, inSkill, shown, findings)) return undefined
-      const realPath = await fileSystem.resolve(`${path}/${name}`)
-      if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
-        return refuse(
-          `links to ${JSON.stringify(realPath)}, which is outside the root`,
-          'allow the folder it leads to as a link root, or copy it',
-        )
-      }
-      for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
-        if (isInside(realPathOf(at, pass.rootRealPath), realPath))
-          return refuse('links back to a folder above it', 'remove the link')
-      }
-      return { realPath }
-    } catch (thrown) {
-      return inSkill || SkillError.isInstance(thrown, 'IO_FAILED')
-        ? refuse(`cannot be followed: ${toMessage(thrown)}`, 'point the link at an existing file')
-        : undefined
-    }
-  }
-
-  #isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
-    for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
-      if (at.ignoreRules === undefined || at.skillFile === entry.name) continue
-      const within = pathWithin(at, node)
-      if (at.ignoreRules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
-        return true
-    }
-    return false
-  }
-
-  #isWalked(
-    node: DirectoryNode,
-    name: string,
-    inSkill: boolean,
-    shown: string,
-    findings: Diagnostic[],
-  ): boolean {
-    const { limits } = this.#options
-    if (!inSkill) return this.#isDiscoverable(node, name, inSkill)
-    const outermost = owningSkills(node).at(-1) as DirectoryNode
-    const depthWithin = node.depth - outermost.depth + 1
-    if (depthWithin < limits.maxFolderDepth) return true
-    findings.push(
-      this.#finding(
-        'FOLDER_TOO_DEEP',
-        'error',
-        shown,
-        `is more than ${limits.maxFolderDepth} levels inside its skill`,
-        'move it up, or name it in .skillignore',
-      ),
-    )
-    return false
-  }
-
-  #isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
-    const { limits, nestedSkills } = this.#options
-    const depth = parent.depth + 1
-    if (!parent.isDiscoverable || depth > limits.maxDiscoveryDepth || isSkippedByDiscovery(name, depth))
-      return false
-    return nestedSkills || !inSkill
-  }
-
   #addFile(node: DirectoryNode, name: string, isLink: boolean, pass: ScanPass): void {
     if (node.files.get(name)?.isLink === isLink) return
     const file: FileNode = { name, isLink, isRacy: true }
@@ -488,7 +326,7 @@ export class MirrorScanner {
       return false
     }
     this.#directories++
-    const isDiscoverable = this.#isDiscoverable(parent, name, owningSkills(parent).length > 0)
+    const isDiscoverable = this.#classifier.isDiscoverable(parent, name, owningSkills(parent).length > 0)
     const directory = createDirectoryNode({ name, parent, isLink, isDiscoverable, ...link })
     parent.directories.set(name, directory)
     pass.created.add(directory)
@@ -528,18 +366,4 @@ export class MirrorScanner {
     pass.changed.add(node)
     for (const owner of owningSkills(node)) pass.affected.add(owner)
   }
-
-  #finding(code: DiagnosticCode, severity: Severity, path: string, reason: string, fix: string): Diagnostic {
-    return {
-      code,
-      severity,
-      message: `${JSON.stringify(path.split('/').at(-1) ?? path)} ${reason}`,
-      path: this.#options.displayPath(path),
-      fix,
-    }
-  }
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
 }

@@ -41,12 +41,29 @@ export interface DirectoryNode {
   skillFile?: string
   ignoreRules?: IgnoreRules
   ignoreText?: string
+  ignoreStat?: FileStat
   readonly directories: Map<string, DirectoryNode>
   readonly files: Map<string, FileNode>
   /** What was left out here and why: links that lead out, special files, unreadable directories. */
   findings: readonly Diagnostic[]
   /** Built from the folder's files; absent until then and for directories that are no skill. */
   entry?: SourceEntry
+}
+
+/** What one pass over the mirror found. */
+export interface ScanPass {
+  readonly insideFolders: readonly string[]
+  readonly rootRealPath: string
+  /** Skill folders that have to be built again. */
+  readonly affected: Set<DirectoryNode>
+  /** Locations at which a skill was and no longer is. */
+  readonly removed: Set<string>
+  /** Directories whose list was read, to be fingerprinted again. */
+  readonly listed: Set<DirectoryNode>
+  /** Directories in which something differed from the mirror. */
+  readonly changed: Set<DirectoryNode>
+  /** Directories that were not in the mirror before. */
+  readonly created: Set<DirectoryNode>
 }
 
 export interface NewDirectory {

@@ -1,0 +1,340 @@
+import type { Diagnostic } from './diagnostic.ts'
+import type { FrontmatterFields, Outcome } from './frontmatter.ts'
+import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
+
+/** What SKILL.md says, checked and with its own copies of all strings. */
+export interface ParsedSkill {
+  /** Trimmed and NFKC. */
+  readonly name: string
+  readonly description: string
+  readonly license?: string
+  readonly compatibility?: string
+  /** Values are text as the specification wants; others were turned into text, with a warning. */
+  readonly metadata: Readonly<Record<string, string>>
+  /** The tools that the author asks to have pre-approved, one entry a tool, for example `Bash(git:*)`. */
+  readonly allowedTools?: readonly string[]
+  /** All fields that the specification does not know, with the types that YAML gave them. */
+  readonly extra: Readonly<Record<string, unknown>>
+  /** The raw text between the delimiters. */
+  readonly frontmatter: string
+  /** The instructions: the text after the frontmatter, without blank lines around it. */
+  readonly body: string
+  /** Line of the file, counted from 1, right after the closing delimiter. */
+  readonly bodyLine: number
+}
+
+const KNOWN = new Set(['name', 'description', 'license', 'compatibility', 'metadata', 'allowed-tools'])
+const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
+const MAX_DESCRIPTION = 1024
+const MAX_COMPATIBILITY = 500
+
+/** Turns the fields of a frontmatter into a skill, noting each tolerance and fault at its line. */
+export class SkillFields {
+  readonly #fields: FrontmatterFields
+  readonly #yaml: string
+  readonly #firstLine: number
+  readonly #diagnostics: Diagnostic[]
+
+  constructor(fields: FrontmatterFields, yaml: string, firstLine: number, diagnostics: Diagnostic[]) {
+    this.#fields = fields
+    this.#yaml = yaml
+    this.#firstLine = firstLine
+    this.#diagnostics = diagnostics
+  }
+
+  read(body: string, bodyLine: number, directoryName: string | undefined): Outcome<ParsedSkill> {
+    const name = this.#name(directoryName)
+    const description = this.#description()
+    const license = this.#text('license')
+    const compatibility = this.#compatibility()
+    const metadata = this.#metadata()
+    const allowedTools = this.#allowedTools()
+    const extra = this.#extra()
+    const instructions = detach(body.trim())
+    if (instructions === '') {
+      this.#note(
+        'BODY_EMPTY',
+        'info',
+        bodyLine,
+        'the skill has no instructions',
+        'write what to do below the frontmatter',
+      )
+    }
+    const diagnostics = this.#diagnostics
+    if (name === undefined || description === undefined) return { ok: false, diagnostics }
+    const value: ParsedSkill = {
+      name,
+      description,
+      ...(license === undefined ? {} : { license }),
+      ...(compatibility === undefined ? {} : { compatibility }),
+      metadata,
+      ...(allowedTools === undefined ? {} : { allowedTools }),
+      extra,
+      frontmatter: detach(this.#yaml),
+      body: instructions,
+      bodyLine,
+    }
+    return { ok: true, value, diagnostics }
+  }
+
+  #name(directoryName: string | undefined): string | undefined {
+    const given = this.#text('name')
+    const name = normalizeName(given ?? '')
+    if (name === '') {
+      const fallback = normalizeName(directoryName ?? '')
+      const usable = isLoadableName(fallback)
+      this.#note(
+        'NAME_MISSING',
+        usable ? 'warning' : 'error',
+        'name',
+        usable
+          ? `the skill has no name; its folder's name ${JSON.stringify(fallback)} is used`
+          : 'the skill has no name',
+        `add "name: ${usable ? fallback : 'my-skill'}"`,
+      )
+      return usable ? detach(fallback) : undefined
+    }
+    if (!isLoadableName(name)) {
+      this.#note(
+        'NAME_UNSAFE',
+        'error',
+        'name',
+        `skill name ${JSON.stringify(name)} is not a safe folder name`,
+        'use lower-case letters, digits and hyphens',
+      )
+      return undefined
+    }
+    for (const fault of findNameFaults(name)) {
+      this.#note(
+        'NAME_INVALID',
+        'warning',
+        'name',
+        `skill name ${JSON.stringify(name)} ${fault}`,
+        'rename the skill and its folder',
+      )
+    }
+    if (directoryName !== undefined && normalizeName(directoryName) !== name) {
+      this.#note(
+        'NAME_DIRECTORY_MISMATCH',
+        'warning',
+        'name',
+        `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
+        'give both the same name',
+      )
+    }
+    return detach(name)
+  }
+
+  #description(): string | undefined {
+    const description = this.#text('description')?.trim()
+    if (description === undefined || description === '') {
+      this.#note(
+        'DESCRIPTION_MISSING',
+        'error',
+        'description',
+        'the skill has no description, so no model can know when to use it',
+        'add "description: what it does and when to use it"',
+      )
+      return undefined
+    }
+    const length = [...description].length
+    if (length > MAX_DESCRIPTION) {
+      this.#note(
+        'DESCRIPTION_TOO_LONG',
+        'warning',
+        'description',
+        `the description has ${length} characters; at most ${MAX_DESCRIPTION} are allowed`,
+        'shorten it; details belong in the body',
+      )
+    }
+    return description
+  }
+
+  #compatibility(): string | undefined {
+    const compatibility = this.#text('compatibility')
+    const length = compatibility === undefined ? 0 : [...compatibility].length
+    if (length > MAX_COMPATIBILITY) {
+      this.#note(
+        'COMPATIBILITY_TOO_LONG',
+        'warning',
+        'compatibility',
+        `compatibility has ${length} characters; at most ${MAX_COMPATIBILITY} are allowed`,
+        'shorten it',
+      )
+    }
+    return compatibility
+  }
+
+  #metadata(): Readonly<Record<string, string>> {
+    const value = this.#fields.get('metadata')
+    if (value === undefined || value === null) return Object.freeze({})
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      this.#note(
+        'FIELD_TYPE',
+        'warning',
+        'metadata',
+        `"metadata" is ${describe(value)}; it must be fields with text values`,
+        'indent "key: value" lines below it',
+      )
+      return Object.freeze({})
+    }
+    const metadata: Record<string, string> = {}
+    for (const [key, item] of Object.entries(value)) {
+      if (FORBIDDEN.has(key)) this.#forbid(`metadata.${key}`)
+      else metadata[detach(key)] = this.#metadataText(key, item)
+    }
+    return Object.freeze(metadata)
+  }
+
+  #metadataText(key: string, item: unknown): string {
+    if (typeof item === 'string') return detach(item.toWellFormed())
+    this.#note(
+      'FIELD_TYPE',
+      'warning',
+      'metadata',
+      `the value of "metadata.${key}" is ${describe(item)}; it must be text`,
+      'put the value in double quotes',
+    )
+    return item === null ? '' : JSON.stringify(item)
+  }
+
+  #allowedTools(): readonly string[] | undefined {
+    const value = this.#fields.get('allowed-tools')
+    if (value === undefined || value === null) return undefined
+    if (typeof value === 'string') {
+      if (splitTools(value, /[,]/).length > 1) {
+        this.#note(
+          'FIELD_TYPE',
+          'warning',
+          'allowed-tools',
+          '"allowed-tools" is separated by commas; the specification separates by spaces',
+          'separate the tools by spaces',
+        )
+      }
+      return Object.freeze(splitTools(value, /[\s,]/).map(detach))
+    }
+    const items = Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
+    this.#note(
+      'FIELD_TYPE',
+      'warning',
+      'allowed-tools',
+      `"allowed-tools" is ${describe(value)}; the specification has one text, separated by spaces`,
+      `write "allowed-tools: ${items.length > 0 ? items.join(' ') : 'Read Grep'}"`,
+    )
+    return Object.freeze(items.map(item => detach(item.trim())))
+  }
+
+  #extra(): Readonly<Record<string, unknown>> {
+    const extra: Record<string, unknown> = {}
+    for (const [key, value] of this.#fields) {
+      if (KNOWN.has(key)) continue
+      if (FORBIDDEN.has(key)) {
+        this.#forbid(key)
+        continue
+      }
+      extra[detach(key)] = copyValue(value)
+      this.#note(
+        'FIELD_UNKNOWN',
+        'info',
+        key,
+        `"${key}" is not a field of the specification; it is kept as it is`,
+        'put fields of your own under "metadata"',
+      )
+    }
+    return Object.freeze(extra)
+  }
+
+  /** A field that must be text; numbers and booleans are taken as they are written in YAML's core schema. */
+  #text(key: string): string | undefined {
+    const value = this.#fields.get(key)
+    if (value === undefined || value === null) return undefined
+    if (typeof value === 'string') return detach(value.toWellFormed())
+    if (typeof value === 'number' || typeof value === 'boolean') {
+      this.#note(
+        'FIELD_TYPE',
+        'warning',
+        key,
+        `"${key}" is ${describe(value)}; it must be text`,
+        'put the value in double quotes',
+      )
+      return String(value)
+    }
+    this.#note(
+      'FIELD_TYPE',
+      'warning',
+      key,
+      `"${key}" is ${describe(value)}; it must be text`,
+      `write "${key}: some text" on one line`,
+    )
+    return undefined
+  }
+
+  #forbid(key: string): void {
+    this.#note(
+      'FIELD_FORBIDDEN',
+      'warning',
+      key,
+      `the field "${key}" was left out: its name can alter JavaScript objects`,
+      'rename the field',
+    )
+  }
+
+  #note(
+    code: Diagnostic['code'],
+    severity: Diagnostic['severity'],
+    /** The field that it is about, or the line of the file. */
+    place: string | number,
+    message: string,
+    fix: string,
+  ): void {
+    const line = typeof place === 'number' ? place : this.#lineOf(place)
+    this.#diagnostics.push({ code, severity, message, line, column: 1, fix })
+  }
+
+  #lineOf(key: string): number {
+    const lines = this.#yaml.split('\n')
+    const index = lines.findIndex(line => line.startsWith(key) && /^\s*:/.test(line.slice(key.length)))
+    return index === -1 ? this.#firstLine : this.#firstLine + index
+  }
+}
+
+/** Splits at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */
+function splitTools(text: string, separator: RegExp): string[] {
+  const tools: string[] = []
+  let depth = 0
+  let current = ''
+  for (const character of text) {
+    if (character === '(') depth++
+    else if (character === ')') depth = Math.max(0, depth - 1)
+    if (depth === 0 && separator.test(character)) {
+      tools.push(current)
+      current = ''
+    } else current += character
+  }
+  return [...tools, current].map(tool => tool.trim()).filter(tool => tool !== '')
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a group of fields'
+  return `the ${typeof value} ${JSON.stringify(value)}`
+}
+
+function copyValue(value: unknown): unknown {
+  if (typeof value === 'string') return detach(value.toWellFormed())
+  if (Array.isArray(value)) return Object.freeze(value.map(copyValue))
+  if (typeof value !== 'object' || value === null) return value
+  const copy: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value))
+    if (!FORBIDDEN.has(key)) copy[detach(key)] = copyValue(item)
+  return Object.freeze(copy)
+}
+
+/**
+ * A copy that does not keep the text it was cut from alive: V8 represents a longer substring as a window into its
+ * parent, which would hold a whole SKILL.md in memory for each name.
+ */
+function detach(text: string): string {
+  return text.length < 13 ? text : ` ${text}`.slice(1)
+}

@@ -1,0 +1,204 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
+import type { SkillLimits } from '../skill/limits.ts'
+import { isSkippedByDiscovery } from './file-layout.ts'
+import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass } from './mirror.ts'
+
+/** Links inside a source: followed when they stay in the root or an allowed folder, or never. */
+export type SymlinkPolicy = 'within-root' | 'deny'
+
+export interface ClassifierOptions {
+  readonly fileSystem: FileSystem
+  readonly limits: SkillLimits
+  readonly symlinks: SymlinkPolicy
+  readonly nestedSkills: boolean
+  /** How a path within the source is shown to people. */
+  readonly displayPath: (path: string) => string
+}
+
+/** The directory whose entries are being classified. */
+export interface EntryContext {
+  readonly node: DirectoryNode
+  /** Its absolute path. */
+  readonly path: string
+  /** Whether it belongs to a skill, as its folder or below. */
+  readonly inSkill: boolean
+  readonly pass: ScanPass
+  /** Receives what was left out and why. */
+  readonly findings: Diagnostic[]
+}
+
+/** A file of a skill, a directory to walk (with its real path, for links), or nothing to the mirror. */
+export type EntryClass = 'file' | { readonly realPath?: string } | undefined
+
+/** Decides what each entry of a directory is to the mirror; whatever is left out of a skill is told. */
+export class EntryClassifier {
+  readonly #options: ClassifierOptions
+
+  constructor(options: ClassifierOptions) {
+    this.#options = options
+  }
+
+  async classify(entry: DirectoryEntry, context: EntryContext): Promise<EntryClass> {
+    const { node, inSkill } = context
+    // Whatever has this name is read, so that a pipe or a link that leads out makes a broken skill and not none.
+    if (entry.name === node.skillFile) return 'file'
+    if (isIgnored(node, entry)) return undefined
+    if (entry.name.includes('\uFFFD')) {
+      if (inSkill)
+        this.#tell(context, entry.name, 'FILE_SKIPPED', 'has a name that is not UTF-8', 'rename it')
+      return undefined
+    }
+    switch (entry.kind) {
+      case 'file':
+        return inSkill ? 'file' : undefined
+      case 'directory':
+        return this.#isWalked(entry.name, context) ? {} : undefined
+      case 'other':
+        if (inSkill) {
+          const reason = 'is not a regular file (a pipe, socket or device)'
+          this.#tell(context, entry.name, 'FILE_SKIPPED', reason, 'remove it')
+        }
+        return undefined
+      case 'link':
+        return await this.#classifyLink(entry.name, context)
+      default:
+        return entry.kind satisfies never
+    }
+  }
+
+  /** Whether a SKILL.md in this child, or below, is a skill of its own. */
+  isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
+    const { limits, nestedSkills } = this.#options
+    const depth = parent.depth + 1
+    if (!parent.isDiscoverable || depth > limits.maxDiscoveryDepth || isSkippedByDiscovery(name, depth))
+      return false
+    return nestedSkills || !inSkill
+  }
+
+  async #classifyLink(name: string, context: EntryContext): Promise<EntryClass> {
+    const { path, inSkill } = context
+    const { fileSystem, symlinks } = this.#options
+    if (symlinks === 'deny') {
+      if (!inSkill) return undefined
+      return this.#refuse(
+        context,
+        name,
+        'is a link, and links are not followed here',
+        'put the file itself there',
+      )
+    }
+    try {
+      const target = await fileSystem.stat(`${path}/${name}`)
+      if (target.kind === 'directory') return await this.#classifyDirectoryLink(name, context)
+      if (!inSkill) return undefined
+      if (target.kind === 'file') return 'file'
+      return this.#refuse(context, name, 'links to a special file', 'remove the link')
+    } catch (thrown) {
+      if (!inSkill && !SkillError.isInstance(thrown, 'IO_FAILED')) return undefined
+      return this.#refuse(
+        context,
+        name,
+        `cannot be followed: ${toMessage(thrown)}`,
+        'point the link at an existing file',
+      )
+    }
+  }
+
+  async #classifyDirectoryLink(name: string, context: EntryContext): Promise<EntryClass> {
+    const { node, path, pass } = context
+    if (!this.#isWalked(name, context)) return undefined
+    const realPath = await this.#options.fileSystem.resolve(`${path}/${name}`)
+    if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
+      const reason = `links to ${JSON.stringify(realPath)}, which is outside the root`
+      return this.#refuse(context, name, reason, 'allow the folder it leads to as a link root, or copy it')
+    }
+    for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
+      if (isInside(realPathOf(at, pass.rootRealPath), realPath)) {
+        return this.#refuse(context, name, 'links back to a folder above it', 'remove the link')
+      }
+    }
+    return { realPath }
+  }
+
+  /** Inside a skill everything is walked to a depth; outside only where skills may be. */
+  #isWalked(name: string, context: EntryContext): boolean {
+    const { node, inSkill, findings } = context
+    if (!inSkill) return this.isDiscoverable(node, name, inSkill)
+    const { maxFolderDepth } = this.#options.limits
+    const outermost = owningSkills(node).at(-1)
+    if (node.depth - (outermost?.depth ?? 0) + 1 < maxFolderDepth) return true
+    findings.push(
+      toFinding(this.#options.displayPath, {
+        code: 'FOLDER_TOO_DEEP',
+        severity: 'error',
+        path: childPath(node, name),
+        reason: `is more than ${maxFolderDepth} levels inside its skill`,
+        fix: 'move it up, or name it in .skillignore',
+      }),
+    )
+    return false
+  }
+
+  #refuse(context: EntryContext, name: string, reason: string, fix: string): undefined {
+    this.#tell(context, name, 'LINK_REFUSED', reason, fix)
+    return undefined
+  }
+
+  #tell(
+    { node, findings }: EntryContext,
+    name: string,
+    code: DiagnosticCode,
+    reason: string,
+    fix: string,
+  ): void {
+    findings.push(
+      toFinding(this.#options.displayPath, {
+        code,
+        severity: 'warning',
+        path: childPath(node, name),
+        reason,
+        fix,
+      }),
+    )
+  }
+}
+
+interface Finding {
+  readonly code: DiagnosticCode
+  readonly severity: Severity
+  /** Within the source. */
+  readonly path: string
+  /** The second half of a sentence that begins with the name of the file. */
+  readonly reason: string
+  readonly fix: string
+}
+
+/** A finding about a file or folder, as it is told. */
+export function toFinding(
+  displayPath: (path: string) => string,
+  { code, severity, path, reason, fix }: Finding,
+): Diagnostic {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return { code, severity, message: `${JSON.stringify(name)} ${reason}`, path: displayPath(path), fix }
+}
+
+/** Whether the rules of a skill above name the entry; its SKILL.md cannot be ignored. */
+function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
+  for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
+    if (at.ignoreRules === undefined) continue
+    const within = pathWithin(at, node)
+    if (at.ignoreRules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
+      return true
+  }
+  return false
+}
+
+function childPath(node: DirectoryNode, name: string): string {
+  return node.path === '' ? name : `${node.path}/${name}`
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+}

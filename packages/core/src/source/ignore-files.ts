@@ -1,0 +1,73 @@
+import { SkillError, toMessage } from '../errors.ts'
+import { type DirectoryEntry, isSameStat } from '../fs/file-system.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import { parseIgnoreFile } from '../skill/manifest.ts'
+import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
+import { IGNORE_FILE_NAME } from './file-layout.ts'
+import type { DirectoryNode, ScanPass } from './mirror.ts'
+
+/** Keeps the rules of each skill's `.skillignore` as the file has them. */
+export class IgnoreFiles {
+  readonly #options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>
+
+  constructor(options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>) {
+    this.#options = options
+  }
+
+  /** Whether the file is as it was read; the rules decide what is listed, so a change counts as one of the directory. */
+  async isUnchanged(node: DirectoryNode, path: string): Promise<boolean> {
+    if (node.ignoreStat === undefined) return true
+    try {
+      return isSameStat(node.ignoreStat, await this.#options.fileSystem.stat(`${path}/${IGNORE_FILE_NAME}`))
+    } catch {
+      return false // reading it again finds out what happened
+    }
+  }
+
+  /** Reads the rules of a skill's folder anew; returns whether they are other ones now. */
+  async update(
+    node: DirectoryNode,
+    entries: readonly DirectoryEntry[],
+    path: string,
+    findings: Diagnostic[],
+    pass: ScanPass,
+  ): Promise<boolean> {
+    const isThere = entries.some(entry => entry.name === IGNORE_FILE_NAME && entry.kind === 'file')
+    if (!isThere) {
+      delete node.ignoreStat
+      if (node.ignoreText === undefined) return false
+    }
+    const text = isThere ? await this.#read(node, path, findings, pass) : ''
+    if (text === undefined || node.ignoreText === text) return false
+    node.ignoreText = text
+    node.ignoreRules = parseIgnoreFile(text)
+    return true
+  }
+
+  async #read(
+    node: DirectoryNode,
+    path: string,
+    findings: Diagnostic[],
+    pass: ScanPass,
+  ): Promise<string | undefined> {
+    const { fileSystem, limits, displayPath } = this.#options
+    try {
+      const options = { inside: pass.insideFolders, maxBytes: limits.maxFrontmatterBytes }
+      const { bytes, stat } = await fileSystem.read(`${path}/${IGNORE_FILE_NAME}`, options)
+      node.ignoreStat = stat
+      return new TextDecoder().decode(bytes)
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // gone since it was listed: looked at again
+      findings.push(
+        toFinding(displayPath, {
+          code: 'IGNORE_FILE_INVALID',
+          severity: 'error',
+          path: node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`,
+          reason: `cannot be used: ${toMessage(thrown)}`,
+          fix: 'put a small readable text file there, or remove it',
+        }),
+      )
+      return undefined
+    }
+  }
+}

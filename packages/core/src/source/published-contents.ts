@@ -1,0 +1,61 @@
+import { applySorted, binarySearch } from '../skill/compare.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+
+/** The contents that a source has shown last, and what it has built since and not shown yet. */
+export class PublishedContents {
+  /** Folders that were built while something else was still changing; `undefined` for those that are gone. */
+  readonly #pending = new Map<string, SourceEntry | undefined>()
+  #current: SourceContents = EMPTY_CONTENTS
+
+  get current(): SourceContents {
+    return this.#current
+  }
+
+  get hasPending(): boolean {
+    return this.#pending.size > 0
+  }
+
+  /** Whether anything was ever shown. */
+  get hasBegun(): boolean {
+    return this.#current !== EMPTY_CONTENTS
+  }
+
+  /** Keeps what was found in the folder of a path until it is shown. */
+  put(path: string, entry: SourceEntry | undefined): void {
+    this.#pending.set(path, entry)
+  }
+
+  /** Takes back what was found: the folder goes on as it was shown. */
+  withdraw(path: string): void {
+    this.#pending.delete(path)
+  }
+
+  /** Shows everything that was put, in one step; the same object when nothing differs. */
+  publish(diagnostics: readonly Diagnostic[]): SourceContents {
+    const before = this.#current
+    const entries = this.#applyPending(before.entries)
+    this.#pending.clear()
+    if (entries !== before.entries || JSON.stringify(diagnostics) !== JSON.stringify(before.diagnostics)) {
+      this.#current = Object.freeze({ entries, diagnostics })
+    }
+    return this.#current
+  }
+
+  /** Shows that there is nothing. */
+  clear(diagnostics: readonly Diagnostic[]): SourceContents {
+    this.#pending.clear()
+    for (const { location } of this.#current.entries) this.#pending.set(location, undefined)
+    return this.publish(diagnostics)
+  }
+
+  #applyPending(before: readonly SourceEntry[]): readonly SourceEntry[] {
+    const changes = [...this.#pending]
+      .map(([path, item]) => ({ key: path.normalize('NFC'), item }))
+      .filter(({ key, item }) => {
+        const index = binarySearch(before, key, entry => entry.location)
+        return (index < 0 ? undefined : before[index]) !== item
+      })
+    return changes.length === 0 ? before : applySorted(before, changes, entry => entry.location)
+  }
+}
