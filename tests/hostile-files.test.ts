@@ -1,14 +1,6 @@
 import { execFileSync, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { linkSync, mkdirSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import {
@@ -311,24 +303,39 @@ describe('faults of the disk', () => {
   })
 })
 
-test('after close() nothing of the runtime is left: no watch, no timer, no descriptor', async () => {
+test('after close() nothing of the runtime is left: no watch, no timer, no descriptor', () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
-  const resources = (): string[] =>
-    process
-      .getActiveResourcesInfo()
-      .filter(name => name !== 'Immediate')
-      .sort()
-  const descriptors = (): number => readdirSync('/proc/self/fd').length
-  const [before, descriptorsBefore] = [resources(), descriptors()]
-  const skills = await follow(folder.path)
-  folder.writeSkill('skill-1', { description: 'Edited.' })
-  await untilDescribed(skills, 'skill-1', 'Edited.')
-  folder.writeSkill('skill-1', { description: 'In flight.' })
-  await skills.close()
-  await skills.close()
-  expect(resources()).toEqual(before)
-  expect(descriptors()).toBe(descriptorsBefore)
-  await expect(skills.fresh()).rejects.toMatchObject({ code: 'CLOSED' })
-  expect(() => skills.session({ id: 'late' })).toThrow('closed')
+  // In a process of its own, where nothing else comes and goes.
+  const script = `
+    const { readdirSync, writeFileSync } = await import('node:fs')
+    const { follow, untilDescribed } = await import(${JSON.stringify(resolve('tests/fixtures/follow.ts'))})
+    const root = process.argv[1]
+    const save = text => writeFileSync(root + '/skill-1/SKILL.md', '---\\nname: skill-1\\ndescription: ' + text + '\\n---\\nx')
+    const look = () => ({
+      resources: process.getActiveResourcesInfo().filter(name => name !== 'Immediate' && name !== 'TTYWrap').sort(),
+      descriptors: readdirSync('/proc/self/fd').length,
+    })
+    const use = async () => {
+      const skills = await follow(root)
+      save('Edited.')
+      await untilDescribed(skills, 'skill-1', 'Edited.')
+      save('In flight.')
+      await skills.close()
+      await skills.close()
+      return skills
+    }
+    await use()
+    const before = look()
+    const skills = await use()
+    const errors = [await skills.fresh().catch(error => error.code)]
+    try { skills.session({ id: 'late' }) } catch (error) { errors.push(error.code) }
+    console.log(JSON.stringify({ before, after: look(), errors }))`
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script, folder.path], {
+    encoding: 'utf8',
+  })
+  expect(run.stderr).toBe('')
+  const { before, after, errors } = JSON.parse(run.stdout) as Record<string, unknown>
+  expect(after).toEqual(before)
+  expect(errors).toEqual(['CLOSED', 'CLOSED'])
 })

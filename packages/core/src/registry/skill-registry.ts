@@ -31,6 +31,8 @@ export interface SkillRegistryOptions {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** What the registry has to know of a source. */
 export interface RegisteredSource {
   readonly label: string
@@ -152,7 +154,10 @@ export class SkillRegistry {
     return this.#subscriptions.add(subscriber, options.phase ?? 'events')
   }
 
-  /** The present generation, then each newer one; a slow reader skips what was replaced meanwhile. */
+  /**
+   * The present generation, then each newer one; a slow reader skips what was replaced meanwhile. Waiting for the
+   * next one keeps the process alive.
+   */
   async *watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
     let wake = (): void => undefined
     const onChange = (): void => wake()
@@ -166,9 +171,12 @@ export class SkillRegistry {
           yield shown
           continue
         }
+        // Watches of the disk do not keep a process alive; somebody who waits for the next generation does.
+        const release = this.#options.clock.after(LONGEST_TIMER_MS, () => undefined)
         await new Promise<void>(resolve => {
           wake = resolve
         })
+        release()
       }
     } finally {
       this.#watchers.delete(onChange)
