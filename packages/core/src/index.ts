@@ -43,10 +43,10 @@ export {
 } from './registry/admission.ts'
 // What exists: generations, changes, and what decides about them.
 export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
+export type { DuplicatePolicy } from './registry/name-index.ts'
 export type { RegistryUpdate, SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,
-  type DuplicatePolicy,
   type RegisteredSource,
   SkillRegistry,
   type SkillRegistryOptions,

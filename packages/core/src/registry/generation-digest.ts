@@ -17,24 +17,28 @@ export class GenerationDigest {
   readonly #lines: Map<string, string>[] = Array.from({ length: BUCKETS }, () => new Map())
   readonly #digests: string[] = new Array<string>(BUCKETS).fill('')
 
+  readonly #touched = new Set<number>()
+
   constructor(hasher: Hasher) {
     this.#hasher = hasher
   }
 
-  /** Takes over changed skills (`undefined`: no longer served) and returns the digest of everything. */
-  update(changes: Iterable<readonly [name: string, skill: Skill | undefined]>): Digest {
-    const touched = new Set<number>()
-    for (const [name, skill] of changes) {
-      const bucket = bucketOf(name)
-      touched.add(bucket)
-      const lines = this.#lines[bucket] as Map<string, string>
-      if (skill === undefined) lines.delete(name)
-      else lines.set(name, `${name}\0${skill.source}\0${skill.revision}\n`)
-    }
-    for (const bucket of touched) {
+  /** Takes over the skill that is served under a name, or that none is any more. */
+  put(name: string, skill: Skill | undefined): void {
+    const bucket = bucketOf(name)
+    this.#touched.add(bucket)
+    const lines = this.#lines[bucket] as Map<string, string>
+    if (skill === undefined) lines.delete(name)
+    else lines.set(name, `${name}\0${skill.source}\0${skill.revision}\n`)
+  }
+
+  /** The digest of everything that was put. */
+  compute(): Digest {
+    for (const bucket of this.#touched) {
       const lines = [...(this.#lines[bucket] as Map<string, string>).values()]
       this.#digests[bucket] = lines.length === 0 ? '' : this.#hasher.sha256(lines.sort().join(''))
     }
+    this.#touched.clear()
     return digestOf(this.#digests.join('\n'), this.#hasher)
   }
 }

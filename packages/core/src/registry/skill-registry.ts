@@ -2,19 +2,17 @@ import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { applySorted, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { parseSkill } from '../skill/parse-skill.ts'
-import { createSkill, type Skill } from '../skill/skill.ts'
+import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, trustAdmission } from './admission.ts'
 import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.ts'
-import { createGeneration, type Generation, type SkillReport, type SourceReport } from './generation.ts'
+import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
+import { LastGood } from './last-good.ts'
+import { type DuplicatePolicy, NameIndex } from './name-index.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
-
-/** Which of several skills with one name is served, by the order in which the sources were declared. */
-export type DuplicatePolicy = 'first-wins' | 'last-wins'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -32,6 +30,7 @@ export interface SkillRegistryOptions {
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+const SLICE = 1_000
 
 /** What the registry has to know of a source. */
 export interface RegisteredSource {
@@ -57,8 +56,8 @@ interface SourceSlot extends RegisteredSource {
 export class SkillRegistry {
   readonly #options: Required<Omit<SkillRegistryOptions, 'subscriberDeadlineMs'>>
   readonly #slots: SourceSlot[] = []
-  /** Candidates by name, in the order of precedence. Only the writer looks at it. */
-  readonly #byName = new Map<string, Candidate[]>()
+  readonly #names: NameIndex
+  readonly #lastGood: LastGood
   readonly #digest: GenerationDigest
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
@@ -77,6 +76,8 @@ export class SkillRegistry {
       clock,
       logger,
     }
+    this.#names = new NameIndex(this.#options.onDuplicate)
+    this.#lastGood = new LastGood(this.#options.store, this.#options.hasher)
     this.#digest = new GenerationDigest(this.#options.hasher)
     this.#subscriptions = new Subscriptions({
       clock,
@@ -85,7 +86,7 @@ export class SkillRegistry {
     })
     this.#current = createGeneration({
       number: 0,
-      digest: this.#digest.update([]),
+      digest: this.#digest.compute(),
       skills: Object.freeze([]),
       createReports: () => [],
       sources: [],
@@ -126,24 +127,15 @@ export class SkillRegistry {
    * @throws {SkillError} CLOSED
    */
   async replace(label: string, contents: SourceContents): Promise<Generation> {
-    const slot = this.#slots.find(each => each.label === label)
-    if (slot === undefined)
-      throw new SkillError('INVALID_OPTION', `there is no source ${JSON.stringify(label)}`)
-    const turn = this.#queue.then(async () => {
-      if (this.#isClosed) throw new SkillError('CLOSED', 'the registry is closed')
-      await this.#commit(slot, contents)
-    })
-    this.#queue = turn.catch(() => undefined)
-    await turn
-    return this.#current
+    return await this.#enqueue(label, slot => this.#commit(slot, contents))
   }
 
   /** Shows that a source as a whole could not be read; its last contents stay until `replace` succeeds. */
-  reportSource(label: string, diagnostic: Diagnostic): void {
-    const slot = this.#slots.find(each => each.label === label)
-    if (slot === undefined || this.#isClosed) return
-    slot.fault = diagnostic
-    this.#publish(slot, new Set(), new Map(), [], [], new Map())
+  async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
+    await this.#enqueue(label, async slot => {
+      slot.fault = diagnostic
+      this.#publish(slot, { served: [], changes: [] }, [])
+    })
   }
 
   /**
@@ -197,23 +189,43 @@ export class SkillRegistry {
     await this.delivered()
   }
 
+  /** Does one thing after the other; whatever fails, the next one is done all the same. */
+  async #enqueue(label: string, work: (slot: SourceSlot) => Promise<void>): Promise<Generation> {
+    const slot = this.#slots.find(each => each.label === label)
+    if (slot === undefined)
+      throw new SkillError('INVALID_OPTION', `there is no source ${JSON.stringify(label)}`)
+    const turn = this.#queue.then(async () => {
+      if (this.#isClosed) throw new SkillError('CLOSED', 'the registry is closed')
+      await work(slot)
+      return this.#current
+    })
+    this.#queue = turn.then(
+      () => undefined,
+      () => undefined,
+    )
+    return await turn
+  }
+
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    slot.fault = undefined
-    const { fresh, removed } = pairWithCandidates(slot.candidates, contents.entries)
+    const { fresh, removed } = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     const restored = await this.#restoreLastGood(slot, fresh)
-    const decided = new Map(fresh.map(pair => [pair.entry.location, this.#decide(slot, pair, restored)]))
+    const after: Candidate[] = []
+    await this.#inSlices(fresh, pair => after.push(this.#decide(slot, pair, restored)))
     for (const candidate of removed) this.#forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
-    const after = [...decided.values()]
-    const names = new Set([...before, ...after].map(nameOf))
-    const winnersBefore = new Map([...names].map(name => [name, this.#winner(name)]))
+    const was = new Map<string, Candidate | undefined>()
     const problemsBefore = new Map<string, SkillReport>()
+    for (const candidate of [...before, ...after])
+      was.set(nameOf(candidate), this.#names.winner(nameOf(candidate)))
     for (const candidate of before) {
-      const report = toProblemReport(candidate, this.#winner(nameOf(candidate)))
+      const report = toProblemReport(candidate, was.get(nameOf(candidate)))
       if (report !== undefined) problemsBefore.set(candidate.entry.location, report)
     }
-    this.#index(before, after)
+    await this.#inSlices(before, candidate => this.#names.remove(candidate))
+    await this.#inSlices(after, candidate => this.#names.add(candidate))
+    const changes = await this.#findChanges(was)
+    slot.fault = undefined
     slot.contents = contents
     slot.candidates = applySorted(
       slot.candidates,
@@ -223,7 +235,30 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
-    this.#publish(slot, names, winnersBefore, before, after, problemsBefore)
+    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore))
+  }
+
+  /** What readers will see differently, given who served each name before. */
+  async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
+    const served: ServedChanges['served'] = []
+    const changes: SkillChange[] = []
+    await this.#inSlices([...was], ([name, before]) => {
+      const [old, now] = [before?.live, this.#names.winner(name)?.live]
+      if (old === now) return
+      served.push({ key: name, item: now })
+      this.#digest.put(name, now)
+      const change = toChange(name, old, now)
+      if (change !== undefined) changes.push(change)
+    })
+    return { served, changes: sortChanges(changes) }
+  }
+
+  /** Large batches give the event loop back now and then; nobody sees anything of them before the swap. */
+  async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
+    for (let i = 0; i < items.length; i += SLICE) {
+      if (i > 0) await new Promise<void>(resolve => void this.#options.clock.after(0, resolve))
+      for (const item of items.slice(i, i + SLICE)) work(item)
+    }
   }
 
   /** Looks up what served a broken or held folder before this process knew it. */
@@ -234,30 +269,10 @@ export class SkillRegistry {
     const restored = new Map<string, Skill>()
     for (const { entry, old } of fresh) {
       if (old?.live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
-      const skill = await this.#readLastGood(slot, entry)
+      const skill = await this.#lastGood.read(slot.origin, slot.label, entry)
       if (skill !== undefined && this.#isAdmitted(slot, skill, undefined)) restored.set(entry.location, skill)
     }
     return restored
-  }
-
-  async #readLastGood(slot: SourceSlot, entry: SourceEntry): Promise<Skill | undefined> {
-    const { store, hasher } = this.#options
-    const revision = store.getRef(refOf(slot, entry.location))
-    const files = revision === undefined ? undefined : await store.getTree(revision)
-    const file =
-      files?.find(each => each.path === 'SKILL.md') ?? files?.find(each => each.path === 'skill.md')
-    const bytes = file === undefined ? undefined : await store.get(file.digest)
-    if (files === undefined || file === undefined || bytes === undefined) return undefined
-    const directoryName = entry.location.split('/').at(-1)
-    const parsed = parseSkill(bytes, directoryName ? { directoryName } : {})
-    if (!parsed.ok) return undefined
-    const place = {
-      source: slot.label,
-      location: entry.location,
-      skillFile: file.path,
-      ...(entry.directory === undefined ? {} : { directory: entry.directory }),
-    }
-    return createSkill(parsed.value, files, place, parsed.diagnostics, hasher)
   }
 
   #isAdmitted(slot: SourceSlot, skill: Skill | undefined, live: Skill | undefined): boolean {
@@ -285,7 +300,7 @@ export class SkillRegistry {
     if (live !== old?.live) {
       if (live !== undefined) {
         store.retain(live.revision)
-        store.setRef(refOf(slot, entry.location), live.revision)
+        this.#lastGood.remember(slot.origin, entry.location, live.revision)
       }
       if (old?.live !== undefined) store.release(old.live.revision)
     }
@@ -293,54 +308,12 @@ export class SkillRegistry {
   }
 
   #forget(slot: SourceSlot, candidate: Candidate): void {
-    const { store } = this.#options
-    if (candidate.live !== undefined) store.release(candidate.live.revision)
-    store.setRef(refOf(slot, candidate.entry.location), undefined)
+    if (candidate.live !== undefined) this.#options.store.release(candidate.live.revision)
+    this.#lastGood.remember(slot.origin, candidate.entry.location, undefined)
   }
 
-  #index(before: readonly Candidate[], after: readonly Candidate[]): void {
-    for (const candidate of before) {
-      const name = nameOf(candidate)
-      const rest = this.#byName.get(name)?.filter(each => each !== candidate) ?? []
-      if (rest.length === 0) this.#byName.delete(name)
-      else this.#byName.set(name, rest)
-    }
-    for (const candidate of after) {
-      const name = nameOf(candidate)
-      const all = [...(this.#byName.get(name) ?? []), candidate]
-      this.#byName.set(name, all.length === 1 ? all : all.sort(byPrecedence))
-    }
-  }
-
-  /** The candidate whose skill is served under a name. */
-  #winner(name: string): Candidate | undefined {
-    const competing = this.#byName.get(name)
-    if (competing === undefined) return undefined
-    const isServable = (candidate: Candidate): boolean => candidate.live !== undefined
-    if (this.#options.onDuplicate === 'first-wins') return competing.find(isServable)
-    // Later sources win; within one source the first path still does.
-    const last = competing.findLast(isServable)
-    return competing.find(each => isServable(each) && each.sourceIndex === last?.sourceIndex)
-  }
-
-  #publish(
-    slot: SourceSlot,
-    names: ReadonlySet<string>,
-    winnersBefore: ReadonlyMap<string, Candidate | undefined>,
-    before: readonly Candidate[],
-    after: readonly Candidate[],
-    problemsBefore: ReadonlyMap<string, SkillReport>,
-  ): void {
-    const changes: SkillChange[] = []
-    const served: [string, Skill | undefined][] = []
-    for (const name of names) {
-      const old = winnersBefore.get(name)?.live
-      const now = this.#winner(name)?.live
-      if (old !== now) served.push([name, now])
-      const change = toChange(name, old, now)
-      if (change !== undefined) changes.push(change)
-    }
-    const reports = this.#changedReports(names, winnersBefore, before, after, problemsBefore)
+  /** The swap: the next generation becomes the current one, and whoever wants to know is told. */
+  #publish(slot: SourceSlot, { served, changes }: ServedChanges, reports: readonly SkillReport[]): void {
     const sources = this.#slots.map(({ label, contents, fault }) => ({
       label,
       diagnostics: fault === undefined ? contents.diagnostics : [...contents.diagnostics, fault],
@@ -348,63 +321,51 @@ export class SkillRegistry {
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
     if (served.length === 0 && reports.length === 0 && isSourceSame) return
     const previous = this.#current
-    this.#current = this.#createGeneration(previous, served, sources)
-    for (const wake of this.#watchers) wake()
-    const { logger } = this.#options
-    logger.debug('generation', { number: this.#current.number, source: slot.label, changes: changes.length })
-    this.#subscriptions.publish({
-      previous,
-      generation: this.#current,
-      changes: sortChanges(changes),
-      reports,
+    const candidates = this.#slots.map(each => each.candidates)
+    const skills =
+      served.length === 0 ? previous.list() : applySorted(previous.list(), served, skill => skill.name)
+    this.#current = createGeneration({
+      number: previous.number + 1,
+      digest: this.#digest.compute(),
+      skills,
+      createReports: () => createReports(candidates, skills, this.#options.onDuplicate),
+      sources: Object.freeze(sources),
     })
+    for (const wake of this.#watchers) wake()
+    const { number } = this.#current
+    this.#options.logger.debug('generation', { number, source: slot.label, changes: changes.length })
+    this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
   }
 
   /** Reports of the folders whose problems changed: decided anew, or their cover came or went. */
   #changedReports(
-    names: ReadonlySet<string>,
-    winnersBefore: ReadonlyMap<string, Candidate | undefined>,
-    before: readonly Candidate[],
+    was: ReadonlyMap<string, Candidate | undefined>,
     after: readonly Candidate[],
     problemsBefore: ReadonlyMap<string, SkillReport>,
   ): SkillReport[] {
     const reports: SkillReport[] = []
-    const decided = new Set(after)
     for (const candidate of after) {
-      const winner = this.#winner(nameOf(candidate))
+      const winner = this.#names.winner(nameOf(candidate))
       const old = problemsBefore.get(candidate.entry.location)
       const report = toProblemReport(candidate, winner)
       if (JSON.stringify(old) !== JSON.stringify(report)) reports.push(report ?? toReport(candidate, winner))
     }
-    if (before.length === 0 && names.size === decided.size && this.#byName.size === decided.size)
-      return reports
-    for (const name of names) {
-      const winner = this.#winner(name)
-      if (winner === winnersBefore.get(name)) continue
-      for (const candidate of this.#byName.get(name) ?? []) {
-        if (!decided.has(candidate)) reports.push(toReport(candidate, winner))
-      }
+    const decided = new Set(after)
+    for (const [name, before] of was) {
+      const competing = this.#names.competing(name)
+      if (competing.length < 2 && before === undefined) continue
+      const winner = this.#names.winner(name)
+      if (winner === before) continue
+      for (const each of competing) if (!decided.has(each)) reports.push(toReport(each, winner))
     }
     return reports
   }
+}
 
-  #createGeneration(
-    previous: Generation,
-    served: readonly [string, Skill | undefined][],
-    sources: readonly SourceReport[],
-  ): Generation {
-    const slots = this.#slots.map(slot => slot.candidates)
-    const changes = served.map(([key, item]) => ({ key, item }))
-    const skills = applySorted(previous.list(), changes, skill => skill.name)
-    const policy = this.#options.onDuplicate
-    return createGeneration({
-      number: previous.number + 1,
-      digest: this.#digest.update(served),
-      skills,
-      createReports: () => createReports(slots, skills, policy),
-      sources: Object.freeze(sources),
-    })
-  }
+interface ServedChanges {
+  /** By name: the skill that is served now, if any. */
+  readonly served: { readonly key: string; readonly item: Skill | undefined }[]
+  readonly changes: readonly SkillChange[]
 }
 
 interface FreshEntry {
@@ -413,34 +374,35 @@ interface FreshEntry {
   readonly old: Candidate | undefined
 }
 
-/** What differs between the candidates so far and new contents; both are sorted by location. */
+/**
+ * What differs between the candidates so far and new contents. `candidates` and `before` have the same order; both
+ * contents are sorted by location, and what they have in common at both ends is skipped without looking at it.
+ */
 function pairWithCandidates(
   candidates: readonly Candidate[],
+  before: readonly SourceEntry[],
   entries: readonly SourceEntry[],
 ): { fresh: FreshEntry[]; removed: Candidate[] } {
+  let start = 0
+  while (start < before.length && before[start] === entries[start]) start++
+  let oldEnd = before.length
+  let end = entries.length
+  while (oldEnd > start && end > start && before[oldEnd - 1] === entries[end - 1]) {
+    oldEnd--
+    end--
+  }
   const fresh: FreshEntry[] = []
   const removed: Candidate[] = []
-  let i = 0
-  for (const entry of entries) {
-    let old = candidates[i]
-    while (old !== undefined && old.entry !== entry && compareText(old.entry.location, entry.location) < 0) {
-      removed.push(old)
-      old = candidates[++i]
+  let i = start
+  for (const entry of entries.slice(start, end)) {
+    while (i < oldEnd && compareText((before[i] as SourceEntry).location, entry.location) < 0) {
+      removed.push(candidates[i++] as Candidate)
     }
-    const isSameFolder = old?.entry.location === entry.location
-    if (isSameFolder) i++
-    if (old?.entry !== entry) fresh.push({ entry, old: isSameFolder ? old : undefined })
+    const old = i < oldEnd && before[i]?.location === entry.location ? candidates[i++] : undefined
+    if (old?.entry !== entry) fresh.push({ entry, old })
   }
-  removed.push(...candidates.slice(i))
+  removed.push(...candidates.slice(i, oldEnd))
   return { fresh, removed }
-}
-
-function refOf(slot: SourceSlot, location: string): string {
-  return JSON.stringify(['last-good', slot.origin, location])
-}
-
-function byPrecedence(a: Candidate, b: Candidate): number {
-  return a.sourceIndex - b.sourceIndex || compareText(a.entry.location, b.entry.location)
 }
 
 /** A skill that was read again and is the same keeps its object, and with it everybody's caches. */

@@ -47,6 +47,13 @@ export function applySorted<T>(
   changes: readonly SortedChange<T>[],
   keyOf: (item: T) => string,
 ): readonly T[] {
+  const [only] = changes
+  if (changes.length === 1 && only !== undefined) {
+    // By far the most frequent case: one copy, made by the engine in one go.
+    const index = binarySearch(before, only.key, keyOf)
+    const items = only.item === undefined ? [] : [only.item]
+    return index < 0 ? before.toSpliced(~index, 0, ...items) : before.toSpliced(index, 1, ...items)
+  }
   const parts: (readonly T[])[] = []
   let from = 0
   for (const { key, item } of changes.toSorted((a, b) => compareText(a.key, b.key))) {
@@ -57,5 +64,5 @@ export function applySorted<T>(
     from = index < 0 ? to : to + 1
   }
   parts.push(before.slice(from))
-  return parts.flat()
+  return ([] as T[]).concat(...parts)
 }

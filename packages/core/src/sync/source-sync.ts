@@ -173,7 +173,7 @@ export class SourceSync {
         await this.#waitForQuiet()
       }
     } catch (thrown) {
-      if (!this.#abort.signal.aborted) this.#fail(thrown)
+      if (!this.#abort.signal.aborted) await this.#fail(thrown)
     } finally {
       if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
     }
@@ -193,13 +193,13 @@ export class SourceSync {
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
   }
 
-  #fail(thrown: unknown): void {
+  async #fail(thrown: unknown): Promise<void> {
     const { source, clock, logger, registry } = this.#options
     this.#settle.reset()
     this.#lastError = toMessage(thrown)
     const waitMs = jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++), clock)
     logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
-    registry.reportSource(source.label, {
+    await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
       severity: 'error',
       message: `the source could not be read: ${this.#lastError}; its last contents stay`,
