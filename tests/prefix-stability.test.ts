@@ -42,7 +42,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
       fileSystem.remove(`/skills/${change.name}`)
       break
     case 'rename':
-      fileSystem.remove(`/skills/${change.to}-moved`)
+      // The folder stays, the name changes: one skill goes and another one comes, or two have one name.
       fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
       break
     case 'say':
@@ -56,6 +56,8 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
 
 // Promise 6 of the design, on what the model received and not on what we meant to send.
 test('no byte that a model was sent is ever changed, whatever happens to the skills', async () => {
+  let updates = 0
+  let loads = 0
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 2, maxLength: 25 }), async actions => {
       const fileSystem = new MemoryFileSystem({
@@ -86,6 +88,8 @@ test('no byte that a model was sent is ever changed, whatever happens to the ski
       }
       await conversation.send('The end.')
       const requests = model.requests.map(request => ScriptedModel.toParts(request))
+      updates += requests.at(-1)?.filter(part => part.includes('<skills_update')).length ?? 0
+      loads += requests.at(-1)?.filter(part => part.includes('<skill_')).length ?? 0
       for (let i = 1; i < requests.length; i++) {
         const before = requests[i - 1] as string[]
         expect(requests[i]?.slice(0, before.length)).toEqual(before)
@@ -93,4 +97,7 @@ test('no byte that a model was sent is ever changed, whatever happens to the ski
     }),
     { numRuns: 100 },
   )
+  // The property would hold for a session that says nothing, too.
+  expect(updates).toBeGreaterThan(100)
+  expect(loads).toBeGreaterThan(20)
 })

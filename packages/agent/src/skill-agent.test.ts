@@ -143,6 +143,26 @@ describe('SkillAgent', () => {
     ])
   })
 
+  test('an update that could not be stored is told at the next chance', async () => {
+    const fileSystem = refund('x')
+    await using skills = await open(fileSystem)
+    const store = new MemoryConversationStore()
+    let isFull = false
+    const append = store.append.bind(store)
+    store.append = async (...args) => {
+      if (isFull && JSON.stringify(args).includes('skills_update')) throw new Error('disk full')
+      return await append(...args)
+    }
+    const model = new ScriptedModel(() => ({ text: 'Done.' }))
+    const conversation = new SkillAgent({ skills, model, store }).conversation()
+    fileSystem.write('/skills/maps/SKILL.md', skillText('maps'))
+    isFull = true
+    await expect(conversation.send('One.')).rejects.toThrow('disk full')
+    isFull = false
+    await conversation.send('Two.')
+    expect(JSON.stringify(model.requests[0]?.prompt)).toContain('- added: maps')
+  })
+
   test('stores what was said in order, the system text first, with the generation that was known', async () => {
     await using skills = await open(refund('Within 30 days.'))
     const store = new MemoryConversationStore()

@@ -87,6 +87,8 @@ export class Conversation {
   readonly #meter = new PrefixMeter()
   readonly #system: string
   readonly #messages: ModelMessage[] = []
+  /** Updates that the session has given and the store has not taken yet: told at the next chance. */
+  readonly #untold: SessionUpdate[] = []
   #seq = 0
   #turn: Promise<void> = Promise.resolve()
 
@@ -145,10 +147,12 @@ export class Conversation {
     await this.#append([{ role: 'user', content: text }])
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
     for (let step = 1; ; step++) {
-      const update = await this.session.update()
-      if (update !== undefined) {
+      const newer = await this.session.update()
+      if (newer !== undefined) this.#untold.push(newer)
+      for (let update = this.#untold[0]; update !== undefined; update = this.#untold[0]) {
         // A message of its own at the end, which stays there: nothing that was sent before changes.
         await this.#append([{ role: 'user', content: update.text }])
+        this.#untold.shift()
         yield { kind: 'skills-updated', update }
       }
       yield {

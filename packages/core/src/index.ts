@@ -16,6 +16,7 @@ export { type SearchHit, SkillSearch } from './catalog/skill-search.ts'
 export { SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
 // What may be told outside.
 export {
+  DEFAULT_HANDLER_DEADLINE_MS,
   type EventBus,
   InProcessEventBus,
   type InProcessEventBusOptions,

@@ -22,8 +22,14 @@ export interface Ledger {
 }
 
 export class MemoryLedger implements Ledger {
+  readonly #onSeen: (revision: Digest) => void
   readonly #entries = new Map<string, LedgerEntry>()
   readonly #seen = new Map<string, Set<Digest>>()
+
+  /** `onSeen` is told each revision that the conversation was given something of, once or more. */
+  constructor(onSeen: (revision: Digest) => void = () => undefined) {
+    this.#onSeen = onSeen
+  }
 
   entries(): readonly LedgerEntry[] {
     return [...this.#entries.values()]
@@ -39,6 +45,7 @@ export class MemoryLedger implements Ledger {
   }
 
   saw(name: string, revision: Digest): void {
+    this.#onSeen(revision)
     const seen = this.#seen.get(name)
     if (seen === undefined) this.#seen.set(name, new Set([revision]))
     else seen.add(revision)

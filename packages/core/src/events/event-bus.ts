@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../host.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -45,35 +46,115 @@ export interface EventBus {
 }
 
 export interface InProcessEventBusOptions {
-  /** Told what a handler threw; the other handlers are called all the same. */
+  /** Told what a handler threw, or that it is too slow; the other handlers are called all the same. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
+  /** How long one handler holds up the next ones, in milliseconds. @default 1,000 */
+  readonly handlerDeadlineMs?: number
+  readonly clock?: Clock
 }
 
-/** Calls handlers one after the other, in the order in which they were added, waiting for asynchronous ones. */
+export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
+
+// A handler that is behind by more events than this loses the oldest ones: nobody may fill the memory by hanging.
+const MAX_BACKLOG = 1_000
+
+/**
+ * Calls handlers one after the other, in the order in which they were added, waiting for asynchronous ones. A handler
+ * past its deadline is no longer waited for: it gets what it missed, in order, when it is done.
+ */
 export class InProcessEventBus implements EventBus {
-  readonly #handlers = new Map<SkillEventName, Set<SkillEventHandler<never>>>()
-  readonly #onHandlerError: (error: unknown, name: SkillEventName) => void
+  readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
+  readonly #options: Required<InProcessEventBusOptions>
 
   constructor(options: InProcessEventBusOptions = {}) {
-    this.#onHandlerError = options.onHandlerError ?? (() => undefined)
+    this.#options = {
+      onHandlerError: options.onHandlerError ?? ((): void => undefined),
+      handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,
+      clock: options.clock ?? systemClock,
+    }
   }
 
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void {
-    const handlers = this.#handlers.get(name) ?? new Set()
-    this.#handlers.set(name, handlers)
-    // Wrapped, so that one function added twice is called twice and taken off one at a time.
-    const wrapped: SkillEventHandler<Name> = payload => handler(payload)
-    handlers.add(wrapped)
-    return () => handlers.delete(wrapped)
+    const lanes = this.#lanes.get(name) ?? new Set()
+    this.#lanes.set(name, lanes)
+    const lane = new HandlerLane(handler as SkillEventHandler<SkillEventName>, name, this.#options)
+    lanes.add(lane)
+    return () => {
+      lane.close()
+      lanes.delete(lane)
+    }
   }
 
   async emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void> {
-    for (const handler of [...(this.#handlers.get(name) ?? [])]) {
+    for (const lane of [...(this.#lanes.get(name) ?? [])]) await lane.push(payload)
+  }
+}
+
+/** The events of one handler, in order and never two at once. */
+class HandlerLane {
+  readonly #handler: SkillEventHandler<SkillEventName>
+  readonly #name: SkillEventName
+  readonly #options: Required<InProcessEventBusOptions>
+  readonly #backlog: SkillEvents[SkillEventName][] = []
+  #isBusy = false
+  #isClosed = false
+
+  constructor(
+    handler: SkillEventHandler<SkillEventName>,
+    name: SkillEventName,
+    options: Required<InProcessEventBusOptions>,
+  ) {
+    this.#handler = handler
+    this.#name = name
+    this.#options = options
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#backlog.length = 0
+  }
+
+  /** Resolves when the handler is done with it, or is too slow to be waited for. */
+  async push(payload: SkillEvents[SkillEventName]): Promise<void> {
+    this.#backlog.push(payload)
+    if (this.#isBusy) {
+      if (this.#backlog.length <= MAX_BACKLOG) return
+      this.#backlog.shift()
+      this.#options.onHandlerError(
+        new Error(`a handler is ${MAX_BACKLOG} events behind; the oldest is lost`),
+        this.#name,
+      )
+      return
+    }
+    const { clock, handlerDeadlineMs, onHandlerError } = this.#options
+    const late = Promise.withResolvers<void>()
+    const cancel = clock.after(
+      handlerDeadlineMs,
+      () => {
+        onHandlerError(
+          new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others go on without it`),
+          this.#name,
+        )
+        late.resolve()
+      },
+      { background: true },
+    )
+    await Promise.race([this.#run().finally(cancel), late.promise])
+  }
+
+  async #run(): Promise<void> {
+    this.#isBusy = true
+    for (
+      let payload = this.#backlog.shift();
+      payload !== undefined && !this.#isClosed;
+      payload = this.#backlog.shift()
+    ) {
       try {
-        await (handler as SkillEventHandler<Name>)(payload)
+        await this.#handler(payload)
       } catch (thrown) {
-        this.#onHandlerError(thrown, name)
+        this.#options.onHandlerError(thrown, this.#name)
       }
     }
+    this.#isBusy = false
   }
 }

@@ -15,6 +15,8 @@ export interface FileStat {
   /** When the inode was made: tells a new folder from a removed one whose number it got. 0 where there is no such time. */
   readonly birthtimeMs: number
   readonly isExecutable: boolean
+  /** How many names the file has; more than one for hard links. */
+  readonly links: number
 }
 
 export interface DirectoryEntry {

@@ -151,6 +151,7 @@ export class MemoryFileSystem implements FileSystem {
       ctimeMs: time,
       ino: ++this.#identity,
       dev: 1,
+      links: 1,
       birthtimeMs: time,
       isExecutable,
     }

@@ -12,7 +12,10 @@ export async function walkBreadthFirst<T>(
   while (level.length > 0) level = (await mapConcurrently(level, visit, concurrency, signal)).flat()
 }
 
-/** Maps with at most `concurrency` calls under way; results keep the order of the items. Stops when aborted. */
+/**
+ * Maps with at most `concurrency` calls under way; results keep the order of the items. After a failure or an abort
+ * no further call begins, and the calls under way are waited for, so nothing goes on behind the caller's back.
+ */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
   map: (item: T) => Promise<R>,
@@ -23,11 +26,19 @@ export async function mapConcurrently<T, R>(
   let next = 0
   const work = async (): Promise<void> => {
     while (next < items.length) {
-      signal.throwIfAborted()
       const index = next++
-      results[index] = await map(items[index] as T)
+      try {
+        signal.throwIfAborted()
+        results[index] = await map(items[index] as T)
+      } catch (thrown) {
+        next = items.length
+        throw thrown
+      }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work))
+  const workers = Array.from({ length: Math.min(concurrency, items.length) }, work)
+  const outcomes = await Promise.allSettled(workers)
+  const failed = outcomes.find(outcome => outcome.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
   return results
 }

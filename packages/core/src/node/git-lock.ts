@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { DEFAULT_SETTLE } from '../index.ts'
 
 /**
  * Whether git is changing the work tree that holds one of these directories: it keeps `index.lock` for as long as a
@@ -15,7 +16,7 @@ export function isGitBusy(directories: readonly string[]): boolean {
       // A folder above that may not be looked into: whoever works in it is not known, and settling has to do.
     }
   }
-  return [...gitDirectories].some(directory => exists(join(directory, 'index.lock')))
+  return [...gitDirectories].some(directory => isFresh(join(directory, 'index.lock')))
 }
 
 function findGitDirectory(from: string): string | undefined {
@@ -34,6 +35,8 @@ function readPointer(file: string, base: string): string | undefined {
   return target === undefined ? undefined : resolve(base, target.trim())
 }
 
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined
+/** A git that was killed leaves its lock behind; one that is older than anybody would wait for says nothing. */
+function isFresh(lock: string): boolean {
+  const stats = statSync(lock, { throwIfNoEntry: false })
+  return stats !== undefined && Date.now() - stats.mtimeMs < DEFAULT_SETTLE.maxBusyMs
 }

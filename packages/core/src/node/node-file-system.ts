@@ -206,6 +206,7 @@ function toStat(stats: Stats): FileStat {
     ino: stats.ino,
     dev: stats.dev,
     birthtimeMs: stats.birthtimeMs,
+    links: stats.nlink,
     isExecutable: (stats.mode & EXECUTABLE_BY_OWNER) !== 0,
   }
 }

@@ -36,7 +36,7 @@ export class PackIndex {
     database.exec(SCHEMA)
     this.#findBlob = database.prepare('SELECT pack, offset, length FROM blob WHERE digest = ?')
     this.#addBlob = database.prepare(
-      'INSERT OR IGNORE INTO blob (digest, pack, offset, length) VALUES (?, ?, ?, ?)',
+      'INSERT OR REPLACE INTO blob (digest, pack, offset, length) VALUES (?, ?, ?, ?)',
     )
     this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ?')
     this.#findTree = database.prepare('SELECT files FROM tree WHERE revision = ?')

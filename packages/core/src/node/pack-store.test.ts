@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
@@ -45,6 +45,23 @@ test('bytes that were damaged on the disk are not given out, and can be stored a
   truncateSync(pack, 2)
   const third = await openPackStore(folder.path)
   expect(await third.get(digest)).toEqual(bytesOf('some text'))
+  await third.close()
+})
+
+test('bytes whose pack was lost are missing, and stored anew when they are put again', async () => {
+  using folder = new TemporaryFolder()
+  const digest = digestOf('text', nodeHasher)
+  const first = await openPackStore(folder.path)
+  first.put(digest, bytesOf('text'))
+  await first.close()
+  for (const pack of packsOf(folder)) rmSync(folder.at('store', pack))
+  const second = await openPackStore(folder.path)
+  expect(second.has(digest)).toBe(false)
+  expect(await second.get(digest)).toBeUndefined()
+  second.put(digest, bytesOf('text'))
+  await second.close()
+  const third = await openPackStore(folder.path)
+  expect(await third.get(digest)).toEqual(bytesOf('text'))
   await third.close()
 })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
@@ -40,6 +40,7 @@ class PackStore implements SkillStore {
   readonly #folder: string
   readonly #index: PackIndex
   readonly #readers = new Map<string, number>()
+  readonly #packSizes = new Map<string, number>()
   #writer: { readonly name: string; readonly descriptor: number; offset: number } | undefined
   /** Put and not yet written: the bytes themselves. */
   #buffer: { readonly digest: Digest; readonly bytes: Uint8Array }[] = []
@@ -57,7 +58,9 @@ class PackStore implements SkillStore {
   }
 
   has(digest: Digest): boolean {
-    return this.#blobs.has(digest) || this.#index.findBlob(digest) !== undefined
+    if (this.#blobs.has(digest)) return true
+    const position = this.#index.findBlob(digest)
+    return position !== undefined && this.#isThere(position)
   }
 
   put(digest: Digest, bytes: Uint8Array): void {
@@ -178,6 +181,14 @@ class PackStore implements SkillStore {
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw thrown
     }
+  }
+
+  /** Whether the pack still exists and is long enough; what was lost on the disk has to be stored anew. */
+  #isThere({ pack, offset, length }: PackPosition): boolean {
+    if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
+    const size = statSync(join(this.#folder, pack), { throwIfNoEntry: false })?.size ?? -1
+    this.#packSizes.set(pack, size)
+    return size >= offset + length
   }
 
   #openReader(pack: string): number {

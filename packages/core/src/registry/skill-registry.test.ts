@@ -115,6 +115,28 @@ describe('SkillRegistry.replace()', () => {
     expect(kindsOf(updates)).toEqual(['added a', 'added e', 'removed c', 'modified b', 'modified d'])
   })
 
+  test('a broken or shadowed folder that is removed is gone from the reports too', async () => {
+    const { registry, replace } = open(['a', 'b'])
+    await replace('a', { pdf: 'P', broken: null })
+    await replace('b', { pdf: 'shadowed' })
+    const { digest } = registry.current
+    await replace('a', { pdf: 'P' })
+    expect(registry.current.reports().map(report => report.status)).toEqual(['ok', 'shadowed'])
+    await replace('b', {})
+    expect(registry.current.reports().map(report => report.status)).toEqual(['ok'])
+    expect(registry.current.digest).toBe(digest)
+  })
+
+  test('a batch of thousands is one generation, seen whole or not at all', async () => {
+    const { registry, replace, updates } = open(['a'])
+    const seen = new Set<number>()
+    const watching = setInterval(() => seen.add(registry.current.list().length), 0)
+    await replace('a', Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`skill-${i}`, 'x'])))
+    clearInterval(watching)
+    expect([...seen].filter(count => count !== 0 && count !== 5_000)).toEqual([])
+    expect(updates).toHaveLength(1)
+  })
+
   test('an older generation is never altered by a newer one', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P', tone: 'T' })
@@ -234,6 +256,25 @@ describe('admission', () => {
       status: 'pending',
       diagnostics: [{ code: 'REVISION_HELD' }],
     })
+  })
+
+  test('a policy that throws for one skill holds that one, and the others go live', async () => {
+    const { registry, replace, errors } = open(['a'], {
+      admission: {
+        admit: ({ skill }) => {
+          if (skill.name === 'bad') throw new Error('no verdict')
+          return { kind: 'admit' }
+        },
+      },
+    })
+    await replace('a', { bad: 'x', good: 'y' })
+    expect(registry.current.list().map(skill => skill.name)).toEqual(['good'])
+    expect(registry.current.reports()[0]).toMatchObject({
+      name: 'bad',
+      status: 'pending',
+      diagnostics: [{ message: expect.stringContaining('no verdict') }],
+    })
+    expect(errors.length).toBeGreaterThan(0)
   })
 
   test('by default a reviewed source waits, and what was admitted under other trust is not served from the store', async () => {

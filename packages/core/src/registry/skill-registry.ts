@@ -1,11 +1,11 @@
-import { SkillError } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { applySorted, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type AdmissionPolicy, trustAdmission } from './admission.ts'
+import { type AdmissionPolicy, type AdmissionVerdict, trustAdmission } from './admission.ts'
 import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
@@ -134,7 +134,7 @@ export class SkillRegistry {
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
-      this.#publish(slot, { served: [], changes: [] }, [])
+      this.#publish(slot, { served: [], changes: [] }, [], false)
     })
   }
 
@@ -235,7 +235,7 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
-    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore))
+    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore), removed.length > 0)
   }
 
   /** What readers will see differently, given who served each name before. */
@@ -276,24 +276,27 @@ export class SkillRegistry {
   }
 
   #isAdmitted(slot: SourceSlot, skill: Skill | undefined, live: Skill | undefined): boolean {
-    if (skill === undefined) return false
-    return (
-      this.#options.admission.admit({ skill, live, origin: slot.origin, trust: slot.trust }).kind === 'admit'
-    )
+    return skill !== undefined && this.#askAdmission(slot, skill, live).kind === 'admit'
+  }
+
+  /** A policy that fails has not admitted: the skill is held, and the others are decided all the same. */
+  #askAdmission(slot: SourceSlot, skill: Skill, live: Skill | undefined): AdmissionVerdict {
+    const { admission, logger } = this.#options
+    try {
+      return admission.admit({ skill, live, origin: slot.origin, trust: slot.trust })
+    } catch (error) {
+      logger.error('the admission policy failed', { skill: skill.name, error })
+      return { kind: 'hold', reason: `the admission policy failed: ${toMessage(error)}` }
+    }
   }
 
   #decide(slot: SourceSlot, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
     const lastGood = old?.live ?? restored.get(entry.location)
-    const { store, admission } = this.#options
+    const { store } = this.#options
     let live = lastGood
     let heldReason: string | undefined
     if (entry.skill !== undefined) {
-      const verdict = admission.admit({
-        skill: entry.skill,
-        live: lastGood,
-        origin: slot.origin,
-        trust: slot.trust,
-      })
+      const verdict = this.#askAdmission(slot, entry.skill, lastGood)
       if (verdict.kind === 'hold') heldReason = verdict.reason
       else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
     }
@@ -313,13 +316,18 @@ export class SkillRegistry {
   }
 
   /** The swap: the next generation becomes the current one, and whoever wants to know is told. */
-  #publish(slot: SourceSlot, { served, changes }: ServedChanges, reports: readonly SkillReport[]): void {
+  #publish(
+    slot: SourceSlot,
+    { served, changes }: ServedChanges,
+    reports: readonly SkillReport[],
+    hasRemoved: boolean,
+  ): void {
     const sources = this.#slots.map(({ label, contents, fault }) => ({
       label,
       diagnostics: fault === undefined ? contents.diagnostics : [...contents.diagnostics, fault],
     }))
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
-    if (served.length === 0 && reports.length === 0 && isSourceSame) return
+    if (served.length === 0 && reports.length === 0 && !hasRemoved && isSourceSame) return
     const previous = this.#current
     const candidates = this.#slots.map(each => each.candidates)
     const skills =

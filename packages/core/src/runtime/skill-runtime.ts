@@ -13,6 +13,7 @@ import type { DuplicatePolicy } from '../registry/name-index.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
 import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
@@ -70,6 +71,10 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #search = new SkillSearch()
   readonly #host: SessionHost
   readonly #sessions = new Set<WeakRef<SkillSession>>()
+  readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
+  readonly #finalizer = new FinalizationRegistry<Set<Digest>>(revisions => {
+    for (const revision of revisions) this.#store.release(revision)
+  })
   #closing: Promise<void> | undefined
 
   constructor(options: SkillRuntimeOptions) {
@@ -271,6 +276,19 @@ export class SkillRuntime implements AsyncDisposable {
     )
   }
 
+  /** What a conversation was given stays readable until nobody holds the conversation any more. */
+  #retain(session: SkillSession, revision: Digest): void {
+    let retained = this.#retained.get(session)
+    if (retained === undefined) {
+      retained = new Set()
+      this.#retained.set(session, retained)
+      this.#finalizer.register(session, retained)
+    }
+    if (retained.has(revision)) return
+    retained.add(revision)
+    this.#store.retain(revision)
+  }
+
   #createHost(countTokens: (text: string) => number): SessionHost {
     return {
       current: () => this.current,
@@ -281,6 +299,7 @@ export class SkillRuntime implements AsyncDisposable {
       renderCatalog: (generation, scope) => this.#catalogs.render(generation, scope),
       search: (generation, query, limit, isInScope) =>
         this.#search.search(generation.list(), query, { limit, isInScope }),
+      retain: (session, revision) => this.#retain(session, revision),
       store: this.#store,
       countTokens,
     }

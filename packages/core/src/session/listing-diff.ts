@@ -16,6 +16,7 @@ export function diffListings(
   after: readonly Skill[],
   isInScope: ScopeTest,
 ): ListingDiff {
+  if (before === after) return { added: [], removed: [], redescribed: [] }
   const added: Skill[] = []
   const removed: Skill[] = []
   const redescribed: Skill[] = []

@@ -91,6 +91,17 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
+  test('tells of the way back even when the conversation never heard of the way there', async () => {
+    const { skills, write } = await open(['pdf'])
+    const session = skills.session({ id: 's' })
+    write('pdf', undefined, 'Newer body.')
+    await load(session, 'pdf')
+    write('pdf')
+    expect((await session.update())?.text).toContain('- you loaded pdf at')
+    expect(await session.update()).toBeUndefined()
+    await skills.close()
+  })
+
   test('tells that a loaded skill is gone, and that it came back', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf'])
     const session = skills.session({ id: 's' })

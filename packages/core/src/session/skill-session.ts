@@ -21,6 +21,8 @@ export interface SessionHost {
   refresh(name: string): Promise<void>
   renderCatalog(generation: Generation, scope: Scope | undefined): Catalog
   search(generation: Generation, query: string, limit: number, isInScope: ScopeTest): readonly SearchHit[]
+  /** Keeps a revision readable for as long as the session is in use. */
+  retain(session: SkillSession, revision: Digest): void
   readonly store: SkillStore
   readonly countTokens: TokenCounter
 }
@@ -70,7 +72,7 @@ export class SkillSession {
   /** Constant tool definitions, the same for every conversation. */
   readonly tools: readonly ToolDefinition[]
   /** What the conversation has loaded. */
-  readonly ledger: Ledger = new MemoryLedger()
+  readonly ledger: Ledger
   readonly #host: SessionHost
   readonly #isInScope: ScopeTest
   #catalog: Catalog
@@ -78,6 +80,7 @@ export class SkillSession {
 
   /** Made by `SkillRuntime.session`. */
   constructor(host: SessionHost, options: SessionOptions) {
+    this.ledger = new MemoryLedger(revision => host.retain(this, revision))
     this.id = options.id
     this.scope = options.scope
     this.#host = host
@@ -113,7 +116,6 @@ export class SkillSession {
     if (now === this.#told) return undefined
     const before = this.#told
     this.#told = now
-    if (now.digest === before.digest) return undefined
     const diff = diffListings(before.list(), now.list(), this.#isInScope)
     const loaded = this.#findLoadedChanges(now)
     for (const { entry, skill } of loaded) this.ledger.record({ ...entry, toldRevision: skill.revision })

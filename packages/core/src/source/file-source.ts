@@ -38,7 +38,7 @@ export interface FileSourceOptions {
   readonly trust?: Trust
   /** Whether commands on this machine can reach the folders by their path. @default false */
   readonly hasDirectories?: boolean
-  /** @default 'within-root' */
+  /** @default 'within-root', and 'deny' when `trust` is `review` */
   readonly symlinks?: SymlinkPolicy
   /** Absolute folders outside the root into which links may lead. @default [] */
   readonly linkRoots?: readonly string[]
@@ -82,12 +82,15 @@ export class FileSource implements SkillSource {
   readonly #scanner: MirrorScanner
   readonly #reader: FolderReader
   readonly #guard: RootGuard
+  readonly #displayPath: (path: string) => string
 
   #onHint: ((hint: SourceHint) => void) | undefined
   #root: DirectoryNode | undefined
   #dirty = new Set<DirectoryNode>()
   #needsSweep = false
   readonly #published = new PublishedContents()
+  /** Folders whose last reading was not taken: to be read again whatever their facts say. */
+  readonly #unread = new Set<DirectoryNode>()
   #missingSince: number | undefined
   #watchFault: string | undefined
   #distrustUntil = Number.NEGATIVE_INFINITY
@@ -104,16 +107,17 @@ export class FileSource implements SkillSource {
     this.#clock = options.clock ?? systemClock
     const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }
     const displayRoot = options.displayRoot ?? options.root
+    this.#displayPath = path => (path === '' ? displayRoot : `${displayRoot}/${path}`)
     const shared = {
       fileSystem: options.fileSystem,
       clock: this.#clock,
       limits,
       pathOf: (node: DirectoryNode) => this.#pathOf(node),
-      displayPath: (path: string) => (path === '' ? displayRoot : `${displayRoot}/${path}`),
+      displayPath: this.#displayPath,
     }
     this.#scanner = new MirrorScanner({
       ...shared,
-      symlinks: options.symlinks ?? 'within-root',
+      symlinks: options.symlinks ?? (this.trust === 'review' ? 'deny' : 'within-root'),
       nestedSkills: options.nestedSkills ?? this.trust === 'auto',
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
@@ -123,6 +127,7 @@ export class FileSource implements SkillSource {
       ...shared,
       label: options.label,
       hasDirectories: options.hasDirectories ?? false,
+      refusesHardLinks: this.trust === 'review',
     })
     this.#guard = new RootGuard(options.fileSystem, options.root, () => this.#onRootChange())
   }
@@ -202,6 +207,10 @@ export class FileSource implements SkillSource {
     const pass = await this.#createPass()
     try {
       await this.#scan(root, announced, depth, pass, context.signal)
+      for (const folder of this.#unread) {
+        if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
+        else this.#unread.delete(folder)
+      }
       const read: { directory: DirectoryNode; file: FileNode }[] = []
       await this.#build(pass, context, read)
       await this.#verify(pass, read, context.signal)
@@ -215,8 +224,9 @@ export class FileSource implements SkillSource {
     if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
     const isSettled = this.#dirty.size === 0 && !this.#needsSweep
     if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
+    for (const node of this.#dirty) this.#withdraw(node)
     return {
-      contents: this.#published.publish(this.#scanner.sourceFindings()),
+      contents: this.#published.publish([...this.#scanner.sourceFindings(), ...this.#describeUnread()]),
       settled: true,
       ...(isSettled ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
     }
@@ -247,8 +257,9 @@ export class FileSource implements SkillSource {
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
     if (remainingMs > 0) return { contents: this.#published.current, settled: true, readAgainMs: remainingMs }
     if (this.#root !== undefined) {
-      for (const node of subtree(this.#root)) node.unwatch?.()
+      this.#scanner.reset(this.#root)
       this.#root = undefined
+      this.#unread.clear()
     }
     this.#dirty.clear()
     this.#needsSweep = false
@@ -312,9 +323,11 @@ export class FileSource implements SkillSource {
       const entry = await this.#reader.read(folder, folderContext)
       if (entry === UNSTABLE) {
         this.#dirty.add(folder)
+        this.#unread.add(folder)
         return
       }
       folder.entry = entry
+      this.#unread.delete(folder)
       this.#published.put(folder.path, entry)
     }
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
@@ -359,7 +372,23 @@ export class FileSource implements SkillSource {
 
   #markUnstable(node: DirectoryNode): void {
     this.#dirty.add(node)
-    for (const owner of owningSkills(node)) this.#published.withdraw(owner.path)
+    this.#withdraw(node)
+  }
+
+  /** What was built of a folder that has changed since is not shown. */
+  #withdraw(node: DirectoryNode): void {
+    for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#unread.add(owner)
+  }
+
+  /** Folders that did not hold still for as long as they were waited for. */
+  #describeUnread(): Diagnostic[] {
+    return [...this.#unread].map(({ path }) => ({
+      code: 'FOLDER_UNSTABLE',
+      severity: 'warning',
+      message: `the folder ${JSON.stringify(path)} keeps changing while it is read; its last state stays`,
+      path: this.#displayPath(path),
+      fix: 'keep files that are written all the time out of the folder, or name them in .skillignore',
+    }))
   }
 
   #onEvent(node: DirectoryNode): void {
@@ -394,7 +423,8 @@ export class FileSource implements SkillSource {
         .stat(link.file === undefined ? path : `${path}/${link.file.name}`)
         .catch(() => undefined)
       if (link.file === undefined) {
-        const before = link.directory.stat
+        const before = link.directory.stat ?? link.unlistedStat
+        if (link.directory.stat === undefined) link.unlistedStat = stat
         if (stat === undefined || before === undefined || !isSameInode(stat, before))
           this.#mark(link.directory.parent ?? link.directory)
       } else if (link.file.stat !== undefined && (stat === undefined || !isSameStat(link.file.stat, stat))) {

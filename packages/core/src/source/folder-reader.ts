@@ -23,6 +23,8 @@ export interface FolderReaderOptions {
   readonly displayPath: (path: string) => string
   /** Whether folders can be named to commands on this machine. */
   readonly hasDirectories: boolean
+  /** Whether files with several names are left out: one of them may be somebody else's. */
+  readonly refusesHardLinks: boolean
 }
 
 export interface FolderContext {
@@ -153,6 +155,12 @@ export class FolderReader {
         inside: context.insideFolders,
         maxBytes,
       })
+      if (this.#options.refusesHardLinks && stat.links > 1) {
+        throw new SkillError(
+          'OUTSIDE_ROOT',
+          'it is a hard link, and those are not read from a reviewed source',
+        )
+      }
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)

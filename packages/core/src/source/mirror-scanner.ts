@@ -32,6 +32,8 @@ export type VisitDepth = 'look' | 'sweep' | 'rehash'
 export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode
+  /** What a linked directory was when it could not be listed: it is not looked at again until it is another one. */
+  unlistedStat?: FileStat | undefined
 }
 
 // A change within this time after the last one may leave the same facts behind (git calls such entries racy).
@@ -57,6 +59,19 @@ export class MirrorScanner {
     this.#options = options
     this.#classifier = new EntryClassifier(options)
     this.#ignoreFiles = new IgnoreFiles(options)
+  }
+
+  /** Forgets everything below a root that is gone. */
+  reset(root: DirectoryNode): void {
+    for (const node of subtree(root)) {
+      node.isAttached = false
+      node.unwatch?.()
+      delete node.unwatch
+    }
+    this.#links.clear()
+    this.#nodesWithFindings.clear()
+    this.#directories = 1
+    this.#hasExceededBudget = false
   }
 
   /** The links that are in use now. */
@@ -260,6 +275,18 @@ export class MirrorScanner {
     const seen = new Set<string>()
     for (const entry of entries) {
       if (isLeftOut(entry.name, node.name)) continue
+      if (isOtherSpelling(entry.name, entries)) {
+        findings.push(
+          toFinding(this.#options.displayPath, {
+            code: 'PATH_COLLISION',
+            severity: 'error',
+            path: node.path === '' ? entry.name : `${node.path}/${entry.name}`,
+            reason: 'is there twice, in different spellings of Unicode; this one is left out',
+            fix: 'rename one of the two',
+          }),
+        )
+        continue
+      }
       const kind = await this.#classifier.classify(entry, context)
       if (kind === undefined) continue
       seen.add(entry.name)
@@ -366,4 +393,10 @@ export class MirrorScanner {
     pass.changed.add(node)
     for (const owner of owningSkills(node)) pass.affected.add(owner)
   }
+}
+
+/** Whether another entry has the composed spelling of the same name, which then is the one that counts. */
+function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
+  const composed = name.normalize('NFC')
+  return composed !== name && entries.some(entry => entry.name === composed)
 }

@@ -26,9 +26,9 @@ export class PublishedContents {
     this.#pending.set(path, entry)
   }
 
-  /** Takes back what was found: the folder goes on as it was shown. */
-  withdraw(path: string): void {
-    this.#pending.delete(path)
+  /** Takes back what was found, so that the folder goes on as it was shown; returns whether there was anything. */
+  withdraw(path: string): boolean {
+    return this.#pending.delete(path)
   }
 
   /** Shows everything that was put, in one step; the same object when nothing differs. */

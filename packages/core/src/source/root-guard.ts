@@ -9,6 +9,7 @@ export class RootGuard {
   readonly #root: string
   readonly #onChange: () => void
   #isRunning = false
+  #isCheckPending = false
   #identity: string | undefined
   #watched: { path: string; identity: string; close: () => void } | undefined
   #checking: Promise<void> = Promise.resolve()
@@ -38,7 +39,13 @@ export class RootGuard {
   }
 
   #onEvent(): void {
-    this.#checking = this.#checking.then(() => this.#check())
+    // One check that has not begun stands for all events until it does: a busy folder above costs no more than a quiet one.
+    if (this.#isCheckPending) return
+    this.#isCheckPending = true
+    this.#checking = this.#checking.then(() => {
+      this.#isCheckPending = false
+      return this.#check()
+    })
   }
 
   async #check(): Promise<void> {

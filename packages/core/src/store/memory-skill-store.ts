@@ -46,7 +46,11 @@ export class MemorySkillStore implements SkillStore {
   }
 
   put(digest: Digest, bytes: Uint8Array): void {
-    if (this.#blobs.has(digest)) return
+    const known = this.#blobs.get(digest)
+    if (known !== undefined) {
+      known.idleSince = this.#clock.monotonic() // somebody is about to need it
+      return
+    }
     this.#blobs.set(digest, { bytes, trees: 0, idleSince: this.#clock.monotonic() })
     this.#scheduleCollection()
   }
@@ -56,7 +60,11 @@ export class MemorySkillStore implements SkillStore {
   }
 
   putTree(revision: Digest, files: readonly SkillFile[]): void {
-    if (this.#trees.has(revision)) return
+    const known = this.#trees.get(revision)
+    if (known !== undefined) {
+      known.idleSince = this.#clock.monotonic()
+      return
+    }
     this.#trees.set(revision, { files, users: 0, names: 0, idleSince: this.#clock.monotonic() })
     for (const { digest } of files) this.#count(digest, 1)
     this.#scheduleCollection()

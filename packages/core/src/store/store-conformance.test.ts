@@ -36,6 +36,25 @@ describe('MemorySkillStore', () => {
   })
 })
 
+test('MemorySkillStore keeps what is put again right before its grace ends', async () => {
+  const clock = new FakeClock()
+  const store = new MemorySkillStore({ clock, graceMs: 1_000 })
+  const bytes = new TextEncoder().encode('text')
+  const digest = digestOf(bytes, portableHasher)
+  const files = [{ path: 'SKILL.md', digest, size: 4, isExecutable: false }]
+  const revision = revisionOf(files, portableHasher)
+  store.put(digest, bytes)
+  store.putTree(revision, files)
+  await clock.advance(999)
+  store.put(digest, bytes)
+  store.putTree(revision, files)
+  await clock.advance(500)
+  store.retain(revision)
+  await clock.advance(5_000)
+  expect(await store.get(digest)).toEqual(bytes)
+  expect(await store.getTree(revision)).toEqual(files)
+})
+
 describe('openPackStore()', () => {
   test.each(storeConformance)('$name', async each => {
     using folder = new TemporaryFolder()

@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest'
+import { SkillError } from '../errors.ts'
+import type { OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { portableHasher } from '../host.ts'
+import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { FileSource, type FileSourceOptions } from './file-source.ts'
+import { NO_SETTLE } from './settle.ts'
+
+const text = (name: string, body = 'x'): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+async function open(
+  fileSystem: MemoryFileSystem,
+  options: Partial<FileSourceOptions> = {},
+): Promise<SkillRuntime> {
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', ...options })
+  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+}
+
+/** Does something right after a file was read: what another process may do at any moment. */
+class InterruptedFileSystem extends MemoryFileSystem {
+  onRead: ((path: string) => void) | undefined
+
+  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+    const opened = await super.read(path, options)
+    this.onRead?.(path)
+    return opened
+  }
+}
+
+const read = (source: FileSource, final: boolean): ReturnType<FileSource['read']> =>
+  source.read({
+    store: new MemorySkillStore(),
+    hasher: portableHasher,
+    depth: 'full',
+    final,
+    signal: new AbortController().signal,
+  })
+
+describe('FileSource.read() never takes a half for a state', () => {
+  test('what changes while it is read is not settled, and read again', async () => {
+    const fileSystem = new InterruptedFileSystem({
+      '/skills/pdf/SKILL.md': text('pdf', 'old'),
+      '/skills/pdf/z.md': 'old',
+    })
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+    fileSystem.onRead = path => {
+      if (!path.endsWith('SKILL.md')) return
+      fileSystem.onRead = undefined
+      fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'new'))
+      fileSystem.write('/skills/pdf/z.md', 'new')
+    }
+    expect(await read(source, false)).toMatchObject({ settled: false, contents: { entries: [] } })
+    const { settled, contents } = await read(source, false)
+    expect(settled).toBe(true)
+    expect(contents.entries[0]?.skill?.files.map(file => file.size)).toEqual([text('pdf', 'new').length, 3])
+  })
+
+  test('an editor’s leftover that appears while it is read costs nothing but another reading', async () => {
+    const fileSystem = new InterruptedFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
+    fileSystem.onRead = () => {
+      fileSystem.onRead = undefined
+      fileSystem.write('/skills/pdf/.SKILL.md.swp', 'vim')
+    }
+    const skills = await open(fileSystem, { watching: 'off' })
+    expect(skills.current.list().map(skill => skill.name)).toEqual(['pdf'])
+    await skills.close()
+  })
+
+  test('a folder that never holds still keeps its last state and is told; the others go live', async () => {
+    const fileSystem = new InterruptedFileSystem({
+      '/skills/noisy/SKILL.md': text('noisy'),
+      '/skills/pdf/SKILL.md': text('pdf'),
+    })
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills' })
+    source.watch(() => undefined)
+    const [before] = (await read(source, true)).contents.entries
+    let writes = 0
+    fileSystem.onRead = path => {
+      if (path.includes('noisy')) fileSystem.write('/skills/noisy/log', String(++writes))
+    }
+    fileSystem.write('/skills/noisy/log', 'first')
+    fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'new'))
+    expect((await read(source, false)).settled).toBe(false)
+    const noisy = await read(source, true)
+    expect(noisy.readAgainMs).toBeGreaterThan(0)
+    expect(noisy.contents.entries[0]).toBe(before)
+    expect(noisy.contents.entries[1]?.skill?.files[0]?.size).toBe(text('pdf', 'new').length)
+    expect(noisy.contents.diagnostics).toEqual([
+      expect.objectContaining({ code: 'FOLDER_UNSTABLE', path: '/skills/noisy' }),
+    ])
+    fileSystem.onRead = undefined
+    const quiet = await read(source, false)
+    expect(quiet.contents.entries[0]?.skill?.files).toHaveLength(2)
+    expect(quiet.contents.diagnostics).toEqual([])
+  })
+})
+
+describe('FileSource keeps identities', () => {
+  test('an unchanged skill is the same object, whatever happens around it', async () => {
+    const fileSystem = new MemoryFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/b/SKILL.md': text('b'),
+    })
+    const skills = await open(fileSystem)
+    const before = skills.current.get('a')
+    fileSystem.write('/skills/b/SKILL.md', text('b', 'new'))
+    fileSystem.write('/skills/a/SKILL.md', text('a'))
+    await skills.reload()
+    expect(skills.current.get('a')).toBe(before)
+    await skills.close()
+  })
+
+  test('reading again all that did not change makes no generation', async () => {
+    const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
+    const before = skills.current
+    expect(await skills.reload()).toBe(before)
+    await skills.close()
+  })
+})
+
+describe('FileSource rules', () => {
+  test('the budget of folders is given back when the root goes', async () => {
+    const fileSystem = new MemoryFileSystem()
+    const source = new FileSource({
+      fileSystem,
+      root: '/skills',
+      label: 'skills',
+      watching: 'off',
+      limits: { maxDirectories: 5 },
+    })
+    for (let round = 0; round < 4; round++) {
+      for (const name of ['a', 'b', 'c', 'd']) fileSystem.write(`/skills/${name}/SKILL.md`, text(name))
+      const { contents } = await read(source, true)
+      expect(contents.entries).toHaveLength(4)
+      expect(contents.diagnostics).toEqual([])
+      fileSystem.remove('/skills')
+      await read(source, true)
+      fileSystem.write('/skills/again', '')
+      fileSystem.remove('/skills/again')
+    }
+  })
+
+  test('two spellings of one folder: the composed one counts, the other is told', async () => {
+    const skills = await open(
+      new MemoryFileSystem({
+        '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
+        '/skills/cafe\u0301/SKILL.md': text('caf\u00e9', 'two'),
+        '/skills/z/SKILL.md': text('z'),
+      }),
+    )
+    expect(skills.current.list().map(skill => skill.name)).toEqual(['caf\u00e9', 'z'])
+    expect((await skills.load('caf\u00e9')).body).toBe('one')
+    expect(skills.current.sources()[0]?.diagnostics).toEqual([
+      expect.objectContaining({ code: 'PATH_COLLISION' }),
+    ])
+    await skills.close()
+  })
+
+  test('in a reviewed source a SKILL.md inside a skill is an ordinary file', async () => {
+    const files = { '/skills/a/SKILL.md': text('a'), '/skills/a/nested/SKILL.md': text('nested') }
+    const trusted = await open(new MemoryFileSystem(files))
+    expect(trusted.current.list().map(skill => skill.name)).toEqual(['a', 'nested'])
+    const reviewed = await open(new MemoryFileSystem(files), { trust: 'review' })
+    expect(reviewed.current.reports().map(report => [report.name, report.status])).toEqual([['a', 'pending']])
+    await trusted.close()
+    await reviewed.close()
+  })
+
+  test('a .skillignore that cannot be used breaks its skill, with the reason', async () => {
+    const fileSystem = new MemoryFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/a/.skillignore': 'x\n'.repeat(20_000),
+    })
+    const skills = await open(fileSystem)
+    expect(skills.current.reports()[0]).toMatchObject({
+      name: 'a',
+      status: 'broken',
+      diagnostics: [{ code: 'IGNORE_FILE_INVALID' }],
+    })
+    fileSystem.write('/skills/a/.skillignore', 'x')
+    await skills.reload()
+    expect(skills.current.reports()[0]?.status).toBe('ok')
+    await skills.close()
+  })
+
+  test('a root that is a file is a failure of the source, told with what would be right', async () => {
+    const skills = await open(new MemoryFileSystem({ '/skills': 'text' }))
+    expect(skills.current.sources()[0]?.diagnostics[0]).toMatchObject({
+      code: 'SOURCE_FAILED',
+      message: expect.stringContaining('a source is a folder'),
+    })
+    await skills.close()
+  })
+
+  test('an empty label is refused', () => {
+    expect(() => new FileSource({ fileSystem: new MemoryFileSystem(), root: '/', label: '' })).toThrow(
+      SkillError,
+    )
+  })
+})

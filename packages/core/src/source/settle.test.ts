@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { DEFAULT_SETTLE, Settle } from './settle.ts'
+
+test('a lone change waits for 20 ms of quiet, counted from its last hint', async () => {
+  const clock = new FakeClock()
+  const settle = new Settle(DEFAULT_SETTLE, clock)
+  expect(settle.remainingMs()).toBe(0)
+  settle.hint('pdf')
+  await clock.advance(15)
+  settle.hint('pdf')
+  expect(settle.remainingMs()).toBe(20)
+  await clock.advance(20)
+  expect(settle.remainingMs()).toBe(0)
+})
+
+test('several skills, or very many hints of one, wait for 80 ms', () => {
+  const several = new Settle(DEFAULT_SETTLE, new FakeClock())
+  several.hint('pdf')
+  several.hint('maps')
+  expect(several.remainingMs()).toBe(80)
+  const many = new Settle(DEFAULT_SETTLE, new FakeClock())
+  for (let i = 0; i < 17; i++) many.hint('pdf')
+  expect(many.remainingMs()).toBe(80)
+})
+
+test('however long it goes on, nobody waits more than 2 s, or 30 s while a known writer works', async () => {
+  const clock = new FakeClock()
+  const settle = new Settle(DEFAULT_SETTLE, clock)
+  for (let waited = 0; waited < 1_990; waited += 10) {
+    settle.hint('pdf')
+    await clock.advance(10)
+  }
+  expect(settle.isOverdue(false)).toBe(false)
+  expect(settle.remainingMs()).toBeLessThanOrEqual(10)
+  await clock.advance(10)
+  expect(settle.isOverdue(false)).toBe(true)
+  expect(settle.isOverdue(true)).toBe(false)
+  await clock.advance(28_000)
+  expect(settle.isOverdue(true)).toBe(true)
+})
+
+test('reset() begins a new burst', async () => {
+  const clock = new FakeClock()
+  const settle = new Settle(DEFAULT_SETTLE, clock)
+  settle.hint('pdf')
+  settle.hint('maps')
+  settle.reset()
+  expect(settle.remainingMs()).toBe(0)
+  settle.hint('pdf')
+  expect(settle.remainingMs()).toBe(20)
+})
