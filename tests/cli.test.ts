@@ -75,7 +75,7 @@ describe('stoke list', () => {
       code: 'YAML_INVALID',
       severity: 'error',
       path: folder.at('broken/SKILL.md'),
-      line: 4,
+      line: 3,
       column: expect.any(Number),
     })
   })
@@ -144,6 +144,46 @@ describe('stoke list', () => {
     const { stdout } = stoke(['list', '--root', folder.path, '--state', folder.at('.state')])
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
+  })
+
+  test('a link that is refused is told by list and why, and allowed by --link-root', () => {
+    using folder = new TemporaryFolder()
+    using outside = new TemporaryFolder()
+    outside.writeSkill('pdf')
+    mkdirSync(folder.at('skills'))
+    symlinkSync(outside.at('pdf'), folder.at('skills/pdf'))
+    expect(stoke(['list'], sandbox(folder)).stderr).toContain('LINK_REFUSED')
+    const explained = stoke<{ steps: { detail: string }[] }>(['why', 'pdf', '--json'], sandbox(folder))
+    expect(explained.json.steps[0]?.detail).toContain('which is outside the root')
+    const allowed = stoke<Listed>(['list', '--json', '--link-root', outside.path], sandbox(folder))
+    expect(allowed.json.skills.map(({ name, status }) => [name, status])).toEqual([['pdf', 'ok']])
+  })
+
+  test('a named root that is not there is told, and one that is a file is a finding', () => {
+    using folder = new TemporaryFolder()
+    folder.write('file', 'x')
+    const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
+    expect(missing.status).toBe(0)
+    expect(missing.stderr).toContain('does not exist; it is awaited')
+    const file = stoke(['list', '--root', folder.at('file'), '--state', folder.at('.state')])
+    expect(file.status).toBe(1)
+    expect(file.stderr).toContain('a source is a folder')
+  })
+
+  test('one root named twice is one root', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    const { json } = stoke<Listed>([
+      'list',
+      '--json',
+      '--root',
+      folder.path,
+      '--root',
+      `${folder.path}/`,
+      '--state',
+      folder.at('.state'),
+    ])
+    expect(json.skills.map(skill => skill.status)).toEqual(['ok'])
   })
 
   test('says how to begin when there is nothing', () => {
@@ -320,6 +360,22 @@ describe('the command itself', () => {
     expect(run).toMatchObject({ status: 0, stdout: '{\n', stderr: '' })
   })
 
+  test('a state directory on a file system that takes no folders is told at once', {
+    timeout: 10_000,
+  }, () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const { status, stderr } = stoke([
+      'list',
+      '--root',
+      folder.at('skills'),
+      '--state',
+      '/proc/nothing/state',
+    ])
+    expect(status).toBe(0)
+    expect(stderr).toContain('cannot be made')
+  })
+
   test('an unusable state directory is told, and the verb works all the same', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
@@ -400,7 +456,7 @@ test('stoke dev: a save, a broken save and its fix, in one conversation with an 
   )
   expect(dev.output).toMatch(/told you loaded refund at [0-9a-f]{8}, it is now [0-9a-f]{8}: load it again/)
   folder.write('skills/refund/SKILL.md', '---\nname: refund\ndescription: "x\n---\n')
-  await dev.until(/REJECTED skills\/refund\/SKILL\.md:4:\d+: .*\. [0-9a-f]{8} stays live\./)
+  await dev.until(/REJECTED skills\/refund\/SKILL\.md:3:14: .*\. [0-9a-f]{8} stays live\./)
   folder.writeSkill('skills/refund', { body: 'Within 90 days.' })
   await dev.until(/agent: .*Within 90 days\./)
   expect(dev.output).not.toContain('CHANGED')

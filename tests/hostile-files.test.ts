@@ -62,6 +62,19 @@ describe('what is no regular file', () => {
   })
 })
 
+test('a reviewed source takes no links at all, hard ones included, and says so', async () => {
+  using folder = new TemporaryFolder()
+  using outside = new TemporaryFolder()
+  outside.write('key', 'secret')
+  folder.writeSkill('pdf')
+  linkSync(outside.at('key'), folder.at('pdf/hard'))
+  symlinkSync('SKILL.md', folder.at('pdf/soft'))
+  const admission = { admit: () => ({ kind: 'admit' as const }) }
+  await using skills = await follow(folder.path, { trust: 'review' }, { admission })
+  expect(skills.current.get('pdf').files.map(file => file.path)).toEqual(['SKILL.md'])
+  expect(codesOf(skills)).toEqual(['LINK_REFUSED', 'LINK_REFUSED'])
+})
+
 describe('what is too large', () => {
   test.each([
     [

@@ -49,6 +49,7 @@ Examples:
   stoke why pdf                  where a skill stopped on its way to a conversation
 
 Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
+Environment: SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY (for dev), XDG_STATE_HOME, NO_COLOR.
 Exit codes: 0 ok, 1 findings, 2 usage.`,
     )
   addDev(program, finish)
@@ -67,6 +68,7 @@ function addDev(program: Command, finish: (code: number) => void): void {
     .description('follow the skills, and a conversation of the demo agent with them')
     .argument('[dir...]', 'folders of skills; replace the default ones')
     .addOption(rootOption())
+    .addOption(linkRootOption())
     .addOption(stateOption())
     .option('--ask <question>', 'what the demo agent is asked, now and after each change')
     .option(
@@ -113,7 +115,9 @@ function addShow(program: Command, finish: (code: number) => void): void {
 }
 
 function addValidate(program: Command, finish: (code: number) => void): void {
-  withSharedOptions(program.command('validate'))
+  program
+    .command('validate')
+    .option('--json', 'print JSON')
     .description('check skills against the agentskills.io specification')
     .argument('<path...>', 'skill folders, SKILL.md files, folders of skills, or - for standard input')
     .addHelpText(
@@ -170,13 +174,24 @@ function addStatus(program: Command, finish: (code: number) => void): void {
 }
 
 function withSharedOptions(command: Command): Command {
-  return command.addOption(rootOption()).addOption(stateOption()).option('--json', 'print JSON')
+  return command
+    .addOption(rootOption())
+    .addOption(linkRootOption())
+    .addOption(stateOption())
+    .option('--json', 'print JSON')
 }
 
 function rootOption(): Option {
   return new Option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones').argParser(
     collect,
   )
+}
+
+function linkRootOption(): Option {
+  return new Option(
+    '--link-root <dir>',
+    'a folder into which links of the roots may lead; repeatable',
+  ).argParser(collect)
 }
 
 function stateOption(): Option {

@@ -13,7 +13,11 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const paths = config.roots.map(root => root.path)
   const sources = config.roots.map(({ label, path }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
-    directory(path, { label, watching: options.watching, linkRoots: paths.filter(other => other !== path) }),
+    directory(path, {
+      label,
+      watching: options.watching,
+      linkRoots: [...paths.filter(other => other !== path), ...config.linkRoots],
+    }),
   )
   const store = await openPackStore(config.stateDirectory).catch((error: unknown) => {
     process.stderr.write(`note: ${toMessage(error)}; the last good revisions will not outlive this process\n`)

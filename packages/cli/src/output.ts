@@ -29,6 +29,14 @@ export function toTerminalText(text: string): string {
   )
 }
 
+/** The same for places where a line break would forge another line. */
+export function toTerminalLine(text: string): string {
+  return toTerminalText(text).replace(
+    /[\n\t\u2028\u2029]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
 const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   ok: 'green',
   warning: 'yellow',
@@ -49,9 +57,9 @@ export function formatPlace({ path, line, column }: Diagnostic): string {
 export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
-  const message = toTerminalText(diagnostic.message)
+  const message = toTerminalLine(diagnostic.message)
   const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toTerminalText(diagnostic.fix)}`
-  return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalText(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
+  return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalLine(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
 }
 
 /** Broken first, then in the order of the generation. */

@@ -1,6 +1,6 @@
-import { type SkillReport, shortDigest } from '@skillstoke/core'
-import type { Config } from '../config.ts'
-import { EXIT_OK } from '../exit-code.ts'
+import { type Diagnostic, type SkillReport, shortDigest } from '@skillstoke/core'
+import { type Config, findingsOf } from '../config.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -11,7 +11,7 @@ import {
   printLine,
   shorten,
   sortForPeople,
-  toTerminalText,
+  toTerminalLine,
 } from '../output.ts'
 
 const DESCRIPTION_WIDTH = 60
@@ -21,21 +21,25 @@ export async function list(config: Config, options: { readonly json: boolean }):
   await using skills = await openSkills(config, { watching: 'off' })
   const { number, digest } = skills.current
   const reports = skills.current.reports()
+  const sources = skills.current.sources()
+  const findings = findingsOf(sources, config)
+  const code = findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
   if (options.json) {
-    printJson({ generation: { number, digest }, skills: reports.map(toJson) })
-    return EXIT_OK
+    printJson({ generation: { number, digest }, skills: reports.map(toJson), sources })
+    return code
   }
   const paint = createPaint(config.hasColor)
+  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   if (reports.length === 0) {
     printLine(`no skills in ${config.roots.map(root => root.path).join(', ')}`)
     printLine(
       'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
     )
-    return EXIT_OK
+    return code
   }
   const rows = sortForPeople(reports).map(report => [
     paintStatus(report.status, paint),
-    paint('bold', toTerminalText(report.name)),
+    paint('bold', toTerminalLine(report.name)),
     report.serving === undefined ? '-' : shortDigest(report.serving),
     report.source,
     shorten(report.description, DESCRIPTION_WIDTH),
@@ -50,7 +54,11 @@ export async function list(config: Config, options: { readonly json: boolean }):
       `generation ${number} ${shortDigest(digest)}, ${reports.length} found, ${skills.current.list().length} served`,
     ),
   )
-  return EXIT_OK
+  return code
+}
+
+function isFailure(diagnostic: Diagnostic): boolean {
+  return diagnostic.code === 'SOURCE_FAILED'
 }
 
 /** The shape that other programs rely on. */

@@ -27,7 +27,8 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
     })
     return EXIT_OK
   }
-  printLine(catalog.text)
+  if (catalog.text === '') process.stderr.write('no skill matches: the catalog is empty\n')
+  else printLine(catalog.text)
   const omitted =
     catalog.omitted.length === 0 ? '' : `, ${catalog.omitted.length} omitted: ${catalog.omitted.join(', ')}`
   process.stderr.write(`${catalog.tokens} tokens (estimated)${omitted}\n`)

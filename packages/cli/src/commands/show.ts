@@ -23,7 +23,12 @@ export async function show(
   const reports = skills.current.reports().filter(report => report.name === name)
   const report = reports.find(each => each.serving !== undefined) ?? reports[0]
   if (report === undefined) {
-    const step = skills.explain(name).steps[0]
+    const explanation = skills.explain(name)
+    if (options.json) {
+      printJson(explanation)
+      return EXIT_FINDINGS
+    }
+    const step = explanation.steps[0]
     process.stderr.write(`there is no skill ${JSON.stringify(name)}: ${step?.detail}\n`)
     return EXIT_FINDINGS
   }

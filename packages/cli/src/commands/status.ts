@@ -27,11 +27,12 @@ export async function status(config: Config, options: { readonly json: boolean }
   const paint = createPaint(config.hasColor)
   const rows = sources.map(source => [
     source.path ?? source.origin,
+    source.label,
     source.mode,
     String(source.skills),
     source.lastError ?? source.reason ?? '',
   ])
-  printLine(formatTable([['ROOT', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
+  printLine(formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
   for (const source of sources)
     for (const each of source.diagnostics) printLine(formatDiagnostic(each, paint))
   const summary = STATUSES.filter(each => counts[each] !== 0).map(

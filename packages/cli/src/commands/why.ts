@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import { createPaint, formatTable, printJson, printLine, toTerminalText } from '../output.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 
 /** `stoke why`: where a skill stopped on its way to a conversation. */
 export async function why(
@@ -20,7 +20,7 @@ export async function why(
   const rows = explanation.steps.map(({ step, ok, detail }) => [
     ok ? paint('green', 'yes') : paint('red', 'no'),
     step,
-    toTerminalText(detail),
+    toTerminalLine(detail),
   ])
   printLine(formatTable(rows))
   return isServed ? EXIT_OK : EXIT_FINDINGS

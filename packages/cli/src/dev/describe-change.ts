@@ -32,7 +32,7 @@ async function describeModified(before: Skill, after: Skill, skills: SkillRuntim
   for (const path of [...paths].sort()) {
     const oldText = await readText(before, path, skills)
     const newText = await readText(after, path, skills)
-    if (oldText !== newText) parts.push(toPatch(path, oldText ?? '', newText ?? ''))
+    if (oldText !== newText) parts.push(toPatch(`${after.name}/${path}`, oldText ?? '', newText ?? ''))
   }
   return parts.join('\n')
 }
@@ -44,7 +44,8 @@ async function describeRejected(report: SkillReport, skills: SkillRuntime): Prom
     return `${report.name}: no earlier revision to compare with`
   const live = (await readText(serving, serving.skillFile, skills)) ?? ''
   try {
-    return toPatch(serving.skillFile, live, readFileSync(join(report.directory, serving.skillFile), 'utf8'))
+    const rejected = readFileSync(join(report.directory, serving.skillFile), 'utf8')
+    return toPatch(`${report.name}/${serving.skillFile}`, live, rejected, 'live', 'rejected')
   } catch (thrown) {
     return `${report.name}: ${String(thrown)}`
   }
@@ -62,6 +63,6 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   }
 }
 
-function toPatch(path: string, before: string, after: string): string {
-  return createTwoFilesPatch(path, path, before, after, 'live before', 'now', { context: 2 })
+function toPatch(path: string, before: string, after: string, from = 'before', to = 'live'): string {
+  return createTwoFilesPatch(path, path, before, after, from, to, { context: 2 })
 }

@@ -11,8 +11,9 @@ import {
   shortDigest,
   type TokenCounter,
 } from '@skillstoke/core'
-import type { Config } from '../config.ts'
+import { type Config, findingsOf } from '../config.ts'
 import {
+  formatDiagnostic,
   formatPlace,
   formatTable,
   type Paint,
@@ -27,6 +28,7 @@ export interface DevPrinterOptions {
   readonly print: (line?: string) => void
   readonly paint: Paint
   readonly countTokens: TokenCounter
+  readonly config: Config
 }
 
 const ANSWER_WIDTH = 400
@@ -41,8 +43,8 @@ export class DevPrinter {
     this.#options = options
   }
 
-  async start(skills: SkillRuntime, config: Config): Promise<void> {
-    const { print, paint } = this.#options
+  async start(skills: SkillRuntime): Promise<void> {
+    const { print, paint, config } = this.#options
     print(paint('bold', 'skillstoke dev'))
     skills.status().forEach((source, index) => {
       const path = config.roots[index]?.path ?? source.origin
@@ -56,6 +58,7 @@ export class DevPrinter {
     if (rows.length > 0) print(indent(formatTable(rows)))
     else print('  no skills yet: make a folder with a SKILL.md in one of the roots')
     for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
+    this.#sourceFindings(skills.current)
   }
 
   ready(hasKeys: boolean): void {
@@ -82,14 +85,18 @@ export class DevPrinter {
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
     }
     const { previous, generation } = update
+    if (JSON.stringify(previous.sources()) !== JSON.stringify(generation.sources()))
+      this.#sourceFindings(generation)
     const same =
       previous.digest === generation.digest
         ? 'the same digest: nothing that is served changed'
         : shortDigest(generation.digest)
     print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
-    const loaded = update.changes.flatMap(
-      change => conversation.conversation.session.ledger.find(change.name) ?? [],
-    )
+    const loaded = update.changes.flatMap(change => {
+      const entry = conversation.conversation.session.ledger.find(change.name)
+      const isOther = change.kind !== 'modified' || change.newSkill.revision !== entry?.revision
+      return entry !== undefined && isOther ? entry : []
+    })
     for (const { name, revision } of loaded) {
       print(
         paint(
@@ -181,7 +188,7 @@ export class DevPrinter {
             ? undefined
             : ageOf(join(newSkill.directory, newSkill.skillFile), seenAt)
         const speed =
-          age === undefined || !facets.some(facet => facet !== 'files' && facet !== 'scripts')
+          age === undefined || !facets.some(facet => facet === 'frontmatter' || facet === 'body')
             ? ''
             : `, live ${age} ms after the save`
         return `${paint('green', 'LIVE')} ${name} ${revisions}, ${facets.join(' and ')}${speed}`
@@ -189,6 +196,13 @@ export class DevPrinter {
       default:
         return change satisfies never
     }
+  }
+
+  /** What is to be told of the roots themselves: missing, refused links, folders that cannot be read. */
+  #sourceFindings(generation: Generation): void {
+    const { print, paint, config } = this.#options
+    for (const diagnostic of findingsOf(generation.sources(), config))
+      print(`  ${formatDiagnostic(diagnostic, paint)}`)
   }
 
   #rejected(report: SkillReport): void {

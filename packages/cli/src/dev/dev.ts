@@ -18,12 +18,12 @@ export interface DevOptions {
 /** `stoke dev`: follows the skills until it is ended, and lets a conversation follow them. */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const countTokens = await loadTokenCounter()
-  const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens })
+  const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
   const model = resolveModel(config.model)
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog: { countTokens } } })
-  await print.start(skills, config)
+  await print.start(skills)
   const agent = new SkillAgent({ skills, model })
   const conversation = new DevConversation({
     conversation: agent.conversation('dev'),

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { SkillError, toMessage } from '../index.ts'
 
 /** Where state that outlives a process belongs: `$XDG_STATE_HOME/skillstoke`, else `~/.local/state/skillstoke`. */
@@ -17,7 +17,7 @@ export function defaultStateDirectory(
  */
 export function createStateDirectory(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolders(resolve(path))
     return path
   } catch (thrown) {
     throw new SkillError(
@@ -25,5 +25,16 @@ export function createStateDirectory(path: string): string {
       `the state directory ${JSON.stringify(path)} cannot be made: ${toMessage(thrown)}; choose another`,
       { cause: thrown },
     )
+  }
+}
+
+/** Level by level: the recursive `mkdir` of Node does not end on file systems that refuse new folders as missing, such as procfs. */
+function makeFolders(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
+  if (dirname(path) !== path) makeFolders(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown // another process may have been faster
   }
 }

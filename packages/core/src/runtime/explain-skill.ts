@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSession } from '../session/skill-session.ts'
-import { isError } from '../skill/diagnostic.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 
 /** The way of a skill into a conversation, in order. */
@@ -53,6 +53,13 @@ function* walk(
     )
     const hint =
       near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
+    const refused = generation
+      .sources()
+      .flatMap(source => source.diagnostics.filter(each => isAbout(each, name)))
+    if (refused.length > 0) {
+      yield ['found', false, refused.map(each => `${each.path}: ${each.message}`).join('; ')]
+      return
+    }
     const sources = generation
       .sources()
       .map(source => source.label)
@@ -60,7 +67,7 @@ function* walk(
     yield ['found', false, `no folder with this name in ${sources === '' ? 'any source' : sources}${hint}`]
     return
   }
-  yield ['found', true, reports.map(describePlace).join('; ')]
+  yield ['found', true, reports.map(each => describePlace(each, reports.length > 1)).join('; ')]
   yield describeParsing(report)
   const serving = report.serving
   yield ['eligible', serving !== undefined, describeEligibility(report)]
@@ -96,12 +103,11 @@ function* walk(
 
 function describeParsing(report: SkillReport): Step {
   const errors = report.diagnostics.filter(isError)
-  if (errors.length === 0)
-    return [
-      'parsed',
-      true,
-      `revision ${report.revision === undefined ? 'unknown' : shortDigest(report.revision)}`,
-    ]
+  if (errors.length === 0) {
+    const warnings = report.diagnostics.filter(each => each.severity === 'warning').map(each => each.message)
+    const revision = report.revision === undefined ? 'unknown' : shortDigest(report.revision)
+    return ['parsed', true, [`revision ${revision}`, ...warnings].join('; ')]
+  }
   const reasons = errors.map(
     ({ message, path, line }) =>
       `${path ?? report.location}${line === undefined ? '' : `:${line}`}: ${message}`,
@@ -118,6 +124,12 @@ function describeEligibility(report: SkillReport): string {
   return reasons.map(each => each.message).join('; ') || 'no revision can be served'
 }
 
-function describePlace(report: SkillReport): string {
-  return report.directory ?? `${report.source}:${report.location}`
+function describePlace(report: SkillReport, withStatus: boolean): string {
+  const place = report.directory ?? `${report.source}:${report.location}`
+  return withStatus ? `${place} (${report.status})` : place
+}
+
+/** Whether a finding of a source is about an entry of this name: a link that was refused, for example. */
+function isAbout(diagnostic: Diagnostic, name: string): boolean {
+  return diagnostic.path?.split('/').at(-1) === name
 }

@@ -109,7 +109,10 @@ describe('SkillSession.update()', () => {
     fileSystem.remove('/skills/pdf')
     expect((await session.update())?.text).toContain('- removed: pdf')
     write('pdf')
-    expect((await session.update())?.text).toContain('- added: pdf')
+    const back = (await session.update())?.text
+    expect(back).toContain('- added: pdf')
+    expect(back).not.toContain('you loaded')
+    expect(await session.update()).toBeUndefined()
     await skills.close()
   })
 

@@ -168,7 +168,11 @@ export class SkillSession {
     const changes: LoadedChange[] = []
     for (const entry of this.ledger.entries()) {
       const skill = now.find(entry.name)
-      if (skill !== undefined && skill.revision !== entry.toldRevision) changes.push({ entry, skill })
+      if (skill === undefined || skill.revision === entry.toldRevision) continue
+      // Told as removed and back as it was loaded: that it is there again is all there is to tell.
+      if (entry.toldRevision === undefined && skill.revision === entry.revision) {
+        this.ledger.record({ ...entry, toldRevision: skill.revision })
+      } else changes.push({ entry, skill })
     }
     return changes
   }

@@ -116,30 +116,77 @@ function loadYaml(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
       fix: 'write one field a line, "name: ..." and "description: ..."',
     })
   } catch (thrown) {
-    return failure([], toYamlDiagnostic(thrown, firstLine))
+    return failure([], toYamlDiagnostic(thrown, yaml, firstLine))
   }
 }
 
 /** The diagnostic for what js-yaml threw; its marks count lines and columns from 0. */
-export function toYamlDiagnostic(thrown: unknown, firstLine: number): Diagnostic {
+export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
+  const unclosed = findUnclosed(yaml)
+  if (unclosed !== undefined) {
+    return {
+      code: 'YAML_INVALID',
+      severity: 'error',
+      message: `the ${unclosed.opener} that opens the value of "${unclosed.key}" is never closed`,
+      line: firstLine + unclosed.line,
+      column: unclosed.column,
+      fix: 'close it at the end of the value, or remove it',
+    }
+  }
   // js-yaml throws plain errors for a few broken inputs too; somebody's text must never look like our failure.
   const reason = thrown instanceof YAMLException ? thrown.reason : String(thrown)
   const mark = thrown instanceof YAMLException ? thrown.mark : undefined
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(reason))
   return {
     code: 'YAML_INVALID',
     severity: 'error',
-    message: explain(reason),
+    message: known === undefined ? reason : `${reason}: ${known[1]}`,
     line: firstLine + (mark?.line ?? 0),
     column: (mark?.column ?? 0) + 1,
-    fix: 'quote values that hold ": ", " #" or quotation marks; indent nested fields by two spaces',
+    fix:
+      known?.[2] ??
+      'write one "key: value" a line, nested ones indented by two spaces, and quote unusual values',
   }
 }
 
-function explain(reason: string): string {
-  if (/mapping is not allowed|bad indentation of a mapping entry/.test(reason)) {
-    return `${reason}; mostly an unquoted ": " inside a value`
+const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: string])[] = [
+  [
+    /mapping is not allowed|bad indentation of a mapping/,
+    'mostly an unquoted ": " inside a value',
+    'put the value in double quotes',
+  ],
+  [/duplicated mapping key/, 'the field is there twice', 'keep one of the two'],
+  [/maxAliases/, 'references ("*name") are not read', 'write the value out'],
+  [/unknown .*tag/, 'tags ("!name") are not read', 'remove the tag'],
+  [/tab/i, 'YAML is indented by spaces', 'replace the tabs by spaces'],
+]
+
+const CLOSED: Readonly<Record<string, RegExp>> = {
+  '"': /^"(?:[^"\\]|\\.)*"/s,
+  "'": /^'(?:[^']|'')*'/,
+  '[': /\]/,
+  '{': /\}/,
+}
+
+/** A top-level value that opens a quotation or a collection which nothing in the rest of the frontmatter closes. */
+function findUnclosed(
+  yaml: string,
+): { key: string; opener: string; line: number; column: number } | undefined {
+  const lines = yaml.split('\n')
+  for (const [index, line] of lines.entries()) {
+    const [, head, key, opener] = /^(([A-Za-z_][\w.-]*)[ \t]*:[ \t]+)(["'[{])/.exec(line) ?? []
+    if (head === undefined || key === undefined || opener === undefined) continue
+    const rest = [line.slice(head.length), ...lines.slice(index + 1)].join('\n')
+    if (CLOSED[opener]?.test(rest) === false) {
+      return {
+        key,
+        opener: /["']/.test(opener) ? 'quotation mark' : `"${opener}"`,
+        line: index,
+        column: head.length + 1,
+      }
+    }
   }
-  return reason
+  return undefined
 }
 
 interface Repair {

@@ -160,7 +160,7 @@ describe('parseSkill() refuses what cannot be served', () => {
     ['an empty file', '', 'FRONTMATTER_MISSING', 1],
     ['unclosed frontmatter', `---\n${FIELDS}text`, 'FRONTMATTER_UNCLOSED', 1],
     ['code as frontmatter', '---js\nmodule.exports = {}\n---\n', 'FRONTMATTER_MISSING', 1],
-    ['an unclosed quotation mark', '---\nname: pdf\ndescription: "Reads\n---\nx', 'YAML_INVALID', 4],
+    ['an unclosed quotation mark', '---\nname: pdf\ndescription: "Reads\n---\nx', 'YAML_INVALID', 3],
     ['a list', '---\n- a\n- b\n---\nx', 'FRONTMATTER_NOT_A_MAP', 2],
     ['a duplicate key', `---\n${FIELDS}name: other\n---\nx`, 'YAML_INVALID', 4],
     ['an alias', '---\nname: &a pdf\ndescription: *a\n---\nx', 'YAML_INVALID', 3],
@@ -182,6 +182,23 @@ describe('parseSkill() refuses what cannot be served', () => {
     const error = diagnostics.find(each => each.severity === 'error')
     expect(error).toMatchObject({ code, line })
     expect(error?.fix).toBeTruthy()
+  })
+
+  test.each([
+    ['description: "Reads\nlicense: MIT', 3, 14, 'is never closed', 'close it at the end'],
+    [`description: 'Reads\nlicense: MIT`, 3, 14, 'is never closed', 'close it at the end'],
+    ['description: x\nname: other', 4, 1, 'the field is there twice', 'keep one of the two'],
+    ['description: x\na: &a 1\nb: *a', 5, 5, 'are not read', 'write the value out'],
+    ['description: [a', 3, 14, 'the "[" that opens', 'close it at the end'],
+  ])('%j says at its place what was wrong and what would be right', (fields, line, column, message, fix) => {
+    const { diagnostics } = parse(`---\nname: pdf\n${fields}\n---\nx`)
+    const error = diagnostics.find(each => each.severity === 'error')
+    expect(error).toMatchObject({
+      line,
+      column,
+      message: expect.stringContaining(message),
+      fix: expect.stringContaining(fix),
+    })
   })
 
   test('bytes that are not UTF-8', () => {

@@ -55,7 +55,7 @@ function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Di
   try {
     value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 16 })
   } catch (thrown) {
-    return [...diagnostics, toYamlDiagnostic(thrown, firstLine)]
+    return [...diagnostics, toYamlDiagnostic(thrown, frontmatter, firstLine)]
   }
   const flow = findFlowCollection(frontmatter)
   if (flow !== undefined) {
