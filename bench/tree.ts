@@ -55,7 +55,7 @@ export function descriptionOf(index: number): string {
     return seed / 2 ** 32
   }
   const words = Array.from({ length: 34 }, () => wordOf(Math.floor(VOCABULARY ** next())))
-  return `Number ${index}: ${words.join(' ')}.`
+  return `Number ${index} ${words.join(' ')}.`
 }
 
 /** The word of a rank, 1 for the most frequent. */

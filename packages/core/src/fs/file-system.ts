@@ -62,6 +62,8 @@ export interface FileSystem {
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
   /** Why changes below this path cannot be reported, or `undefined` when they can. */
   findWatchFault?(path: string): string | undefined
+  /** Gives the event loop back when it was held for long; awaited in loops over many entries. */
+  pace?(): Promise<void>
   /** Resolves when the watch callbacks for every change made before the call have run. */
   drain?(): Promise<void>
 }

@@ -118,9 +118,19 @@ export class NodeFileSystem implements FileSystem {
     await setImmediate()
   }
 
+  /** Gives the event loop back after each slice. Everybody waits for the same turn, or each would take a slice of its own. */
+  async pace(): Promise<void> {
+    if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return
+    this.#turn ??= setImmediate().then(() => {
+      this.#turn = undefined
+      this.#sliceStart = performance.now()
+    })
+    await this.#turn
+  }
+
   async #call<T>(path: string, run: (operations: FileOperations) => T | Promise<T>): Promise<T> {
     const isDirect = this.#averageMs < SLOW_CALL_MS
-    if (isDirect) await this.#pace()
+    if (isDirect) await this.pace()
     const start = performance.now()
     try {
       return await run(isDirect ? directOperations : pooledOperations)
@@ -132,16 +142,6 @@ export class NodeFileSystem implements FileSystem {
         this.#pooledCalls = 0
       } else if (++this.#pooledCalls >= RETRY_DIRECT_AFTER_CALLS) this.#averageMs = 0
     }
-  }
-
-  /** Gives the event loop back after each slice. Everybody waits for the same turn, or each would take a slice of its own. */
-  async #pace(): Promise<void> {
-    if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return
-    this.#turn ??= setImmediate().then(() => {
-      this.#turn = undefined
-      this.#sliceStart = performance.now()
-    })
-    await this.#turn
   }
 }
 

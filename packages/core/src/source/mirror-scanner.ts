@@ -39,6 +39,7 @@ export interface FollowedLink {
 // A change within this time after the last one may leave the same facts behind (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
 const CONCURRENCY = 16
+const ENTRIES_PER_SLICE = 200
 
 /** Whether facts taken now could hide a change that follows right away. */
 export function isRacyStat(stat: FileStat, now: number): boolean {
@@ -273,7 +274,8 @@ export class MirrorScanner {
     const context = { node, path, inSkill, pass, findings }
     const forced = new Set<DirectoryNode>()
     const seen = new Set<string>()
-    for (const entry of entries) {
+    for (const [index, entry] of entries.entries()) {
+      if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await this.#options.fileSystem.pace?.()
       if (isLeftOut(entry.name, node.name)) continue
       if (isOtherSpelling(entry.name, entries)) {
         findings.push(
