@@ -1,5 +1,5 @@
 import type { AgentEvent, Conversation } from '@skillstoke/agent'
-import { type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
+import { type Ledger, type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
 import type { DevPrinter } from './dev-printer.ts'
 
 export interface DevConversationOptions {
@@ -27,8 +27,9 @@ export class DevConversation {
     return this.#turns + 1
   }
 
-  get conversation(): Conversation {
-    return this.#options.conversation
+  /** What the conversation has loaded. */
+  get ledger(): Ledger {
+    return this.#options.conversation.session.ledger
   }
 
   /** Takes a turn as soon as the present one is over; more requests meanwhile are one turn. */

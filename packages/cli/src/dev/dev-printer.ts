@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { PrefixReading } from '@skillstoke/agent'
 import {
   type Generation,
+  type Ledger,
   type RegistryUpdate,
   type SessionUpdate,
   type SkillChange,
@@ -22,7 +23,6 @@ import {
   sortForPeople,
   toTerminalText,
 } from '../output.ts'
-import type { DevConversation } from './dev-conversation.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
@@ -73,7 +73,7 @@ export class DevPrinter {
   }
 
   /** What changed, how soon it was visible, and what the conversation will be told. */
-  async update(update: RegistryUpdate, conversation: DevConversation): Promise<void> {
+  update(update: RegistryUpdate, listener: { readonly ledger: Ledger; readonly nextTurn: number }): void {
     const { print, paint } = this.#options
     const seenAt = Date.now()
     this.lastUpdate = update
@@ -93,7 +93,7 @@ export class DevPrinter {
         : shortDigest(generation.digest)
     print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
     const loaded = update.changes.flatMap(change => {
-      const entry = conversation.conversation.session.ledger.find(change.name)
+      const entry = listener.ledger.find(change.name)
       const isOther = change.kind !== 'modified' || change.newSkill.revision !== entry?.revision
       return entry !== undefined && isOther ? entry : []
     })
@@ -101,7 +101,7 @@ export class DevPrinter {
       print(
         paint(
           'dim',
-          `  session dev loaded ${toTerminalText(name)} at ${shortDigest(revision)} -> notice queued for turn ${conversation.nextTurn}`,
+          `  session dev loaded ${toTerminalText(name)} at ${shortDigest(revision)} -> notice queued for turn ${listener.nextTurn}`,
         ),
       )
     }

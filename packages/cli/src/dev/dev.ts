@@ -32,8 +32,8 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     signal: end.signal,
     ...(options.question === undefined ? {} : { question: options.question }),
   })
-  const unsubscribe = skills.subscribe(async update => {
-    await print.update(update, conversation)
+  const unsubscribe = skills.subscribe(update => {
+    print.update(update, conversation)
     if (update.changes.length > 0) conversation.requestTurn(update)
   })
   const stopKeys = config.isInteractive ? listenForKeys(key => void onKey(key)) : (): void => undefined

@@ -1,3 +1,4 @@
+import { compareText } from '../skill/compare.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
@@ -74,4 +75,28 @@ function toStatus(candidate: Candidate, isServed: boolean): SkillStatus {
 
 function describePlace({ source, entry }: Candidate): string {
   return JSON.stringify(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
+}
+
+/** Reports of all folders of all sources, sorted by name and then by precedence. */
+export function createReports(
+  slots: readonly (readonly Candidate[])[],
+  skills: readonly Skill[],
+  policy: 'first-wins' | 'last-wins',
+): SkillReport[] {
+  const servedSkills = new Set(skills)
+  const all = slots.flat()
+  const winners = new Map<string, Candidate>()
+  for (const candidate of all) {
+    if (candidate.live !== undefined && servedSkills.has(candidate.live))
+      winners.set(nameOf(candidate), candidate)
+  }
+  const direction = policy === 'first-wins' ? 1 : -1
+  return all
+    .toSorted(
+      (a, b) =>
+        compareText(nameOf(a), nameOf(b)) ||
+        direction * (a.sourceIndex - b.sourceIndex) ||
+        compareText(a.entry.location, b.entry.location),
+    )
+    .map(candidate => toReport(candidate, winners.get(nameOf(candidate))))
 }

@@ -1,16 +1,17 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
-import { applySorted, compareText } from '../skill/compare.ts'
+import { applySorted } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
-import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type AdmissionVerdict, trustAdmission } from './admission.ts'
-import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.ts'
+import { type Candidate, createReports, nameOf, toProblemReport, toReport } from './candidate.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood } from './last-good.ts'
 import { type DuplicatePolicy, NameIndex } from './name-index.ts'
+import { type FreshEntry, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
 
@@ -376,43 +377,6 @@ interface ServedChanges {
   readonly changes: readonly SkillChange[]
 }
 
-interface FreshEntry {
-  readonly entry: SourceEntry
-  /** The candidate that the folder had so far. */
-  readonly old: Candidate | undefined
-}
-
-/**
- * What differs between the candidates so far and new contents. `candidates` and `before` have the same order; both
- * contents are sorted by location, and what they have in common at both ends is skipped without looking at it.
- */
-function pairWithCandidates(
-  candidates: readonly Candidate[],
-  before: readonly SourceEntry[],
-  entries: readonly SourceEntry[],
-): { fresh: FreshEntry[]; removed: Candidate[] } {
-  let start = 0
-  while (start < before.length && before[start] === entries[start]) start++
-  let oldEnd = before.length
-  let end = entries.length
-  while (oldEnd > start && end > start && before[oldEnd - 1] === entries[end - 1]) {
-    oldEnd--
-    end--
-  }
-  const fresh: FreshEntry[] = []
-  const removed: Candidate[] = []
-  let i = start
-  for (const entry of entries.slice(start, end)) {
-    while (i < oldEnd && compareText((before[i] as SourceEntry).location, entry.location) < 0) {
-      removed.push(candidates[i++] as Candidate)
-    }
-    const old = i < oldEnd && before[i]?.location === entry.location ? candidates[i++] : undefined
-    if (old?.entry !== entry) fresh.push({ entry, old })
-  }
-  removed.push(...candidates.slice(i, oldEnd))
-  return { fresh, removed }
-}
-
 /** A skill that was read again and is the same keeps its object, and with it everybody's caches. */
 function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
   return (
@@ -423,27 +387,4 @@ function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
     a.skillFile === b.skillFile &&
     JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics)
   )
-}
-
-function createReports(
-  slots: readonly (readonly Candidate[])[],
-  skills: readonly Skill[],
-  policy: DuplicatePolicy,
-): SkillReport[] {
-  const servedSkills = new Set(skills)
-  const all = slots.flat()
-  const winners = new Map<string, Candidate>()
-  for (const candidate of all) {
-    if (candidate.live !== undefined && servedSkills.has(candidate.live))
-      winners.set(nameOf(candidate), candidate)
-  }
-  const direction = policy === 'first-wins' ? 1 : -1
-  return all
-    .toSorted(
-      (a, b) =>
-        compareText(nameOf(a), nameOf(b)) ||
-        direction * (a.sourceIndex - b.sourceIndex) ||
-        compareText(a.entry.location, b.entry.location),
-    )
-    .map(candidate => toReport(candidate, winners.get(nameOf(candidate))))
 }

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
+import { EventTrust } from './event-trust.ts'
 import { FolderReader, UNSTABLE } from './folder-reader.ts'
 import {
   createDirectoryNode,
@@ -61,12 +62,9 @@ export const DEFAULT_POLL_MS = 2_000
 /** How long a root that vanished keeps its skills, in milliseconds. */
 export const ROOT_GRACE_MS = 5_000
 
-// The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
-const OVERFLOW_EVENTS = 4_000
 const RETRY_UNSTABLE_MS = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
-const DISTRUST_MS = 300_000
 
 /**
  * The skills below one folder of a file system. It keeps a mirror of directories and file facts, so a change costs
@@ -82,6 +80,7 @@ export class FileSource implements SkillSource {
   readonly #scanner: MirrorScanner
   readonly #reader: FolderReader
   readonly #guard: RootGuard
+  readonly #trust: EventTrust
   readonly #displayPath: (path: string) => string
 
   #onHint: ((hint: SourceHint) => void) | undefined
@@ -92,9 +91,6 @@ export class FileSource implements SkillSource {
   /** Folders whose last reading was not taken: to be read again whatever their facts say. */
   readonly #unread = new Set<DirectoryNode>()
   #missingSince: number | undefined
-  #watchFault: string | undefined
-  #distrustUntil = Number.NEGATIVE_INFINITY
-  #eventsAtOnce = 0
 
   constructor(options: FileSourceOptions) {
     if (options.label === '')
@@ -115,13 +111,21 @@ export class FileSource implements SkillSource {
       pathOf: (node: DirectoryNode) => this.#pathOf(node),
       displayPath: this.#displayPath,
     }
+    this.#trust = new EventTrust({
+      watching: options.watching ?? 'auto',
+      reconcileMs: options.reconcileMs ?? DEFAULT_RECONCILE_MS,
+      pollMs: options.pollMs ?? DEFAULT_POLL_MS,
+      clock: this.#clock,
+      canWatch: options.fileSystem.watch !== undefined,
+      findFault: () => options.fileSystem.findWatchFault?.(options.root),
+    })
     this.#scanner = new MirrorScanner({
       ...shared,
       symlinks: options.symlinks ?? (this.trust === 'review' ? 'deny' : 'within-root'),
       nestedSkills: options.nestedSkills ?? this.trust === 'auto',
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
-      isWatching: () => this.#onHint !== undefined && this.#watchesEvents(),
+      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents,
     })
     this.#reader = new FolderReader({
       ...shared,
@@ -134,7 +138,7 @@ export class FileSource implements SkillSource {
 
   watch(onHint: (hint: SourceHint) => void): () => void {
     this.#onHint = onHint
-    if (this.#watchesEvents()) this.#guard.start()
+    if (this.#trust.usesEvents) this.#guard.start()
     return () => {
       this.#onHint = undefined
       this.#guard.stop()
@@ -147,20 +151,7 @@ export class FileSource implements SkillSource {
   }
 
   state(): SourceState {
-    const { watching = 'auto', pollMs = DEFAULT_POLL_MS, reconcileMs = DEFAULT_RECONCILE_MS } = this.#options
-    if (watching === 'off') return { mode: 'manual', reason: 'watching is off' }
-    if (!this.#watchesEvents()) {
-      const reason =
-        watching === 'polling'
-          ? 'polling was asked for'
-          : (this.#findStaticFault() ?? 'the file system reports no changes')
-      return { mode: 'polling', reason, sweepMs: pollMs }
-    }
-    if (this.#watchFault !== undefined) return { mode: 'degraded', reason: this.#watchFault, sweepMs: pollMs }
-    if (this.#clock.monotonic() < this.#distrustUntil) {
-      return { mode: 'degraded', reason: 'a change was found that no event announced', sweepMs: pollMs }
-    }
-    return { mode: 'events', sweepMs: reconcileMs }
+    return this.#trust.state()
   }
 
   hasHints(): boolean {
@@ -201,7 +192,7 @@ export class FileSource implements SkillSource {
     const wasOverflow = this.#needsSweep
     const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
     this.#needsSweep = false
-    if (depth !== 'hinted') this.#watchFault = undefined // arming is tried again, and a fault then told again
+    if (depth !== 'hinted') this.#trust.forgetFault()
     const announced = this.#dirty
     this.#dirty = new Set()
     const pass = await this.#createPass()
@@ -392,8 +383,7 @@ export class FileSource implements SkillSource {
   }
 
   #onEvent(node: DirectoryNode): void {
-    if (this.#eventsAtOnce++ === 0) this.#clock.after(0, () => (this.#eventsAtOnce = 0))
-    if (this.#eventsAtOnce === OVERFLOW_EVENTS) this.#needsSweep = true
+    if (this.#trust.noteEvent()) this.#needsSweep = true
     this.#mark(node)
   }
 
@@ -404,7 +394,7 @@ export class FileSource implements SkillSource {
   }
 
   #onWatchError(error: Error): void {
-    this.#watchFault = toMessage(error)
+    this.#trust.noteFault(toMessage(error))
     this.#needsSweep = true
     this.#onHint?.({ area: '' })
   }
@@ -435,27 +425,16 @@ export class FileSource implements SkillSource {
 
   /** A sweep that finds what no event told of means that events get lost here. */
   #noteUnannounced(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
-    if (this.#onHint === undefined || !this.#watchesEvents() || !this.#published.hasBegun) return
+    if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     const wasTold = (node: DirectoryNode | undefined): boolean =>
       node !== undefined &&
       (announced.has(node) || this.#dirty.has(node) || pass.created.has(node) || node.isLink)
     for (const node of pass.changed) {
       if (wasTold(node) || wasTold(node.parent) || [...node.files.values()].some(file => file.isLink))
         continue
-      this.#distrustUntil = this.#clock.monotonic() + DISTRUST_MS
+      this.#trust.noteUnannounced()
       return
     }
-  }
-
-  #watchesEvents(): boolean {
-    const { watching = 'auto' } = this.#options
-    return (
-      watching === 'auto' && this.#fileSystem.watch !== undefined && this.#findStaticFault() === undefined
-    )
-  }
-
-  #findStaticFault(): string | undefined {
-    return this.#fileSystem.findWatchFault?.(this.#options.root)
   }
 
   #pathOf(node: DirectoryNode): string {

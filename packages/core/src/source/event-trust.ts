@@ -1,0 +1,70 @@
+import type { Clock } from '../host.ts'
+import type { SourceState } from './skill-source.ts'
+
+export interface EventTrustOptions {
+  readonly watching: 'auto' | 'polling' | 'off'
+  readonly reconcileMs: number
+  readonly pollMs: number
+  readonly clock: Clock
+  /** Whether the file system can report changes at all. */
+  readonly canWatch: boolean
+  /** Why changes below the root cannot be reported, if so. */
+  readonly findFault: () => string | undefined
+}
+
+// The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
+const OVERFLOW_EVENTS = 4_000
+const DISTRUST_MS = 300_000
+
+/** Knows how far the events of a source can be relied on, and so how often everything has to be swept. */
+export class EventTrust {
+  readonly #options: EventTrustOptions
+  #fault: string | undefined
+  #distrustUntil = Number.NEGATIVE_INFINITY
+  #eventsAtOnce = 0
+
+  constructor(options: EventTrustOptions) {
+    this.#options = options
+  }
+
+  /** Whether events are used, fully or for a part. */
+  get usesEvents(): boolean {
+    const { watching, canWatch, findFault } = this.#options
+    return watching === 'auto' && canWatch && findFault() === undefined
+  }
+
+  state(): SourceState {
+    const { watching, pollMs, reconcileMs, clock, findFault } = this.#options
+    if (watching === 'off') return { mode: 'manual', reason: 'watching is off' }
+    if (!this.usesEvents) {
+      const why = watching === 'polling' ? 'polling was asked for' : findFault()
+      return { mode: 'polling', reason: why ?? 'the file system reports no changes', sweepMs: pollMs }
+    }
+    if (this.#fault !== undefined) return { mode: 'degraded', reason: this.#fault, sweepMs: pollMs }
+    if (clock.monotonic() < this.#distrustUntil) {
+      return { mode: 'degraded', reason: 'a change was found that no event announced', sweepMs: pollMs }
+    }
+    return { mode: 'events', sweepMs: reconcileMs }
+  }
+
+  /** Counts an event; returns whether so many came at once that others may have been lost. */
+  noteEvent(): boolean {
+    if (this.#eventsAtOnce++ === 0) this.#options.clock.after(0, () => (this.#eventsAtOnce = 0))
+    return this.#eventsAtOnce === OVERFLOW_EVENTS
+  }
+
+  /** A watch could not be set, or broke. */
+  noteFault(message: string): void {
+    this.#fault = message
+  }
+
+  /** A sweep sets all watches again and finds out whether the fault is still there. */
+  forgetFault(): void {
+    this.#fault = undefined
+  }
+
+  /** A sweep found what no event had told. */
+  noteUnannounced(): void {
+    this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS
+  }
+}
