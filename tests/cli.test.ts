@@ -405,11 +405,12 @@ class Dev implements AsyncDisposable {
   output = ''
   readonly #waiting = new Set<() => void>()
 
-  constructor(args: readonly string[], cwd: string) {
-    this.process = spawn(process.execPath, [BIN, 'dev', ...args], {
+  constructor(args: readonly string[], cwd: string, program = process.execPath) {
+    const { CI: _ci, ...env } = process.env
+    this.process = spawn(program, program === process.execPath ? [BIN, 'dev', ...args] : args, {
       cwd,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NO_COLOR: '1' },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...env, NO_COLOR: '1' },
     })
     for (const stream of [this.process.stdout, this.process.stderr]) {
       stream?.on('data', (data: Buffer) => {
@@ -431,6 +432,10 @@ class Dev implements AsyncDisposable {
     )
     check()
     await promise.finally(() => clearTimeout(timer))
+  }
+
+  press(key: string): void {
+    this.process.stdin?.write(key)
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
@@ -472,4 +477,27 @@ test('stoke dev ends on SIGTERM too, while a root is missing and no skill is the
   folder.writeSkill('nothing/pdf')
   await dev.until(/ADDED pdf/)
   expect(await dev.end('SIGTERM')).toBe(0)
+})
+
+test('stoke dev in a terminal: the keys h, r, d and q', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
+  const command = [process.execPath, BIN, 'dev', 'skills', '--state', folder.at('state')].join(' ')
+  // `script` gives the program a terminal of its own.
+  await using dev = new Dev(['-qefc', command, '/dev/null'], folder.path, 'script')
+  await dev.until(/keys: h help, r reload, d difference[\s\S]*agent: .*Within 30 days/)
+  dev.press('d')
+  await dev.until(/nothing has changed yet/)
+  folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
+  await dev.until(/agent: .*Within 60 days/)
+  dev.press('d')
+  await dev.until(/-Within 30 days\.\s+\+Within 60 days\./)
+  dev.press('r')
+  await dev.until(/reloaded: everything was read again, nothing changed/)
+  dev.press('h')
+  await dev.until(/keys: h help[\s\S]*keys: h help/)
+  dev.press('q')
+  const [code] = (await once(dev.process, 'exit')) as [number | null]
+  expect(code).toBe(0)
+  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
 })
