@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SkillError } from '../errors.ts'
-import type { OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import type { FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
@@ -96,6 +96,42 @@ describe('FileSource.read() never takes a half for a state', () => {
     expect(quiet.contents.entries[0]?.skill?.files).toHaveLength(2)
     expect(quiet.contents.diagnostics).toEqual([])
   })
+})
+
+/** Gives other bytes under unchanged facts: what a coarse clock or a restored time can do. */
+class ForgetfulFileSystem extends MemoryFileSystem {
+  readonly #frozen = new Map<string, FileStat>()
+
+  freeze(path: string, stat: FileStat): void {
+    this.#frozen.set(path, stat)
+  }
+
+  override async stat(path: string): Promise<FileStat> {
+    return this.#frozen.get(path) ?? (await super.stat(path))
+  }
+
+  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+    const { bytes } = await super.read(path, options)
+    return { bytes, stat: await this.stat(path) }
+  }
+}
+
+test('bytes that changed under unchanged facts are found when everything is hashed again', async () => {
+  const fileSystem = new ForgetfulFileSystem({ '/skills/pdf/SKILL.md': text('pdf', 'aaa') })
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+  const context = {
+    store: new MemorySkillStore(),
+    hasher: portableHasher,
+    final: true,
+    signal: new AbortController().signal,
+  }
+  const before = await source.read({ ...context, depth: 'full' })
+  for (const path of ['/skills', '/skills/pdf', '/skills/pdf/SKILL.md'])
+    fileSystem.freeze(path, await fileSystem.stat(path))
+  fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'bbb'))
+  expect((await source.read({ ...context, depth: 'full' })).contents).toBe(before.contents)
+  const after = await source.read({ ...context, depth: 'rehash' })
+  expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
 describe('FileSource keeps identities', () => {

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { portableHasher, silentLogger } from '../host.ts'
+import { SkillRegistry } from '../registry/skill-registry.ts'
+import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
+import { DEFAULT_SETTLE } from '../source/settle.ts'
+import type { ReadContext, SkillSource, SourceHint, SourceReading } from '../source/skill-source.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { SourceSync } from './source-sync.ts'
+
+/** A source of a host's own, as a database or a remote service would be; it notes when and how it was read. */
+class NotingSource implements SkillSource {
+  readonly label = 'remote'
+  readonly origin = 'remote://'
+  readonly trust = 'auto'
+  readonly reads: string[] = []
+  readonly #clock: FakeClock
+  sweepMs = 1_000_000
+  tell: (hint: SourceHint) => void = () => undefined
+  onRead: () => Promise<void> | void = () => undefined
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock
+  }
+
+  async read({ depth }: ReadContext): Promise<SourceReading> {
+    this.reads.push(`${this.#clock.monotonic()} ${depth}`)
+    await this.onRead()
+    return { contents: { ...EMPTY_CONTENTS }, settled: true }
+  }
+
+  watch(onHint: (hint: SourceHint) => void): () => void {
+    this.tell = onHint
+    return () => undefined
+  }
+
+  state(): { mode: 'events'; sweepMs: number } {
+    return { mode: 'events', sweepMs: this.sweepMs }
+  }
+}
+
+interface Harness {
+  readonly clock: FakeClock
+  readonly source: NotingSource
+  readonly sync: SourceSync
+}
+
+function open(rehashMs = 1_000_000_000): Harness {
+  const clock = new FakeClock()
+  const source = new NotingSource(clock)
+  const store = new MemorySkillStore({ clock })
+  const registry = new SkillRegistry({ store, clock })
+  registry.addSource(source)
+  const sync = new SourceSync({
+    source,
+    registry,
+    store,
+    hasher: portableHasher,
+    clock,
+    logger: silentLogger,
+    settle: DEFAULT_SETTLE,
+    rehashMs,
+  })
+  return { clock, source, sync }
+}
+
+async function start({ clock, sync, source }: Harness): Promise<void> {
+  const started = sync.start()
+  await clock.advance(0)
+  await started
+  source.reads.length = 0
+}
+
+describe('SourceSync', () => {
+  test('reads once after a burst of hints, when it is quiet', async () => {
+    const it = open()
+    await start(it)
+    for (let i = 0; i < 5; i++) {
+      it.source.tell({ area: 'pdf' })
+      await it.clock.advance(10)
+    }
+    await it.clock.advance(100)
+    expect(it.source.reads).toEqual(['60 hinted'])
+    await it.sync.close()
+  })
+
+  test('a hint during a reading causes one more', async () => {
+    const it = open()
+    await start(it)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    it.source.onRead = () => promise
+    it.source.tell({ area: 'pdf' })
+    await it.clock.advance(30)
+    it.source.tell({ area: 'pdf' })
+    it.source.tell({ area: 'pdf' })
+    it.source.onRead = (): void => undefined
+    resolve()
+    await it.clock.advance(100)
+    expect(it.source.reads).toHaveLength(2)
+    await it.sync.close()
+  })
+
+  test('sweeps in its time, and hashes everything again when that is due', async () => {
+    const it = open(2_500)
+    it.source.sweepMs = 1_000
+    await start(it)
+    await it.clock.advance(3_500)
+    expect(it.source.reads).toEqual(['1000 full', '2000 full', '3000 rehash'])
+    await it.sync.close()
+  })
+
+  test('a failing source is tried again after 1, 2, 4 ... at most 60 seconds, and from 1 after a success', async () => {
+    const it = open()
+    await start(it)
+    it.source.onRead = () => {
+      throw new Error('unreachable')
+    }
+    const failing = it.sync.reload()
+    await it.clock.advance(0)
+    await failing
+    expect(it.sync.status()).toMatchObject({ lastError: 'unreachable', retryMs: 1_000 })
+    await it.clock.advance(200_000)
+    const times = it.source.reads.map(read => Number(read.split(' ')[0]))
+    expect(times).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000])
+    it.source.onRead = (): void => undefined
+    await it.clock.advance(60_000)
+    expect(it.sync.status().lastError).toBeUndefined()
+    it.source.onRead = () => {
+      throw new Error('again')
+    }
+    const again = it.sync.reload()
+    await it.clock.advance(0)
+    await again
+    expect(it.sync.status().retryMs).toBe(1_000)
+    await it.sync.close()
+  })
+
+  test('after close() nothing is read any more and no timer is left', async () => {
+    const it = open()
+    await start(it)
+    it.source.tell({ area: 'pdf' })
+    const closed = it.sync.close()
+    await it.clock.advance(0)
+    await closed
+    const reads = it.source.reads.length
+    await it.sync.reload()
+    await it.clock.advance(1_000_000)
+    expect(it.source.reads).toHaveLength(reads)
+  })
+})
