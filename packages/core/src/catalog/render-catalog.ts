@@ -62,11 +62,20 @@ export function locationOf(skill: Skill): string {
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
+// Skills are immutable and keep their object as long as nothing about them changes, so their text can be kept with them:
+// a change costs its own entry, and audiences share the others.
+const renderedEntries = new WeakMap<Skill, string>()
+
 function renderEntry(skill: Skill): string {
-  const name = escapeText(skill.name)
-  const description = escapeText(skill.description)
-  const location = escapeText(locationOf(skill))
-  return `<skill>\n<name>${name}</name>\n<description>${description}</description>\n<location>${location}</location>\n</skill>`
+  let entry = renderedEntries.get(skill)
+  if (entry === undefined) {
+    const name = escapeText(skill.name)
+    const description = escapeText(skill.description)
+    const location = escapeText(locationOf(skill))
+    entry = `<skill>\n<name>${name}</name>\n<description>${description}</description>\n<location>${location}</location>\n</skill>`
+    renderedEntries.set(skill, entry)
+  }
+  return entry
 }
 
 function assemble(entries: readonly string[], omitted: number): string {
