@@ -11,7 +11,8 @@ const SUFFIX_DIGITS = 8
  */
 export function toToolName(skill: string, command: string, hasher: Hasher): string {
   const plain = `${skill}__${command}`
-  if (ALLOWED.test(plain) && !skill.includes('__')) return plain
+  // Where the two meet must be plain to see, or `a_` with `b` and `a` with `_b` would be one name.
+  if (ALLOWED.test(plain) && !skill.includes('__') && !skill.endsWith('_')) return plain
   const readable = plain
     .normalize('NFKD')
     .replace(/[^A-Za-z0-9_-]+/g, '')

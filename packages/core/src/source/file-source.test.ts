@@ -91,10 +91,20 @@ describe('FileSource.read() never takes a half for a state', () => {
     expect(noisy.contents.diagnostics).toEqual([
       expect.objectContaining({ code: 'FOLDER_UNSTABLE', path: '/skills/noisy' }),
     ])
+    // From now on nobody waits for it: another save is taken at once, while the noise goes on.
+    expect(source.hasHints()).toBe(false)
+    fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'newer'))
+    const other = await read(source, false)
+    expect(other.settled).toBe(true)
+    expect(other.contents.entries[0]).toBe(before)
+    expect(other.contents.entries[1]?.skill?.files[0]?.size).toBe(text('pdf', 'newer').length)
     fileSystem.onRead = undefined
     const quiet = await read(source, false)
     expect(quiet.contents.entries[0]?.skill?.files).toHaveLength(2)
     expect(quiet.contents.diagnostics).toEqual([])
+    expect(quiet.readAgainMs).toBeUndefined()
+    fileSystem.write('/skills/noisy/log', 'once')
+    expect(source.hasHints()).toBe(true)
   })
 })
 

@@ -83,6 +83,9 @@ export class FileSource implements SkillSource {
   readonly #trust: EventTrust
   readonly #displayPath: (path: string) => string
 
+  /** Skills whose folders did not hold still for as long as was waited: nobody waits for them again until they do. */
+  readonly #restless = new Set<DirectoryNode>()
+
   #onHint: ((hint: SourceHint) => void) | undefined
   #root: DirectoryNode | undefined
   #dirty = new Set<DirectoryNode>()
@@ -155,7 +158,7 @@ export class FileSource implements SkillSource {
   }
 
   hasHints(): boolean {
-    return this.#needsSweep || this.#dirty.size > 0 || this.#published.hasPending
+    return this.#needsSweep || this.#published.hasPending || this.#isAnyoneWaitedFor()
   }
 
   async drain(): Promise<void> {
@@ -213,13 +216,13 @@ export class FileSource implements SkillSource {
     }
     await this.drain()
     if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
-    const isSettled = this.#dirty.size === 0 && !this.#needsSweep
+    const isSettled = !this.#isAnyoneWaitedFor() && !this.#needsSweep
     if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
-    for (const node of this.#dirty) this.#withdraw(node)
+    this.#noteRestless(pass)
     return {
       contents: this.#published.publish([...this.#scanner.sourceFindings(), ...this.#describeUnread()]),
       settled: true,
-      ...(isSettled ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
+      ...(this.#dirty.size === 0 ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
     }
   }
 
@@ -251,6 +254,7 @@ export class FileSource implements SkillSource {
       this.#scanner.reset(this.#root)
       this.#root = undefined
       this.#unread.clear()
+      this.#restless.clear()
     }
     this.#dirty.clear()
     this.#needsSweep = false
@@ -371,6 +375,27 @@ export class FileSource implements SkillSource {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#unread.add(owner)
   }
 
+  /** Whether a folder is marked that is expected to come to rest. */
+  #isAnyoneWaitedFor(): boolean {
+    if (this.#restless.size === 0) return this.#dirty.size > 0
+    for (const node of this.#dirty) if (!this.#isRestless(node)) return true
+    return false
+  }
+
+  #isRestless(node: DirectoryNode): boolean {
+    return this.#restless.size > 0 && owningSkills(node).some(owner => this.#restless.has(owner))
+  }
+
+  /** Time is up: what still changes keeps its last state, and what came to rest is as good as any other again. */
+  #noteRestless(pass: ScanPass): void {
+    for (const node of this.#dirty) this.#withdraw(node)
+    for (const folder of this.#restless) {
+      if (!folder.isAttached || (pass.affected.has(folder) && !this.#unread.has(folder)))
+        this.#restless.delete(folder)
+    }
+    for (const folder of this.#unread) this.#restless.add(folder)
+  }
+
   /** Folders that did not hold still for as long as they were waited for. */
   #describeUnread(): Diagnostic[] {
     return [...this.#unread].map(({ path }) => ({
@@ -402,6 +427,7 @@ export class FileSource implements SkillSource {
   #mark(node: DirectoryNode): void {
     if (!node.isAttached) return
     this.#dirty.add(node)
+    if (this.#isRestless(node)) return // looked at again in a while, without holding up the others
     this.#onHint?.({ area: owningSkills(node).at(-1)?.path ?? node.path })
   }
 

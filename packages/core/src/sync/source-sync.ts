@@ -211,7 +211,8 @@ export class SourceSync {
   #retryIn(delayMs: number, isRoutine: boolean): void {
     this.#cancelRetry?.()
     if (!isRoutine) this.#retryAt = this.#options.clock.monotonic() + delayMs
-    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request('full'), {
+    const depth = isRoutine ? 'hinted' : 'full'
+    this.#cancelRetry = this.#options.clock.after(delayMs, () => void this.#request(depth), {
       background: true,
     })
   }
