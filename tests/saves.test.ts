@@ -240,6 +240,17 @@ describe('links are followed as far as they are allowed to lead', () => {
     expect(skills.current.list().map(skill => skill.location)).toEqual(['category/pdf'])
   })
 
+  test('a link whose target comes later is followed from then on', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('pdf')
+    folder.write('node_modules/.keep', '')
+    symlinkSync('../node_modules/ref.md', folder.at('pdf/ref.md'))
+    await using skills = await follow(folder.path)
+    expect(skills.current.get('pdf').files).toHaveLength(1)
+    folder.write('node_modules/ref.md', 'text')
+    expect((await skills.reload()).get('pdf').files.map(file => file.path)).toEqual(['SKILL.md', 'ref.md'])
+  })
+
   test('a hard link is a file like any other', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')

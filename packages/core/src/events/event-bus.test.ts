@@ -47,6 +47,21 @@ test('one that throws harms no other, and its error is told', async () => {
   ])
 })
 
+test('a hook that throws harms nobody either', async () => {
+  const bus = new InProcessEventBus({
+    onHandlerError: () => {
+      throw new Error('the hook')
+    },
+  })
+  const told: number[] = []
+  bus.on('skills:batch', ({ generation }) => {
+    told.push(generation)
+    throw new Error('the handler')
+  })
+  for (const generation of [1, 2, 3]) await bus.emit('skills:batch', batch(generation))
+  expect(told).toEqual([1, 2, 3])
+})
+
 test('one that hangs holds up nobody after its deadline, and gets what it missed in order', async () => {
   const clock = new FakeClock()
   const errors: unknown[] = []

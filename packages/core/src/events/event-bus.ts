@@ -126,20 +126,28 @@ class HandlerLane {
       )
       return
     }
-    const { clock, handlerDeadlineMs, onHandlerError } = this.#options
+    const { clock, handlerDeadlineMs } = this.#options
     const late = Promise.withResolvers<void>()
     const cancel = clock.after(
       handlerDeadlineMs,
       () => {
-        onHandlerError(
+        this.#tell(
           new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others go on without it`),
-          this.#name,
         )
         late.resolve()
       },
       { background: true },
     )
     await Promise.race([this.#run().finally(cancel), late.promise])
+  }
+
+  /** A hook that throws has nobody left to tell. */
+  #tell(error: unknown): void {
+    try {
+      this.#options.onHandlerError(error, this.#name)
+    } catch {
+      // the handlers go on all the same
+    }
   }
 
   async #run(): Promise<void> {
@@ -152,7 +160,7 @@ class HandlerLane {
       try {
         await this.#handler(payload)
       } catch (thrown) {
-        this.#options.onHandlerError(thrown, this.#name)
+        this.#tell(thrown)
       }
     }
     this.#isBusy = false

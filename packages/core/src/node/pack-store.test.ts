@@ -78,6 +78,13 @@ test('many small files take one write buffer at a time, not one file each', asyn
   await store.close()
 })
 
+test('close() twice at once closes once', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  store.put(digestOf('x', nodeHasher), bytesOf('x'))
+  await Promise.all([store.close(), store.close()])
+})
+
 test('the state is readable by its owner only', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.at('state'))

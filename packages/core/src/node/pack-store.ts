@@ -51,6 +51,7 @@ class PackStore implements SkillStore {
   #refs = new Map<string, Digest | undefined>()
   #flushing: Promise<void> | undefined
   #isClosed = false
+  #closing: Promise<void> | undefined
 
   constructor(folder: string, index: PackIndex) {
     this.#folder = folder
@@ -114,8 +115,12 @@ class PackStore implements SkillStore {
     await this.#flushing
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     await this.flush()
     this.#isClosed = true
     for (const descriptor of this.#readers.values()) closeSync(descriptor)

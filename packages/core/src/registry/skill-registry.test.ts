@@ -375,6 +375,33 @@ describe('subscribers', () => {
     expect(kindsOf(slow.slice(1))).toEqual(['modified pdf'])
   })
 
+  test('is never called twice at once, not even when it catches up', async () => {
+    const clock = new FakeClock()
+    const { registry } = open(['a'], { clock, subscriberDeadlineMs: 100 })
+    const store = new MemorySkillStore()
+    const told: string[] = []
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let calls = 0
+    registry.subscribe(async () => {
+      const call = ++calls
+      told.push(`begin ${call}`)
+      await gates[call - 1]?.promise
+      told.push(`end ${call}`)
+    })
+    const replace = async (description: string): Promise<void> => {
+      await registry.replace('a', { entries: [toEntry('a', 'pdf', description, store)], diagnostics: [] })
+      await clock.advance(100)
+    }
+    await replace('1')
+    await replace('2')
+    gates[0]?.resolve()
+    await clock.advance(0)
+    await replace('3')
+    gates[1]?.resolve()
+    await clock.advance(0)
+    expect(told).toEqual(['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
+  })
+
   test('unsubscribing ends the calls', async () => {
     const { registry, replace } = open(['a'])
     const told: RegistryUpdate[] = []

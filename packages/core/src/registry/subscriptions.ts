@@ -110,10 +110,12 @@ class Subscription {
   }
 
   async #catchUp(): Promise<void> {
+    while (this.#held !== undefined && !this.#isCancelled) {
+      const held = this.#held
+      this.#held = undefined
+      await this.#call(held)
+    }
     this.#isLate = false
-    const held = this.#held
-    this.#held = undefined
-    if (held !== undefined) await this.deliver(held)
   }
 
   /** Calls the subscriber; `undefined` when it was done at once. */

@@ -4,8 +4,10 @@ import type { SkillAccess } from '../activation/skill-access.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit } from '../catalog/skill-search.ts'
+import { SkillError } from '../errors.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { createReadSkillFileTool } from '../tool/read-skill-file-tool.ts'
 import { createSkillTool, renderLoadedSkill } from '../tool/skill-tool.ts'
@@ -135,16 +137,13 @@ export class SkillSession {
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     await this.#host.fresh()
     const now = this.#host.current()
-    this.#told = now
-    this.#catalog = this.#host.renderCatalog(now, this.scope)
     let room = options.maxTokens ?? DEFAULT_RESTORE_TOKENS
     const restore: { name: string; revision: Digest; text: string }[] = []
     const dropped: string[] = []
     // The newest loads matter most to what comes next.
     for (const { name } of this.ledger.entries().toReversed()) {
       const skill = this.#isInScope(name) ? now.find(name) : undefined
-      const text =
-        skill === undefined ? undefined : renderLoadedSkill(skill, await readBody(skill, this.#host.store))
+      const text = skill === undefined ? undefined : await this.#renderStored(skill)
       const tokens = text === undefined ? 0 : this.#host.countTokens(text)
       if (skill === undefined || text === undefined || tokens > room) {
         dropped.push(name)
@@ -155,6 +154,8 @@ export class SkillSession {
       restore.push({ name, revision: skill.revision, text })
       this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
     }
+    this.#told = now
+    this.#catalog = this.#host.renderCatalog(now, this.scope)
     return Object.freeze({
       catalog: this.catalog,
       restore: restore.reverse(),
@@ -162,6 +163,16 @@ export class SkillSession {
       generation: now.number,
       digest: now.digest,
     })
+  }
+
+  /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
+  async #renderStored(skill: Skill): Promise<string | undefined> {
+    try {
+      return renderLoadedSkill(skill, await readBody(skill, this.#host.store))
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown)) return undefined
+      throw thrown
+    }
   }
 
   #findLoadedChanges(now: Generation): LoadedChange[] {

@@ -96,6 +96,7 @@ export class EntryClassifier {
       if (target.kind === 'file') return 'file'
       return this.#refuse(context, name, 'links to a special file', 'remove the link')
     } catch (thrown) {
+      context.node.isRacy = true // its target may come without a trace in this directory: every sweep lists it again
       if (!inSkill && !SkillError.isInstance(thrown, 'IO_FAILED')) return undefined
       return this.#refuse(
         context,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SkillError } from '../errors.ts'
-import type { FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
@@ -167,7 +167,87 @@ describe('FileSource keeps identities', () => {
   })
 })
 
+/** Fails once where it is told to. */
+class FailingFileSystem extends MemoryFileSystem {
+  failList: string | undefined
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    if (path === this.failList) {
+      this.failList = undefined
+      throw new SkillError('IO_FAILED', 'EIO: i/o error')
+    }
+    return await super.list(path)
+  }
+}
+
+describe('FileSource loses nothing when a reading fails', () => {
+  test('a skill that went while the root could not be listed is gone after the next reading', async () => {
+    const fileSystem = new FailingFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/b/SKILL.md': text('b'),
+    })
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills' })
+    source.watch(() => undefined)
+    expect((await read(source, true)).contents.entries).toHaveLength(2)
+    fileSystem.remove('/skills/a/SKILL.md')
+    fileSystem.write('/skills/c', 'a file that changes the root')
+    fileSystem.failList = '/skills'
+    await expect(read(source, true)).rejects.toThrow('EIO')
+    expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
+  })
+
+  test('what was changed when the store was full is read again', async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
+    )
+    const fileSystem = new MemoryFileSystem(files)
+    for (let i = 0; i < 30; i++) fileSystem.write(`/skills/s${i}/z.md`, 'z')
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+    await read(source, true)
+    for (let i = 0; i < 30; i++) fileSystem.remove(`/skills/s${i}/z.md`)
+    const full = new MemorySkillStore()
+    full.put = () => {
+      throw new Error('ENOSPC')
+    }
+    const context = {
+      hasher: portableHasher,
+      depth: 'full' as const,
+      final: true,
+      signal: new AbortController().signal,
+    }
+    await expect(source.read({ ...context, store: full })).rejects.toThrow('ENOSPC')
+    const { contents } = await source.read({ ...context, store: new MemorySkillStore() })
+    expect(contents.entries.filter(entry => entry.skill?.files.length !== 1)).toEqual([])
+  })
+})
+
 describe('FileSource rules', () => {
+  test('a warning of the budget stays as long as something is left out, and goes when there is room', async () => {
+    const fileSystem = new MemoryFileSystem({
+      '/skills/a/SKILL.md': text('a'),
+      '/skills/b/SKILL.md': text('b'),
+      '/skills/c/SKILL.md': text('c'),
+    })
+    const source = new FileSource({
+      fileSystem,
+      root: '/skills',
+      label: 'skills',
+      watching: 'off',
+      limits: { maxDirectories: 3 },
+    })
+    for (let i = 0; i < 2; i++) {
+      const { contents } = await read(source, true)
+      expect([contents.entries.length, contents.diagnostics.map(each => each.code)]).toEqual([
+        2,
+        ['SCAN_BUDGET_EXCEEDED'],
+      ])
+    }
+    fileSystem.remove('/skills/a')
+    await read(source, true)
+    const { contents } = await read(source, true)
+    expect([contents.entries.map(entry => entry.name), contents.diagnostics]).toEqual([['b', 'c'], []])
+  })
+
   test('the budget of folders is given back when the root goes', async () => {
     const fileSystem = new MemoryFileSystem()
     const source = new FileSource({

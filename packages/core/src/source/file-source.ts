@@ -83,6 +83,8 @@ export class FileSource implements SkillSource {
   readonly #trust: EventTrust
   readonly #displayPath: (path: string) => string
 
+  /** Folders that a failed reading had found changed. */
+  readonly #owed = new Set<DirectoryNode>()
   /** Skills whose folders did not hold still for as long as was waited: nobody waits for them again until they do. */
   readonly #restless = new Set<DirectoryNode>()
 
@@ -190,7 +192,8 @@ export class FileSource implements SkillSource {
 
   async read(context: ReadContext): Promise<SourceReading> {
     const root = await this.#openRoot()
-    if (root === undefined) return this.#readMissing()
+    const pass = root === undefined ? undefined : await this.#createPass()
+    if (root === undefined || pass === undefined) return this.#readMissing()
     this.#missingSince = undefined
     const wasOverflow = this.#needsSweep
     const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
@@ -198,17 +201,21 @@ export class FileSource implements SkillSource {
     if (depth !== 'hinted') this.#trust.forgetFault()
     const announced = this.#dirty
     this.#dirty = new Set()
-    const pass = await this.#createPass()
     try {
       await this.#scan(root, announced, depth, pass, context.signal)
-      for (const folder of this.#unread) {
-        if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
-        else this.#unread.delete(folder)
+      for (const waiting of [this.#unread, this.#owed]) {
+        for (const folder of waiting) {
+          if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
+          else waiting.delete(folder)
+        }
       }
       const read: { directory: DirectoryNode; file: FileNode }[] = []
       await this.#build(pass, context, read)
       await this.#verify(pass, read, context.signal)
     } catch (thrown) {
+      // The mirror has taken over what the pass found; what that means for the skills is owed to the next reading.
+      for (const path of pass.removed) this.#published.put(path, undefined)
+      for (const folder of pass.affected) this.#owed.add(folder)
       for (const node of announced) this.#dirty.add(node)
       this.#needsSweep = true
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
@@ -218,7 +225,7 @@ export class FileSource implements SkillSource {
     if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
     const isSettled = !this.#isAnyoneWaitedFor() && !this.#needsSweep
     if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
-    this.#noteRestless(pass)
+    this.#noteRestless()
     return {
       contents: this.#published.publish([...this.#scanner.sourceFindings(), ...this.#describeUnread()]),
       settled: true,
@@ -254,6 +261,7 @@ export class FileSource implements SkillSource {
       this.#scanner.reset(this.#root)
       this.#root = undefined
       this.#unread.clear()
+      this.#owed.clear()
       this.#restless.clear()
     }
     this.#dirty.clear()
@@ -268,8 +276,15 @@ export class FileSource implements SkillSource {
     return { contents: this.#published.clear([diagnostic]), settled: true }
   }
 
-  async #createPass(): Promise<ScanPass> {
-    const rootRealPath = await this.#fileSystem.resolve(this.#options.root)
+  /** `undefined` when the root has gone meanwhile. */
+  async #createPass(): Promise<ScanPass | undefined> {
+    let rootRealPath: string
+    try {
+      rootRealPath = await this.#fileSystem.resolve(this.#options.root)
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
+      throw thrown
+    }
     const insideFolders = [rootRealPath]
     for (const folder of this.#options.linkRoots ?? []) {
       try {
@@ -323,6 +338,7 @@ export class FileSource implements SkillSource {
       }
       folder.entry = entry
       this.#unread.delete(folder)
+      this.#owed.delete(folder)
       this.#published.put(folder.path, entry)
     }
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
@@ -387,12 +403,13 @@ export class FileSource implements SkillSource {
   }
 
   /** Time is up: what still changes keeps its last state, and what came to rest is as good as any other again. */
-  #noteRestless(pass: ScanPass): void {
-    for (const node of this.#dirty) this.#withdraw(node)
-    for (const folder of this.#restless) {
-      if (!folder.isAttached || (pass.affected.has(folder) && !this.#unread.has(folder)))
-        this.#restless.delete(folder)
+  #noteRestless(): void {
+    const moving = new Set<DirectoryNode>()
+    for (const node of this.#dirty) {
+      this.#withdraw(node)
+      for (const owner of owningSkills(node)) moving.add(owner)
     }
+    for (const folder of this.#restless) if (!moving.has(folder)) this.#restless.delete(folder)
     for (const folder of this.#unread) this.#restless.add(folder)
   }
 

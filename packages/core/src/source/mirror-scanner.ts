@@ -352,6 +352,7 @@ export class MirrorScanner {
     if (known !== undefined) this.detach(known, pass)
     if (this.#directories >= this.#options.limits.maxDirectories) {
       this.#hasExceededBudget = true
+      parent.isRacy = true // to be listed again by the next sweep, when there may be room
       return false
     }
     this.#directories++
