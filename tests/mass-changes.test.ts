@@ -158,8 +158,17 @@ test('while git holds its lock nothing is read, and what is read afterwards is w
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // Longer than any settling; the lock is what holds it.
-  await new Promise(resolve => setTimeout(resolve, 400))
+  // A neighbour outside of git is followed several times meanwhile: settling is long over, the lock is what holds it.
+  using elsewhere = new TemporaryFolder()
+  await using neighbour = await follow(elsewhere.path)
+  for (let i = 0; i < 5; i++) {
+    elsewhere.writeSkill('clock', { description: `Tick ${i}.` })
+    await until(
+      neighbour,
+      'the clock ticks',
+      generation => generation.find('clock')?.description === `Tick ${i}.`,
+    )
+  }
   expect(numbers).toEqual([])
   expect(skills.current.get('pdf').description).not.toContain('Half')
   folder.writeSkill('skills/pdf', { description: 'The whole checkout.' })

@@ -69,33 +69,32 @@ async function skillstoke(tree: Tree, settleMs: number | undefined): Promise<num
 async function chokidar(tree: Tree): Promise<{ p50: number; p99: number }> {
   const watching = watch(tree.path, { ignoreInitial: true })
   await new Promise<void>(resolve => watching.once('ready', () => resolve()))
-  let seen = (): void => undefined
-  watching.on('change', () => seen())
-  const samples = await measureSaves(
-    tree,
-    (_index, save) =>
-      new Promise(resolve => {
-        const start = save()
-        seen = () => resolve(performance.now() - start)
-      }),
-  )
+  const figure = await timeEvents(tree, onEvent => void watching.on('change', onEvent))
   await watching.close()
-  return percentiles(samples)
+  return figure
 }
 
 async function parcel(tree: Tree): Promise<{ p50: number; p99: number }> {
-  let seen = (): void => undefined
-  const subscription = await watcher.subscribe(tree.path, () => seen(), { backend: 'inotify' })
-  const samples = await measureSaves(
-    tree,
-    (_index, save) =>
-      new Promise(resolve => {
-        const start = save()
-        seen = () => resolve(performance.now() - start)
-      }),
-  )
+  let onEvent = (): void => undefined
+  const subscription = await watcher.subscribe(tree.path, () => onEvent(), { backend: 'inotify' })
+  const figure = await timeEvents(tree, listener => (onEvent = listener))
   await subscription.unsubscribe()
-  return percentiles(samples)
+  return figure
+}
+
+/** From the end of a save to the event that a watcher gives. */
+async function timeEvents(
+  tree: Tree,
+  listen: (onEvent: () => void) => void,
+): Promise<{ p50: number; p99: number }> {
+  let seen = (): void => undefined
+  listen(() => seen())
+  const measure = (_index: number, save: () => number): Promise<number> =>
+    new Promise(resolve => {
+      const start = save()
+      seen = () => resolve(performance.now() - start)
+    })
+  return percentiles(await measureSaves(tree, measure))
 }
 
 /** Saves one skill after the other; `measure` calls back to save and gives the milliseconds until it was seen. */

@@ -79,7 +79,7 @@ export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
 export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
 // The format.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
-export type { ParsedSkill } from './skill/skill-fields.ts'
+export type { ParsedSkill, SkillDescription } from './skill/skill-fields.ts'
 export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-path.ts'
 export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
 export { toToolName } from './skill/tool-name.ts'

@@ -2,8 +2,8 @@ import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
 
-/** What SKILL.md says, checked and with its own copies of all strings. */
-export interface ParsedSkill {
+/** The fields of a frontmatter, checked and with their own copies of all strings. */
+export interface SkillDescription {
   /** Trimmed and NFKC. */
   readonly name: string
   readonly description: string
@@ -15,6 +15,10 @@ export interface ParsedSkill {
   readonly allowedTools?: readonly string[]
   /** All fields that the specification does not know, with the types that YAML gave them. */
   readonly extra: Readonly<Record<string, unknown>>
+}
+
+/** Everything that SKILL.md says. */
+export interface ParsedSkill extends SkillDescription {
   /** The raw text between the delimiters. */
   readonly frontmatter: string
   /** The instructions: the text after the frontmatter, without blank lines around it. */

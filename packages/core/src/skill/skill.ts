@@ -2,18 +2,10 @@ import type { Hasher } from '../host.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { type Digest, digestOf } from './digest.ts'
 import { revisionOf, type SkillFile } from './manifest.ts'
-import type { ParsedSkill } from './skill-fields.ts'
+import type { ParsedSkill, SkillDescription } from './skill-fields.ts'
 
 /** One skill at one revision: immutable, complete, and the same object as long as nothing about it changes. */
-export interface Skill {
-  readonly name: string
-  readonly description: string
-  readonly license?: string
-  readonly compatibility?: string
-  readonly metadata: Readonly<Record<string, string>>
-  readonly allowedTools?: readonly string[]
-  /** Frontmatter fields outside the specification, with their YAML types. */
-  readonly extra: Readonly<Record<string, unknown>>
+export interface Skill extends SkillDescription {
   /** Label of the source it comes from. */
   readonly source: string
   /** Its folder within the source, `/`-separated; empty for a skill that is the root itself. */

@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
+import { type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -18,6 +18,7 @@ import {
 import { MirrorScanner } from './mirror-scanner.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
+import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import type {
   ReadContext,
   SkillSource,
@@ -209,9 +210,10 @@ export class FileSource implements SkillSource {
           else waiting.delete(folder)
         }
       }
-      const read: { directory: DirectoryNode; file: FileNode }[] = []
+      const read: ReadFile[] = []
       await this.#build(pass, context, read)
-      await this.#verify(pass, read, context.signal)
+      const looked = { read, listed: pass.listed, pathOf: (node: DirectoryNode) => this.#pathOf(node) }
+      for (const node of await findMoved(this.#fileSystem, looked, context.signal)) this.#markUnstable(node)
     } catch (thrown) {
       // The mirror has taken over what the pass found; what that means for the skills is owed to the next reading.
       for (const path of pass.removed) this.#published.put(path, undefined)
@@ -315,11 +317,7 @@ export class FileSource implements SkillSource {
     else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, signal)
   }
 
-  async #build(
-    pass: ScanPass,
-    context: ReadContext,
-    read: { directory: DirectoryNode; file: FileNode }[],
-  ): Promise<void> {
+  async #build(pass: ScanPass, context: ReadContext, read: ReadFile[]): Promise<void> {
     for (const location of pass.removed) this.#published.put(location, undefined)
     const folderContext = {
       store: context.store,
@@ -342,43 +340,6 @@ export class FileSource implements SkillSource {
       this.#published.put(folder.path, entry)
     }
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
-  }
-
-  /**
-   * The second fingerprint: what no longer is as it was read is looked at again, and its folder is not published.
-   * Where a watch was armed before the first one, events tell the same for all but recently changed files.
-   */
-  async #verify(
-    pass: ScanPass,
-    read: readonly { directory: DirectoryNode; file: FileNode }[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const check = async (
-      node: DirectoryNode,
-      path: string,
-      before: FileStat | undefined,
-      isRacy: boolean,
-    ): Promise<void> => {
-      if (before === undefined || !node.isAttached || (node.unwatch !== undefined && !isRacy)) return
-      const isSame = await this.#fileSystem.stat(path).then(
-        after => isSameStat(before, after),
-        () => false,
-      )
-      if (!isSame) this.#markUnstable(node)
-    }
-    await mapConcurrently(
-      read,
-      ({ directory, file }) =>
-        check(directory, `${this.#pathOf(directory)}/${file.name}`, file.stat, file.isRacy || file.isLink),
-      CONCURRENCY,
-      signal,
-    )
-    await mapConcurrently(
-      [...pass.listed],
-      node => check(node, this.#pathOf(node), node.stat, node.isRacy),
-      CONCURRENCY,
-      signal,
-    )
   }
 
   #markUnstable(node: DirectoryNode): void {
