@@ -10,7 +10,7 @@ export {
   renderCatalog,
   type TokenCounter,
 } from './catalog/render-catalog.ts'
-export type { Scope, ScopeTest } from './catalog/scope.ts'
+export { createScopeTest, type Scope, type ScopeTest } from './catalog/scope.ts'
 export { type SearchHit, SkillSearch } from './catalog/skill-search.ts'
 // Errors, and what a host may pass in.
 export { SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
@@ -77,6 +77,7 @@ export type { Outcome } from './skill/frontmatter.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
 export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
+export { readFrontmatter } from './skill/read-frontmatter.ts'
 // The format.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { ParsedSkill, SkillDescription } from './skill/skill-fields.ts'

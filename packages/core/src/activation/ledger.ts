@@ -59,3 +59,24 @@ export class MemoryLedger implements Ledger {
     this.#entries.delete(name)
   }
 }
+
+/** For readers that keep no conversation: nothing is remembered. */
+export class ForgetfulLedger implements Ledger {
+  entries(): readonly LedgerEntry[] {
+    return []
+  }
+
+  find(): undefined {
+    return undefined
+  }
+
+  record(): void {}
+
+  forget(): void {}
+
+  saw(): void {}
+
+  seen(): readonly Digest[] {
+    return []
+  }
+}

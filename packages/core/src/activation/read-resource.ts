@@ -1,5 +1,6 @@
 import { findNearNames } from '../catalog/near-names.ts'
 import { SkillError } from '../errors.ts'
+import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -14,6 +15,7 @@ export interface ResourceContent {
   readonly revision: Digest
   readonly digest: Digest
   readonly bytes: Uint8Array
+  readonly generation: Generation
   /** The revision that the conversation loaded, when it is another one. */
   readonly loadedRevision?: Digest
 }
@@ -66,6 +68,7 @@ export async function readResource(request: ResourceRequest, access: SkillAccess
     revision,
     digest: file.digest,
     bytes,
+    generation,
     ...(loaded === undefined || loaded === revision ? {} : { loadedRevision: loaded }),
   }
 }

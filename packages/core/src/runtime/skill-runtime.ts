@@ -1,3 +1,4 @@
+import { ForgetfulLedger } from '../activation/ledger.ts'
 import { readBody } from '../activation/load-skill.ts'
 import { CatalogCache } from '../catalog/catalog-cache.ts'
 import { approximateTokens, type Catalog, type CatalogOptions } from '../catalog/render-catalog.ts'
@@ -12,7 +13,12 @@ import type { Generation } from '../registry/generation.ts'
 import type { DuplicatePolicy } from '../registry/name-index.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
-import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
+import {
+  createSkillAccess,
+  type SessionHost,
+  type SessionOptions,
+  SkillSession,
+} from '../session/skill-session.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -21,6 +27,8 @@ import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
+import { createSkillTools } from '../tool/skill-tools.ts'
+import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
 
 export interface SkillRuntimeOptions {
@@ -167,6 +175,17 @@ export class SkillRuntime implements AsyncDisposable {
     return session
   }
 
+  /**
+   * The constant tools for a reader that keeps no conversation, such as a stateless server. They answer from the newest
+   * generation and remember nothing between calls.
+   */
+  tools(options: { readonly scope?: Scope } = {}): readonly ToolDefinition[] {
+    this.#assertOpen()
+    return createSkillTools(
+      createSkillAccess(this.#host, createScopeTest(options.scope), new ForgetfulLedger()),
+    )
+  }
+
   /** The sessions that are still in use. */
   sessions(): readonly SkillSession[] {
     const alive: SkillSession[] = []
@@ -276,6 +295,15 @@ export class SkillRuntime implements AsyncDisposable {
     )
   }
 
+  #forget(session: SkillSession): void {
+    for (const reference of this.#sessions)
+      if (reference.deref() === session) this.#sessions.delete(reference)
+    const retained = this.#retained.get(session)
+    if (retained === undefined) return
+    for (const revision of retained) this.#store.release(revision)
+    retained.clear()
+  }
+
   /** What a conversation was given stays readable until nobody holds the conversation any more. */
   #retain(session: SkillSession, revision: Digest): void {
     let retained = this.#retained.get(session)
@@ -300,6 +328,7 @@ export class SkillRuntime implements AsyncDisposable {
       search: (generation, query, limit, isInScope) =>
         this.#search.search(generation.list(), query, { limit, isInScope }),
       retain: (session, revision) => this.#retain(session, revision),
+      ended: session => this.#forget(session),
       store: this.#store,
       countTokens,
     }

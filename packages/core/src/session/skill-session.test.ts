@@ -4,6 +4,8 @@ import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.
 import { shortDigest } from '../skill/digest.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
+import { DEFAULT_STORE_GRACE_MS, MemorySkillStore } from '../store/memory-skill-store.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
 import type { SkillSession } from './skill-session.ts'
 
 const text = (name: string, description = `Does ${name}.`, body = `Body of ${name}.`): string =>
@@ -193,4 +195,50 @@ test('sessions() lists the conversations in use', async () => {
   const session = skills.session({ id: 'kept' })
   expect(skills.sessions()).toEqual([session])
   await skills.close()
+})
+
+describe('SkillSession.pending()', () => {
+  test('is what update() will return, and counts as not told', async () => {
+    const { skills, write, fileSystem } = await open(['pdf', 'tone'])
+    const session = skills.session({ id: 's' })
+    await load(session, 'pdf')
+    expect(session.pending()).toBeUndefined()
+    write('pdf', undefined, 'Edited.')
+    fileSystem.remove('/skills/tone')
+    await skills.fresh()
+    const pending = session.pending()
+    expect(pending?.text).toContain('you loaded pdf at')
+    expect(session.pending()).toEqual(pending)
+    expect(await session.update()).toEqual(pending)
+    expect(session.pending()).toBeUndefined()
+    await skills.close()
+  })
+})
+
+describe('SkillSession.close()', () => {
+  test('takes the conversation off the list and lets go of what it was given', async () => {
+    const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
+    const clock = new FakeClock()
+    const store = new MemorySkillStore({ clock })
+    const skills = await createSkillRuntime({
+      sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })],
+      settle: NO_SETTLE,
+      store,
+      clock,
+    })
+    const session = skills.session({ id: 's' })
+    const other = skills.session({ id: 't' })
+    await load(session, 'pdf')
+    const { revision } = skills.current.get('pdf')
+    fileSystem.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Edited.'))
+    await skills.reload()
+    await clock.advance(DEFAULT_STORE_GRACE_MS + 1)
+    expect(await store.getTree(revision)).toBeDefined()
+    session.close()
+    session.close()
+    expect(skills.sessions()).toEqual([other])
+    await clock.advance(DEFAULT_STORE_GRACE_MS + 1)
+    expect(await store.getTree(revision)).toBeUndefined()
+    await skills.close()
+  })
 })

@@ -1,4 +1,4 @@
-import { type Ledger, MemoryLedger } from '../activation/ledger.ts'
+import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
@@ -9,8 +9,8 @@ import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { createReadSkillFileTool } from '../tool/read-skill-file-tool.ts'
-import { createSkillTool, renderLoadedSkill } from '../tool/skill-tool.ts'
+import { renderLoadedSkill } from '../tool/skill-tool.ts'
+import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { diffListings } from './listing-diff.ts'
 import { type LoadedChange, renderUpdate } from './render-update.ts'
@@ -25,6 +25,8 @@ export interface SessionHost {
   search(generation: Generation, query: string, limit: number, isInScope: ScopeTest): readonly SearchHit[]
   /** Keeps a revision readable for as long as the session is in use. */
   retain(session: SkillSession, revision: Digest): void
+  /** The conversation is over: what was kept for it may go. */
+  ended(session: SkillSession): void
   readonly store: SkillStore
   readonly countTokens: TokenCounter
 }
@@ -68,7 +70,7 @@ export const DEFAULT_RESTORE_TOKENS = 8_000
  * What one conversation was told. The catalog and the tools never change under it; changes reach it as messages that
  * are appended, so no byte that was already sent to the model is ever altered.
  */
-export class SkillSession {
+export class SkillSession implements Disposable {
   readonly id: string
   readonly scope: Scope | undefined
   /** Constant tool definitions, the same for every conversation. */
@@ -89,8 +91,7 @@ export class SkillSession {
     this.#isInScope = createScopeTest(options.scope)
     this.#told = host.current()
     this.#catalog = host.renderCatalog(this.#told, options.scope)
-    const access = this.#createAccess()
-    this.tools = Object.freeze([createSkillTool(access), createReadSkillFileTool(access)])
+    this.tools = createSkillTools(createSkillAccess(host, this.#isInScope, this.ledger))
   }
 
   /** Text for the system prompt, frozen until `rebase`; empty when there was no skill. */
@@ -116,12 +117,23 @@ export class SkillSession {
     await this.#host.fresh()
     const now = this.#host.current()
     if (now === this.#told) return undefined
-    const before = this.#told
-    this.#told = now
-    const diff = diffListings(before.list(), now.list(), this.#isInScope)
-    const loaded = this.#findLoadedChanges(now)
-    for (const { entry, skill } of loaded) this.ledger.record({ ...entry, toldRevision: skill.revision })
+    const update = this.#describe(now)
+    for (const { entry, skill } of this.#findLoadedChanges(now))
+      this.ledger.record({ ...entry, toldRevision: skill.revision })
+    this.#noteReturned(now)
     this.#noteRemoved(now)
+    this.#told = now
+    return update
+  }
+
+  /** What `update` would return if it were called now; the conversation counts as not told. */
+  pending(): SessionUpdate | undefined {
+    return this.#describe(this.#host.current())
+  }
+
+  #describe(now: Generation): SessionUpdate | undefined {
+    const diff = diffListings(this.#told.list(), now.list(), this.#isInScope)
+    const loaded = this.#findLoadedChanges(now)
     if (diff.added.length + diff.removed.length + diff.redescribed.length + loaded.length === 0)
       return undefined
     const text = renderUpdate(diff, loaded, now.digest)
@@ -165,6 +177,18 @@ export class SkillSession {
     })
   }
 
+  /**
+   * Ends the conversation at once instead of when nobody holds it any more: it is no longer listed, and the old
+   * revisions that it was given may be collected. Idempotent.
+   */
+  close(): void {
+    this.#host.ended(this)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
   async #renderStored(skill: Skill): Promise<string | undefined> {
     try {
@@ -179,13 +203,19 @@ export class SkillSession {
     const changes: LoadedChange[] = []
     for (const entry of this.ledger.entries()) {
       const skill = now.find(entry.name)
-      if (skill === undefined || skill.revision === entry.toldRevision) continue
-      // Told as removed and back as it was loaded: that it is there again is all there is to tell.
-      if (entry.toldRevision === undefined && skill.revision === entry.revision) {
-        this.ledger.record({ ...entry, toldRevision: skill.revision })
-      } else changes.push({ entry, skill })
+      if (skill === undefined || skill.revision === entry.toldRevision || isBackAsLoaded(entry, skill))
+        continue
+      changes.push({ entry, skill })
     }
     return changes
+  }
+
+  #noteReturned(now: Generation): void {
+    for (const entry of this.ledger.entries()) {
+      const skill = now.find(entry.name)
+      if (skill !== undefined && isBackAsLoaded(entry, skill))
+        this.ledger.record({ ...entry, toldRevision: skill.revision })
+    }
   }
 
   /** A removed skill was told as removed; should it come back, even unchanged, the conversation hears of it. */
@@ -194,16 +224,21 @@ export class SkillSession {
       if (now.find(entry.name) === undefined) this.ledger.record({ ...entry, toldRevision: undefined })
     }
   }
+}
 
-  #createAccess(): SkillAccess {
-    const host = this.#host
-    return {
-      current: () => host.current(),
-      refresh: name => host.refresh(name),
-      search: (query, limit) => host.search(host.current(), query, limit, this.#isInScope),
-      isInScope: this.#isInScope,
-      store: host.store,
-      ledger: this.ledger,
-    }
+/** Told as removed and back as it was loaded: that it is there again is all there is to tell. */
+function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
+  return entry.toldRevision === undefined && skill.revision === entry.revision
+}
+
+/** What the tools of one reader need, for a conversation or without one. */
+export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledger: Ledger): SkillAccess {
+  return {
+    current: () => host.current(),
+    refresh: name => host.refresh(name),
+    search: (query, limit) => host.search(host.current(), query, limit, isInScope),
+    isInScope,
+    store: host.store,
+    ledger,
   }
 }

@@ -73,6 +73,7 @@ export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
 
 function renderResource(content: ResourceContent, offset: number): ToolResult {
   const revision = shortDigest(content.revision)
+  const origin = { generation: content.generation.digest, revision: content.revision }
   const notes: string[] = []
   if (content.loadedRevision !== undefined) {
     notes.push(
@@ -82,16 +83,16 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
   const text = decodeText(content.bytes)
   if (text === undefined) {
     notes.push(`${escapeText(content.path)} is not text: ${content.bytes.length} bytes, ${content.digest}.`)
-    return toolSuccess([`revision: ${revision}`, ...notes].join('\n'))
+    return toolSuccess([`revision: ${revision}`, ...notes].join('\n'), origin)
   }
   const end = offset + MAX_CHARACTERS
   if (offset > 0 && offset >= text.length)
-    return toolFailure(`"offset" is ${offset}, but the file has ${text.length} characters`)
+    return toolFailure(`"offset" is ${offset}, but the file has ${text.length} characters`, origin)
   if (end < text.length)
     notes.push(`Characters ${offset} to ${end} of ${text.length}; read on with "offset": ${end}.`)
   const tag = `file_${content.digest.slice(7, 15)}`
   const open = `<${tag} skill="${escapeText(content.skill)}" path="${escapeText(content.path)}" revision="${revision}">`
-  return toolSuccess([open, text.slice(offset, end), `</${tag}>`, ...notes].join('\n'))
+  return toolSuccess([open, text.slice(offset, end), `</${tag}>`, ...notes].join('\n'), origin)
 }
 
 function decodeText(bytes: Uint8Array): string | undefined {

@@ -48,14 +48,19 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
 }
 
 function toResult(outcome: LoadOutcome): ToolResult {
+  const origin = { generation: outcome.generation.digest }
   switch (outcome.kind) {
     case 'loaded':
-      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body))
+      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body), {
+        ...origin,
+        revision: outcome.skill.revision,
+      })
     case 'list':
-      return toolSuccess(renderList(outcome.skills))
+      return toolSuccess(renderList(outcome.skills), origin)
     case 'matches':
       return toolSuccess(
         `There is no skill ${JSON.stringify(outcome.query)}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
+        origin,
       )
     case 'broken': {
       const reasons = outcome.report.diagnostics
@@ -63,6 +68,7 @@ function toResult(outcome: LoadOutcome): ToolResult {
         .map(({ message, line }) => (line ? `line ${line}: ${message}` : message))
       return toolFailure(
         `skill ${JSON.stringify(outcome.report.name)} cannot be loaded: ${reasons.join('; ')}`,
+        origin,
       )
     }
     case 'not-found': {
@@ -71,7 +77,7 @@ function toResult(outcome: LoadOutcome): ToolResult {
         near === ''
           ? `call skill with an empty name to list the ${outcome.available} available`
           : `did you mean ${near}?`
-      return toolFailure(`no skill ${JSON.stringify(outcome.query)}; ${hint}`)
+      return toolFailure(`no skill ${JSON.stringify(outcome.query)}; ${hint}`, origin)
     }
     default:
       return outcome satisfies never

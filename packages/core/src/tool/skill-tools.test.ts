@@ -45,6 +45,8 @@ describe('skill', () => {
     const revision = shortDigest(it.skills.current.get('pdf').revision)
     expect(await it.call('skill', { name: 'pdf' })).toEqual({
       isError: false,
+      generation: it.skills.current.digest,
+      revision: it.skills.current.get('pdf').revision,
       text: `<skill_${revision} name="pdf" revision="${revision}">\nBody of pdf.\n</skill_${revision}>\nFiles (read them with read_skill_file):\n- references/a.md (4 bytes)`,
     })
   })
@@ -77,6 +79,7 @@ describe('skill', () => {
     for (const input of [{}, { name: '' }, { name: '/' }, null, undefined]) {
       expect(await it.call('skill', input)).toEqual({
         isError: false,
+        generation: it.skills.current.digest,
         text: '- maps: Does maps.\n- pdf: Does pdf.',
       })
     }
@@ -92,14 +95,14 @@ describe('skill', () => {
     [{ name: 42 }, '"name" is 42; it must be text'],
   ])('what a model does wrong is an answer with a way forward: %j', async (input, answer) => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
-    expect(await it.call('skill', input)).toEqual({ isError: true, text: answer })
+    expect(await it.call('skill', input)).toMatchObject({ isError: true, text: answer })
   })
 
   test('words are searched for', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: Extracts tables from documents.\n---\nx',
     })
-    expect(await it.call('skill', { name: 'tables in documents' })).toEqual({
+    expect(await it.call('skill', { name: 'tables in documents' })).toMatchObject({
       isError: false,
       text: 'There is no skill "tables in documents". These match the words; load one by its name:\n- pdf: Extracts tables from documents.',
     })
@@ -185,5 +188,29 @@ describe('read_skill_file', () => {
     expect((await it.call('read_skill_file', { skill: 'pdf', path: 'a.bin' })).text).toContain(
       'a.bin is not text: 3 bytes',
     )
+  })
+})
+
+describe('SkillRuntime.tools()', () => {
+  test('answers from the newest generation without keeping a conversation', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
+    const [skill, readFile] = it.skills.tools({ scope: { include: ['pdf'] } })
+    const before = it.skills.sessions().length
+    const old = await skill?.execute({ name: 'pdf' })
+    it.fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'Newest.'))
+    const answer = await skill?.execute({ name: 'pdf' })
+    expect(answer?.text).toContain('Newest.')
+    expect(answer).toMatchObject({
+      generation: it.skills.current.digest,
+      revision: it.skills.current.get('pdf').revision,
+    })
+    expect(await skill?.execute({ name: 'maps' })).toMatchObject({ isError: true })
+    const file = await readFile?.execute({ skill: 'pdf', path: 'SKILL.md' })
+    expect(file).toMatchObject({ isError: false, revision: answer?.revision })
+    expect(file?.text).not.toContain('you loaded')
+    // Nothing was remembered, so a revision from an earlier answer is not its to give.
+    const earlier = { skill: 'pdf', path: 'SKILL.md', revision: old?.revision }
+    expect(await readFile?.execute(earlier)).toMatchObject({ isError: true })
+    expect(it.skills.sessions()).toHaveLength(before)
   })
 })

@@ -1,8 +1,17 @@
+import type { Digest } from '../skill/digest.ts'
+
 /** What a tool answers: text for the model, and whether it is a failure that the model can do something about. */
 export interface ToolResult {
   readonly text: string
   readonly isError: boolean
+  /** Digest of the generation that the answer was taken from; absent when the input was refused before looking. */
+  readonly generation?: Digest
+  /** Revision of the one skill that the answer is about. */
+  readonly revision?: Digest
 }
+
+/** What an answer was taken from. */
+export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
 /** Something that a model may call. Name, description and schema never change while a conversation lasts. */
 export interface ToolDefinition {
@@ -27,10 +36,10 @@ export function readTextField(
   return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
 }
 
-export function toolFailure(text: string): ToolResult {
-  return { text, isError: true }
+export function toolFailure(text: string, origin: ToolResultOrigin = {}): ToolResult {
+  return { text, isError: true, ...origin }
 }
 
-export function toolSuccess(text: string): ToolResult {
-  return { text, isError: false }
+export function toolSuccess(text: string, origin: ToolResultOrigin = {}): ToolResult {
+  return { text, isError: false, ...origin }
 }

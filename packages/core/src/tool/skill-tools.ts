@@ -1,0 +1,9 @@
+import type { SkillAccess } from '../activation/skill-access.ts'
+import { createReadSkillFileTool } from './read-skill-file-tool.ts'
+import { createSkillTool } from './skill-tool.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+
+/** The constant tools of one reader of skills, in the order in which models get them. */
+export function createSkillTools(access: SkillAccess): readonly ToolDefinition[] {
+  return Object.freeze([createSkillTool(access), createReadSkillFileTool(access)])
+}
