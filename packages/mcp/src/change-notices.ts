@@ -1,0 +1,98 @@
+import type { Clock, RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
+import { toFileUri, toSkillUri } from './skill-uri.ts'
+
+/** What clients are told of one or more updates. */
+export interface Notice {
+  /** Whether a name or a description in the list of resources is another one. */
+  readonly isListChanged: boolean
+  /** Files and folders whose content is another one; a folder counts when anything below it does. */
+  readonly uris: ReadonlySet<string>
+}
+
+export interface ChangeNoticesOptions {
+  readonly clock: Clock
+  /** Least time between two notices. */
+  readonly intervalMs: number
+  readonly isInScope: (name: string) => boolean
+  readonly send: (notice: Notice) => void
+}
+
+/**
+ * Turns updates into as few notices as possible: the first goes out at once, those that follow within the interval
+ * become one at its end, so the last change of a burst is never lost.
+ */
+export class ChangeNotices {
+  readonly #options: ChangeNoticesOptions
+  #held: Notice | undefined
+  #cancelTimer: (() => void) | undefined
+
+  constructor(options: ChangeNoticesOptions) {
+    this.#options = options
+  }
+
+  add(update: RegistryUpdate): void {
+    const notice = toNotice(update, this.#options.isInScope)
+    if (!notice.isListChanged && notice.uris.size === 0) return
+    if (this.#cancelTimer === undefined) this.#send(notice)
+    else this.#held = this.#held === undefined ? notice : merge(this.#held, notice)
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#held = undefined
+  }
+
+  #send(notice: Notice): void {
+    const { clock, intervalMs, send } = this.#options
+    this.#cancelTimer = clock.after(intervalMs, () => this.#onInterval(), { background: true })
+    send(notice)
+  }
+
+  #onInterval(): void {
+    this.#cancelTimer = undefined
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#send(held)
+  }
+}
+
+function merge(first: Notice, second: Notice): Notice {
+  return {
+    isListChanged: first.isListChanged || second.isListChanged,
+    uris: first.uris.union(second.uris),
+  }
+}
+
+function toNotice(update: RegistryUpdate, isInScope: (name: string) => boolean): Notice {
+  const changes = update.changes.filter(change => isInScope(change.name))
+  return {
+    isListChanged: changes.some(isListed),
+    uris: new Set(changes.flatMap(change => [...changedUris(change)])),
+  }
+}
+
+function isListed(change: SkillChange): boolean {
+  return change.kind !== 'modified' || change.oldSkill.description !== change.newSkill.description
+}
+
+function changedUris(change: SkillChange): Set<string> {
+  const before =
+    change.kind === 'added' ? undefined : change.kind === 'removed' ? change.skill : change.oldSkill
+  const after =
+    change.kind === 'removed' ? undefined : change.kind === 'added' ? change.skill : change.newSkill
+  const uris = new Set<string>()
+  const paths = new Set([...(before?.files ?? []), ...(after?.files ?? [])].map(file => file.path))
+  for (const path of paths) {
+    if (digestOf(before, path) === digestOf(after, path)) continue
+    uris.add(toFileUri((after ?? before) as Skill, path))
+    const folders = path.split('/').slice(0, -1)
+    for (let depth = folders.length; depth >= 0; depth--)
+      uris.add(toSkillUri(change.name, folders.slice(0, depth).join('/')))
+  }
+  return uris
+}
+
+function digestOf(skill: Skill | undefined, path: string): string | undefined {
+  return skill?.files.find(file => file.path === path)?.digest
+}

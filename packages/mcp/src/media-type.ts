@@ -1,0 +1,39 @@
+/**
+ * What skills ship. Registries of media types call `.ts` a video and do not know most scripts, so this list is about
+ * files of skills alone.
+ */
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
+  ['md', 'text/markdown'],
+  ['markdown', 'text/markdown'],
+  ['txt', 'text/plain'],
+  ['json', 'application/json'],
+  ['yaml', 'application/yaml'],
+  ['yml', 'application/yaml'],
+  ['toml', 'application/toml'],
+  ['xml', 'application/xml'],
+  ['csv', 'text/csv'],
+  ['html', 'text/html'],
+  ['css', 'text/css'],
+  ['js', 'text/javascript'],
+  ['mjs', 'text/javascript'],
+  ['ts', 'text/typescript'],
+  ['mts', 'text/typescript'],
+  ['py', 'text/x-python'],
+  ['sh', 'application/x-sh'],
+  ['bash', 'application/x-sh'],
+  ['svg', 'image/svg+xml'],
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['pdf', 'application/pdf'],
+])
+
+const UNKNOWN = 'application/octet-stream'
+
+/** The media type of a file of a skill, by its extension. */
+export function mediaTypeOf(path: string): string {
+  const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase()
+  return (extension === undefined ? undefined : BY_EXTENSION.get(extension)) ?? UNKNOWN
+}

@@ -1,0 +1,191 @@
+import { ProtocolError, ProtocolErrorCode, type Resource } from '@modelcontextprotocol/server'
+import {
+  DIRECTORY_MIME_TYPE,
+  type Skill as SkillEntry,
+  type SkillReadResult,
+  type SkillSource,
+} from '@modelcontextprotocol/server/ext/skills'
+import {
+  createScopeTest,
+  type Generation,
+  type Logger,
+  type Scope,
+  type Skill,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { mediaTypeOf } from './media-type.ts'
+import { SkillEntries } from './skill-entry.ts'
+import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
+
+export interface RuntimeSkillSourceOptions {
+  readonly scope?: Scope
+  /** Entries of one answer. */
+  readonly pageSize: number
+  readonly logger: Logger
+}
+
+interface Page<T> {
+  readonly items: readonly T[]
+  readonly nextCursor?: string
+}
+
+/** A file of a skill together with the revision and the generation that it was taken from. */
+export interface SkillFileReading {
+  readonly content: SkillReadResult
+  readonly skill: Skill
+  readonly generation: Generation
+}
+
+/**
+ * The Skills extension's view of a runtime. Each answer is taken from one generation, after what was on disk before the
+ * request is visible. A cursor names the last entry of the page before, so a page is right whatever changed meanwhile.
+ */
+export class RuntimeSkillSource implements SkillSource {
+  readonly #skills: SkillRuntime
+  readonly #pageSize: number
+  readonly #isInScope: (name: string) => boolean
+  readonly #entries: SkillEntries
+
+  constructor(skills: SkillRuntime, options: RuntimeSkillSourceOptions) {
+    this.#skills = skills
+    this.#pageSize = options.pageSize
+    this.#isInScope = createScopeTest(options.scope)
+    this.#entries = new SkillEntries(skills, options.logger)
+  }
+
+  async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
+    const { items, nextCursor } = this.#page(this.#inScope(await this.#skills.fresh()), cursor, nameOf)
+    const entries = await Promise.all(items.map(skill => this.#entries.get(skill)))
+    return {
+      skills: entries.filter(entry => entry !== undefined),
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+    }
+  }
+
+  async get(uri: string): Promise<SkillEntry | undefined> {
+    const place = parseSkillUri(uri)
+    if (place?.path !== MANIFEST_FILE) return undefined
+    const skill = this.#find(await this.#skills.fresh(), place.name)
+    return skill === undefined ? undefined : await this.#entries.get(skill)
+  }
+
+  async read(uri: string): Promise<SkillReadResult | undefined> {
+    return (await this.readFile(uri))?.content
+  }
+
+  /** What `read` answers, with where it was taken from; `undefined` when no such file is served. */
+  async readFile(uri: string): Promise<SkillFileReading | undefined> {
+    const place = parseSkillUri(uri)
+    if (place === undefined) return undefined
+    const generation = await this.#skills.fresh()
+    const skill = this.#find(generation, place.name)
+    const path = skill === undefined ? '' : toFilePath(skill, place.path)
+    if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
+    const bytes = await this.#skills.readFile(skill, path)
+    const text = decodeText(bytes)
+    const mimeType = mediaTypeOf(path)
+    return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
+  }
+
+  async readDirectory(
+    uri: string,
+    { cursor }: { cursor?: string },
+  ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined> {
+    const place = parseSkillUri(uri)
+    if (place === undefined) return undefined
+    const skill = this.#find(await this.#skills.fresh(), place.name)
+    const children = skill === undefined ? [] : childrenOf(skill, place.path)
+    if (children.length === 0) return undefined
+    const { items, nextCursor } = this.#page(children, cursor, child => child.uri)
+    return { resources: [...items], ...(nextCursor === undefined ? {} : { nextCursor }) }
+  }
+
+  /** A page of what `resources/list` shows: the instructions of each skill. */
+  async listManifests(
+    cursor: string | undefined,
+  ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
+    const generation = await this.#skills.fresh()
+    const { items, nextCursor } = this.#page(this.#inScope(generation), cursor, nameOf)
+    return {
+      resources: items.map(skill => ({
+        uri: toSkillUri(skill.name, MANIFEST_FILE),
+        name: skill.name,
+        description: skill.description,
+        mimeType: mediaTypeOf(MANIFEST_FILE),
+      })),
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+      generation,
+    }
+  }
+
+  #find(generation: Generation, name: string): Skill | undefined {
+    return this.#isInScope(name) ? generation.find(name) : undefined
+  }
+
+  #inScope(generation: Generation): readonly Skill[] {
+    return generation.list().filter(skill => this.#isInScope(skill.name))
+  }
+
+  /** `items` are sorted by their key. */
+  #page<T>(items: readonly T[], cursor: string | undefined, keyOf: (item: T) => string): Page<T> {
+    const after = cursor === undefined ? undefined : decodeCursor(cursor)
+    const start = after === undefined ? 0 : items.findIndex(item => compareCodePoints(keyOf(item), after) > 0)
+    if (start < 0) return { items: [] }
+    const page = items.slice(start, start + this.#pageSize)
+    const last = page.at(-1)
+    const hasMore = last !== undefined && start + page.length < items.length
+    return hasMore ? { items: page, nextCursor: encodeCursor(keyOf(last)) } : { items: page }
+  }
+}
+
+function nameOf(skill: Skill): string {
+  return skill.name
+}
+
+/** Bytewise in UTF-8, which is how a generation is sorted. */
+function compareCodePoints(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+function encodeCursor(key: string): string {
+  return Buffer.from(key).toString('base64url')
+}
+
+function decodeCursor(cursor: string): string {
+  const key = Buffer.from(cursor, 'base64url').toString()
+  if (encodeCursor(key) !== cursor) {
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      `the cursor ${JSON.stringify(cursor)} is not one of ours; start without a cursor`,
+    )
+  }
+  return key
+}
+
+/** The direct children of a folder of a skill, sorted by URI; none when there is no such folder. */
+function childrenOf(skill: Skill, directory: string): Resource[] {
+  const prefix = directory === '' ? '' : `${directory}/`
+  const children = new Map<string, Resource>()
+  for (const file of skill.files) {
+    if (!file.path.startsWith(prefix)) continue
+    const [name = '', ...rest] = file.path.slice(prefix.length).split('/')
+    if (rest.length > 0) {
+      const uri = toSkillUri(skill.name, `${prefix}${name}`)
+      children.set(uri, { uri, name, mimeType: DIRECTORY_MIME_TYPE })
+    } else {
+      const uri = toFileUri(skill, file.path)
+      const shown = file.path === skill.skillFile ? MANIFEST_FILE : name
+      children.set(uri, { uri, name: shown, mimeType: mediaTypeOf(shown), size: file.size })
+    }
+  }
+  return [...children.values()].sort((a, b) => compareCodePoints(a.uri, b.uri))
+}
+
+/** Text only when nothing of the bytes is lost by it, a byte order mark included. */
+function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined // the decoder's only failure
+  }
+}

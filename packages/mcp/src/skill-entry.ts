@@ -1,0 +1,55 @@
+import type { Skill as SkillEntry } from '@modelcontextprotocol/server/ext/skills'
+import { type Logger, readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
+import { toFileUri, toSkillUri } from './skill-uri.ts'
+
+/** Names the revision that an answer was taken from, as `sha256:` and 64 digits. */
+export const REVISION_META_KEY = 'io.modelcontextprotocol.skills/revision'
+/** Names the generation that an answer was taken from, as `sha256:` and 64 digits. */
+export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
+
+/**
+ * Skills as entries of the Skills extension (SEP-2640), made once for each revision. Frontmatter, files and digests of
+ * an entry are of one revision, because everything is read by digest.
+ */
+export class SkillEntries {
+  readonly #skills: SkillRuntime
+  readonly #logger: Logger
+  readonly #entries = new WeakMap<Skill, Promise<SkillEntry | undefined>>()
+
+  constructor(skills: SkillRuntime, logger: Logger) {
+    this.#skills = skills
+    this.#logger = logger
+  }
+
+  /**
+   * `undefined` for a skill whose frontmatter had to be repaired to be read: hosts compare it with the file, so there
+   * is nothing that could be said verbatim. The tools and the resources serve it all the same.
+   */
+  async get(skill: Skill): Promise<SkillEntry | undefined> {
+    const known = this.#entries.get(skill)
+    if (known !== undefined) return await known
+    const made = this.#create(skill)
+    this.#entries.set(skill, made)
+    made.catch(() => this.#entries.delete(skill)) // a failed reading is tried again
+    return await made
+  }
+
+  async #create(skill: Skill): Promise<SkillEntry | undefined> {
+    const frontmatter = readFrontmatter(await this.#skills.readFile(skill, skill.skillFile))
+    if (frontmatter === undefined) {
+      this.#logger.warn(
+        `${JSON.stringify(skill.name)} is not offered through the Skills extension: its frontmatter is not valid YAML; the tools serve it`,
+        { skill: skill.name, revision: skill.revision },
+      )
+      return undefined
+    }
+    return Object.freeze({
+      uri: toSkillUri(skill.name, 'SKILL.md'),
+      frontmatter: frontmatter as SkillEntry['frontmatter'],
+      resources: skill.files
+        .map(({ path, digest, size }) => ({ uri: toFileUri(skill, path), digest, size }))
+        .sort((a, b) => (a.uri < b.uri ? -1 : 1)),
+      _meta: { [REVISION_META_KEY]: skill.revision },
+    })
+  }
+}

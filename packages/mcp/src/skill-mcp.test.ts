@@ -1,0 +1,370 @@
+import { createHash } from 'node:crypto'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import {
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  NO_SETTLE,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { FakeClock } from '@skillstoke/core/testing'
+import { describe, expect, test } from 'vitest'
+import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+import { SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
+
+const ERAS = ['2025-11-25', '2026-07-28'] as const
+type Era = (typeof ERAS)[number]
+
+const text = (name: string, body = `Body of ${name}.`): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+interface Harness extends AsyncDisposable {
+  readonly fileSystem: MemoryFileSystem
+  readonly skills: SkillRuntime
+  readonly mcp: SkillMcp
+  readonly clock: FakeClock
+  readonly warnings: string[]
+  write(path: string, content: string | Uint8Array): Promise<void>
+  remove(path: string): Promise<void>
+  connect(era: Era): Promise<Client>
+  request(headers: Record<string, string>, body: unknown, method?: string): Promise<Response>
+}
+
+async function open(
+  files: Readonly<Record<string, string | Uint8Array>>,
+  options: SkillMcpOptions = {},
+): Promise<Harness> {
+  const fileSystem = new MemoryFileSystem(
+    Object.fromEntries(Object.entries(files).map(([path, content]) => [`/skills/${path}`, content])),
+  )
+  const skills = await createSkillRuntime({
+    sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
+    settle: NO_SETTLE,
+  })
+  const clock = new FakeClock()
+  const warnings: string[] = []
+  const ignore = (): void => undefined
+  const logger = { debug: ignore, info: ignore, warn: (line: string) => warnings.push(line), error: ignore }
+  const mcp = new SkillMcp(skills, { clock, logger, ...options })
+  const url = new URL('http://127.0.0.1/mcp')
+  const clients: Client[] = []
+  const settled = async (): Promise<void> => {
+    await skills.fresh()
+    await skills.delivered()
+  }
+  return {
+    fileSystem,
+    skills,
+    mcp,
+    clock,
+    warnings,
+    write: async (path, content) => {
+      fileSystem.write(`/skills/${path}`, content)
+      await settled()
+    },
+    remove: async path => {
+      fileSystem.remove(`/skills/${path}`)
+      await settled()
+    },
+    connect: async era => {
+      const mode = era === '2026-07-28' ? 'auto' : 'legacy'
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+      await client.connect(
+        new StreamableHTTPClientTransport(url, {
+          fetch: (input, init) => mcp.fetch(new Request(input, init)),
+        }),
+      )
+      clients.push(client)
+      expect(client.getNegotiatedProtocolVersion()).toBe(era)
+      return client
+    },
+    request: (headers, body, method = 'POST') =>
+      mcp.fetch(
+        new Request(url, {
+          method,
+          headers: {
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            ...headers,
+          },
+          ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
+        }),
+      ),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(clients.map(client => client.close()))
+      await mcp.close()
+      await skills.close()
+    },
+  }
+}
+
+/** Notifications as they arrive, and a promise for the moment when there are a given number of them. */
+function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
+  const notices: string[] = []
+  let wake = (): void => undefined
+  const add = (notice: string): void => {
+    notices.push(notice)
+    wake()
+  }
+  client.setNotificationHandler('notifications/resources/list_changed', () => add('list'))
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => add(params.uri))
+  return {
+    notices,
+    count: async wanted => {
+      while (notices.length < wanted) await new Promise<void>(resolve => (wake = resolve))
+    },
+  }
+}
+
+describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
+  test('offers two constant tools, whose answers name generation and revision', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    const client = await it.connect(era)
+    const { tools } = await client.listTools()
+    expect(tools.map(tool => tool.name)).toEqual(['skill', 'read_skill_file'])
+    const answer = await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })
+    expect(answer.content).toMatchObject([{ type: 'text', text: expect.stringContaining('Body of pdf.') }])
+    expect(answer._meta).toMatchObject({
+      [GENERATION_META_KEY]: it.skills.current.digest,
+      [REVISION_META_KEY]: it.skills.current.get('pdf').revision,
+    })
+    await it.write('pdf/SKILL.md', text('pdf', 'Newest.'))
+    const newest = await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })
+    expect(JSON.stringify(newest.content)).toContain('Newest.')
+    expect((await client.listTools()).tools).toEqual(tools)
+  })
+
+  test('a model’s mistake is an answer; a tool that does not exist is an error', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    const client = await it.connect(era)
+    expect(await client.callTool({ name: 'skill', arguments: { name: 42 } })).toMatchObject({
+      isError: true,
+      content: [{ text: '"name" is 42; it must be text' }],
+    })
+    await expect(client.callTool({ name: 'pdf', arguments: {} })).rejects.toThrow(
+      'there is no tool "pdf"; there are: skill, read_skill_file',
+    )
+  })
+
+  test('tells the catalog of its scope in the instructions, and serves nothing outside of it', async () => {
+    await using it = await open(
+      { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') },
+      { scope: { include: ['pdf'] } },
+    )
+    const client = await it.connect(era)
+    expect(client.getInstructions()).toContain('Does pdf.')
+    expect(client.getInstructions()).not.toContain('maps')
+    const entries = await new SkillsClient(client).list()
+    expect(entries.skills.map(each => each.uri)).toEqual(['skill://pdf/SKILL.md'])
+    expect((await client.listResources()).resources.map(each => each.name)).toEqual(['pdf'])
+    await expect(new SkillsClient(client).get('skill://maps/SKILL.md')).rejects.toThrow()
+    await expect(client.readResource({ uri: 'skill://maps/SKILL.md' })).rejects.toThrow()
+    expect(await client.callTool({ name: 'skill', arguments: { name: 'maps' } })).toMatchObject({
+      isError: true,
+    })
+  })
+
+  test('serves files whose bytes have the digest of the entry, of which the answer names the revision', async () => {
+    const image = new Uint8Array([0x89, 0x50, 0, 0xff])
+    await using it = await open({
+      'pdf/skill.md': text('pdf'),
+      'pdf/references/forms.md': '\uFEFFForms',
+      'pdf/logo.png': image,
+    })
+    const client = await it.connect(era)
+    const skills = new SkillsClient(client)
+    const { skill } = await skills.get('skill://pdf/SKILL.md')
+    const { revision } = it.skills.current.get('pdf')
+    expect(skill._meta).toEqual({ [REVISION_META_KEY]: revision })
+    expect(skill.frontmatter).toEqual({ name: 'pdf', description: 'Does pdf.' })
+    expect(skill.resources).toEqual([
+      { uri: 'skill://pdf/SKILL.md', digest: sha256(text('pdf')), size: text('pdf').length },
+      { uri: 'skill://pdf/logo.png', digest: sha256(image), size: 4 },
+      { uri: 'skill://pdf/references/forms.md', digest: sha256('\uFEFFForms'), size: 8 },
+    ])
+    expect(await skills.read(skill)).toMatchObject({ verified: true, body: 'Body of pdf.\n' })
+    expect((await skills.read(skill, 'logo.png')).bytes).toEqual(image)
+    expect((await skills.read(skill, 'references/forms.md')).text).toBe('\uFEFFForms')
+    const { contents } = await client.readResource({ uri: 'skill://pdf/logo.png' })
+    expect(contents).toMatchObject([{ mimeType: 'image/png', _meta: { [REVISION_META_KEY]: revision } }])
+  })
+
+  test('lists folders, and nothing that is none', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'pdf/references/forms.md': 'x' })
+    const skills = new SkillsClient(await it.connect(era))
+    const names = async (uri: string): Promise<string[]> =>
+      (await skills.readDirectory(uri)).resources.map(each => `${each.name} ${each.mimeType}`)
+    expect(await names('skill://pdf')).toEqual(['SKILL.md text/markdown', 'references inode/directory'])
+    expect(await names('skill://pdf/references')).toEqual(['forms.md text/markdown'])
+    await expect(names('skill://pdf/SKILL.md')).rejects.toThrow('not a directory')
+    await expect(names('skill://pdf/refer')).rejects.toThrow('not a directory')
+  })
+
+  test('pages its lists by name, so that a page is right whatever changed meanwhile', async () => {
+    await using it = await open(
+      Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(name => [`${name}/SKILL.md`, text(name)])),
+      { pageSize: 2 },
+    )
+    const client = await it.connect(era)
+    const skills = new SkillsClient(client)
+    expect((await skills.list()).skills).toHaveLength(5)
+    const first = await skills.list({ cursor: Buffer.from('a').toString('base64url') })
+    expect(first.skills.map(each => each.frontmatter.name)).toEqual(['b', 'c'])
+    await it.remove('c')
+    await it.write('aa/SKILL.md', text('aa'))
+    const second = await skills.list({ cursor: first.nextCursor as string })
+    expect(second.skills.map(each => each.frontmatter.name)).toEqual(['d', 'e'])
+    await expect(skills.list({ cursor: 'no cursor!' })).rejects.toThrow('is not one of ours')
+    expect((await client.listResources()).resources.map(each => each.name)).toEqual([
+      'a',
+      'aa',
+      'b',
+      'd',
+      'e',
+    ])
+  })
+
+  test('a skill whose frontmatter had to be repaired has no entry, is served all the same, and is told of once', async () => {
+    await using it = await open({
+      'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
+    })
+    const client = await it.connect(era)
+    const skills = new SkillsClient(client)
+    expect((await skills.list()).skills).toEqual([])
+    expect((await skills.list()).skills).toEqual([])
+    await expect(skills.get('skill://pdf/SKILL.md')).rejects.toThrow()
+    expect(it.warnings).toHaveLength(1)
+    expect(it.warnings[0]).toContain('"pdf" is not offered through the Skills extension')
+    expect((await client.readResource({ uri: 'skill://pdf/SKILL.md' })).contents).toHaveLength(1)
+    expect(await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })).toMatchObject({
+      isError: false,
+    })
+  })
+
+  test.each([
+    'skill://unknown/SKILL.md',
+    'skill://pdf/unknown.md',
+    'skill://pdf/..%2Fmaps/SKILL.md',
+    'file:///etc/passwd',
+  ])('has no resource %s', async uri => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
+    const client = await it.connect(era)
+    await expect(client.readResource({ uri })).rejects.toThrow()
+  })
+
+  test('notifies subscribers of what changed: the first at once, the rest of a burst as one, none lost', async () => {
+    await using it = await open({
+      'pdf/SKILL.md': text('pdf'),
+      'pdf/references/a.md': '1',
+      'maps/SKILL.md': text('maps'),
+    })
+    const client = await it.connect(era)
+    const { notices, count } = listen(client)
+    const uris = ['skill://pdf/SKILL.md', 'skill://pdf/references/a.md', 'skill://pdf']
+    if (era === '2026-07-28') await client.listen({ resourcesListChanged: true, resourceSubscriptions: uris })
+    else for (const uri of uris) await client.subscribeResource({ uri })
+
+    await it.write('pdf/SKILL.md', text('pdf', 'First.'))
+    await count(2)
+    expect(notices.splice(0).sort()).toEqual(['skill://pdf', 'skill://pdf/SKILL.md'])
+
+    await it.write('pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.write('maps/SKILL.md', text('maps', 'Nobody asked for it.'))
+    await it.write('pdf/references/a.md', '2')
+    await it.write('tone/SKILL.md', text('tone'))
+    await it.clock.advance(250)
+    await count(4)
+    expect(notices.splice(0).sort()).toEqual([
+      'list',
+      'skill://pdf',
+      'skill://pdf/SKILL.md',
+      'skill://pdf/references/a.md',
+    ])
+
+    // Nothing is owed, so the next one goes out at once again.
+    await it.clock.advance(250)
+    await it.remove('tone')
+    await count(1)
+    expect(notices).toEqual(['list'])
+  })
+})
+
+test('a conversation that loaded a skill is told with its next answer that the skill has changed', async () => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
+  const client = await it.connect('2025-11-25')
+  const other = await it.connect('2025-11-25')
+  await client.callTool({ name: 'skill', arguments: { name: 'pdf' } })
+  await it.write('pdf/SKILL.md', text('pdf', 'Edited.'))
+  const answer = await client.callTool({ name: 'skill', arguments: { name: 'maps' } })
+  expect(answer.content).toMatchObject([
+    { text: expect.stringContaining('Body of maps.') },
+    { text: expect.stringContaining('you loaded pdf at') },
+  ])
+  expect((await client.callTool({ name: 'skill', arguments: { name: 'maps' } })).content).toHaveLength(1)
+  expect((await other.callTool({ name: 'skill', arguments: { name: 'maps' } })).content).toHaveLength(1)
+})
+
+describe('sessions of 2025-era clients', () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+  }
+  const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
+
+  test('one that nobody uses is closed, and its client gets 404', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
+    const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
+    expect(it.skills.sessions()).toHaveLength(1)
+    await it.clock.advance(900)
+    expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(200)
+    await it.clock.advance(2_000)
+    expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(404)
+    expect(it.skills.sessions()).toEqual([])
+  })
+
+  test('when there are too many, the one unused for longest makes room', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxSessions: 2 })
+    const ids: string[] = []
+    for (let count = 0; count < 3; count++) {
+      ids.push((await it.request({}, initialize)).headers.get('mcp-session-id') as string)
+      await it.clock.advance(1)
+      if (count === 1) await it.request({ 'mcp-session-id': ids[0] as string }, list)
+      await it.clock.advance(1)
+    }
+    const statuses = await Promise.all(
+      ids.map(async id => (await it.request({ 'mcp-session-id': id }, list)).status),
+    )
+    expect(statuses).toEqual([200, 404, 200])
+  })
+
+  test('a request that begins no session leaves nothing behind', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    expect((await it.request({}, list)).status).toBe(400)
+    expect((await it.request({}, undefined, 'GET')).ok).toBe(false)
+    expect((await it.request({ 'mcp-session-id': 'made-up' }, list)).status).toBe(404)
+    expect(it.skills.sessions()).toEqual([])
+  })
+})
+
+test('a body beyond the limit is refused', async () => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxRequestBytes: 1_000 })
+  const response = await it.request({}, { jsonrpc: '2.0', id: 1, method: 'x'.repeat(2_000) })
+  expect(response.status).toBe(413)
+})
+
+test('close() ends every connection and leaves the runtime open', async () => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+  const client = await it.connect('2025-11-25')
+  await it.mcp.close()
+  await it.mcp.close()
+  await expect(client.listTools()).rejects.toThrow()
+  expect(it.skills.sessions()).toEqual([])
+  expect((await it.skills.load('pdf')).body).toBe('Body of pdf.')
+})
+
+function sha256(bytes: string | Uint8Array): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+}

@@ -1,0 +1,271 @@
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type McpHttpHandler,
+  type McpServer,
+} from '@modelcontextprotocol/server'
+import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import {
+  type Clock,
+  createScopeTest,
+  type Logger,
+  type Scope,
+  type SkillRuntime,
+  type SkillSession,
+  silentLogger,
+  systemClock,
+  toMessage,
+} from '@skillstoke/core'
+import { ChangeNotices, type Notice } from './change-notices.ts'
+import { LegacySessions } from './legacy-sessions.ts'
+import { RuntimeSkillSource } from './runtime-skill-source.ts'
+import { createSkillServer } from './skill-server.ts'
+
+export interface SkillMcpOptions {
+  /** Which skills clients may see. @default all */
+  readonly scope?: Scope
+  /** How the server introduces itself. @default 'skillstoke' */
+  readonly name?: string
+  /** @default '0.0.0' */
+  readonly version?: string
+  /** How long 2026-era clients may keep an answer without asking again. @default 0 */
+  readonly ttlMs?: number
+  /** Entries in one page of a list. @default 100 */
+  readonly pageSize?: number
+  /** Least time between two notifications of changes. @default 250 */
+  readonly noticeIntervalMs?: number
+  /** 2025-era HTTP sessions that may be open at once. @default 256 */
+  readonly maxSessions?: number
+  /** After how long an unused 2025-era HTTP session is closed. @default 1,800,000 */
+  readonly sessionIdleMs?: number
+  /** Largest request body over HTTP. @default 1,048,576 */
+  readonly maxRequestBytes?: number
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'logger' | 'clock'>>
+
+export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
+  name: 'skillstoke',
+  version: '0.0.0',
+  ttlMs: 0,
+  pageSize: 100,
+  noticeIntervalMs: 250,
+  maxSessions: 256,
+  sessionIdleMs: 1_800_000,
+  maxRequestBytes: 1_048_576,
+})
+
+export interface ServeStdioOptions {
+  /** Ends the connection. */
+  readonly signal?: AbortSignal
+}
+
+/** A server object that lasts as long as its connection, and can therefore be sent notifications. */
+interface Connection {
+  readonly server: McpServer
+  /** What a 2025-era client subscribed to; a 2026-era one is told everything, and its stream filters. */
+  readonly subscribed: Set<string> | 'everything'
+}
+
+const INTRODUCTION =
+  'This server provides skills: instructions, references and scripts for particular tasks. Before a task that one of ' +
+  'them describes, load it with the tool "skill" and its name. Skills may change while you work; answers are always ' +
+  'the newest revision.'
+
+/**
+ * Serves the skills of a runtime to any MCP client: two tools, files as `skill://` resources, the Skills extension
+ * (SEP-2640) and notifications of changes, over stdio and Streamable HTTP, for clients of 2025-11-25 and 2026-07-28.
+ * Everything that lasts is in the runtime; server objects come and go. Host and Origin are for the host to check.
+ */
+export class SkillMcp implements AsyncDisposable {
+  readonly #skills: SkillRuntime
+  readonly #options: SkillMcpOptions & Readonly<Defaults>
+  readonly #logger: Logger
+  readonly #source: RuntimeSkillSource
+  readonly #extension: SkillsExtension
+  readonly #notices: ChangeNotices
+  readonly #unsubscribe: () => void
+  readonly #connections = new Set<Connection>()
+  readonly #modern: McpHttpHandler
+  readonly #legacy: LegacySessions
+  readonly #stdio = new Set<{ close(): Promise<void> }>()
+  readonly #warned = new Set<string>()
+  #sessionCount = 0
+  #closing: Promise<void> | undefined
+
+  constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
+    this.#skills = skills
+    this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
+    this.#logger = options.logger ?? silentLogger
+    const { scope, pageSize, ttlMs, maxSessions, sessionIdleMs, maxRequestBytes } = this.#options
+    const clock = options.clock ?? systemClock
+    this.#source = new RuntimeSkillSource(skills, {
+      pageSize,
+      logger: this.#logger,
+      ...(scope === undefined ? {} : { scope }),
+    })
+    this.#extension = new SkillsExtension({
+      source: this.#source,
+      cacheHint: { ttlMs, cacheScope: 'private' },
+      onWarning: ({ path, message }) => this.#warnOnce(`${path}: ${message}`),
+    })
+    this.#modern = createMcpHandler(() => this.#createShortLived(), {
+      legacy: 'reject',
+      maxRequestBodySize: maxRequestBytes,
+      onerror: error => this.#onError(error),
+    })
+    this.#legacy = new LegacySessions({
+      createServer: () => this.#createLasting('legacy'),
+      clock,
+      maxSessions,
+      idleMs: sessionIdleMs,
+      maxRequestBytes,
+    })
+    this.#notices = new ChangeNotices({
+      clock,
+      intervalMs: this.#options.noticeIntervalMs,
+      isInScope: createScopeTest(scope),
+      send: notice => this.#notify(notice),
+    })
+    this.#unsubscribe = skills.subscribe(update => this.#notices.add(update), { phase: 'mcp' })
+  }
+
+  /** Answers one HTTP request of either era. */
+  async fetch(request: Request): Promise<Response> {
+    if (this.#closing !== undefined) return new Response('the server is closing', { status: 503 })
+    const { maxRequestBytes } = this.#options
+    const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize: maxRequestBytes })
+    return isLegacy ? await this.#legacy.handle(request) : await this.#modern.fetch(request)
+  }
+
+  /** Serves standard input and output; resolves when the client has gone, or the signal ended it. */
+  async serveStdio({ signal }: ServeStdioOptions = {}): Promise<void> {
+    const transport = new ObservedStdioTransport()
+    const handle = serveStdio(({ era }) => this.#createLasting(era), {
+      transport,
+      onerror: error => this.#onError(error),
+    })
+    const end = (): void => void handle.close()
+    signal?.addEventListener('abort', end, { once: true })
+    if (signal?.aborted) end()
+    this.#stdio.add(handle)
+    await transport.closed
+    this.#stdio.delete(handle)
+    signal?.removeEventListener('abort', end)
+  }
+
+  /** Ends every connection and stops following the runtime, which stays open. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      this.#unsubscribe()
+      this.#notices.close()
+      await Promise.all([
+        this.#modern.close(),
+        this.#legacy.close(),
+        ...[...this.#stdio].map(handle => handle.close()),
+      ])
+    })()
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** For one request: no conversation is known, so none is kept. */
+  #createShortLived(): McpServer {
+    const { scope } = this.#options
+    const within = scope === undefined ? {} : { scope }
+    return this.#createServer(
+      {
+        tools: this.#skills.tools(within),
+        instructions: toInstructions(this.#skills.renderCatalog(scope).text),
+      },
+      new Set(),
+    )
+  }
+
+  /** For a connection: the conversation at its other end is a session like any other. */
+  #createLasting(era: 'legacy' | 'modern'): McpServer {
+    const { scope } = this.#options
+    const session = this.#skills.session({
+      id: `mcp-${++this.#sessionCount}`,
+      ...(scope === undefined ? {} : { scope }),
+    })
+    const subscribed = new Set<string>()
+    const server = this.#createServer(
+      { tools: session.tools, instructions: toInstructions(session.catalog), session },
+      subscribed,
+    )
+    const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
+    this.#connections.add(connection)
+    server.server.onclose = () => {
+      this.#connections.delete(connection)
+      session.close()
+    }
+    return server
+  }
+
+  #createServer(
+    own: Pick<Parameters<typeof createSkillServer>[0], 'tools' | 'instructions'> & { session?: SkillSession },
+    subscribed: Set<string>,
+  ): McpServer {
+    const { name, version, ttlMs } = this.#options
+    return createSkillServer(
+      { name, version, ttlMs, source: this.#source, extension: this.#extension, ...own },
+      subscribed,
+    )
+  }
+
+  #notify({ isListChanged, uris }: Notice): void {
+    if (isListChanged) this.#modern.notify.resourcesChanged()
+    for (const uri of uris) this.#modern.notify.resourceUpdated(uri)
+    for (const { server, subscribed } of this.#connections) {
+      if (!server.isConnected()) continue
+      const sent = isListChanged ? [server.server.sendResourceListChanged()] : []
+      for (const uri of uris) {
+        if (subscribed === 'everything' || subscribed.has(uri))
+          sent.push(server.server.sendResourceUpdated({ uri }))
+      }
+      for (const each of sent) each.catch((error: unknown) => this.#onError(error))
+    }
+  }
+
+  #onError(error: unknown): void {
+    this.#logger.debug(`mcp: ${toMessage(error)}`, { error })
+  }
+
+  #warnOnce(message: string): void {
+    if (this.#warned.has(message)) return
+    if (this.#warned.size >= MAX_REMEMBERED_WARNINGS) this.#warned.clear()
+    this.#warned.add(message)
+    this.#logger.warn(`mcp: ${message}`)
+  }
+}
+
+const MAX_REMEMBERED_WARNINGS = 1_000
+
+function toInstructions(catalog: string): string {
+  return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`
+}
+
+/** Tells when the connection is over, whoever ended it. */
+class ObservedStdioTransport extends StdioServerTransport {
+  readonly closed: Promise<void>
+  readonly #onClosed: () => void
+
+  constructor() {
+    super()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.closed = promise
+    this.#onClosed = resolve
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    this.#onClosed()
+  }
+}

@@ -1,0 +1,124 @@
+import {
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+} from '@modelcontextprotocol/server'
+import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
+import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { RuntimeSkillSource } from './runtime-skill-source.ts'
+import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+
+/** What every server object of one endpoint has in common; all state lives behind it. */
+export interface SkillServerParts {
+  readonly name: string
+  readonly version: string
+  readonly instructions: string
+  readonly tools: readonly ToolDefinition[]
+  readonly source: RuntimeSkillSource
+  readonly extension: SkillsExtension
+  readonly ttlMs: number
+  /** The conversation at the other end, when the connection lasts. It is told of changes with its next tool answer. */
+  readonly session?: SkillSession
+}
+
+/** One server object; it can be thrown away at any time. `subscribed` receives the URIs of 2025-era subscriptions. */
+export function createSkillServer(parts: SkillServerParts, subscribed: Set<string>): McpServer {
+  const cacheHint = { ttlMs: parts.ttlMs, cacheScope: 'private' } as const
+  const mcp = new McpServer(
+    { name: parts.name, title: 'Skillstoke', version: parts.version },
+    {
+      capabilities: { tools: {}, resources: { listChanged: true, subscribe: true } },
+      instructions: parts.instructions,
+      cacheHints: { 'resources/list': cacheHint, 'resources/read': cacheHint },
+    },
+  )
+  parts.extension.attach(mcp)
+  serveTools(mcp, parts)
+  serveResources(mcp, parts.source)
+  serveSubscriptions(mcp, subscribed)
+  return mcp
+}
+
+/** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
+function serveTools(mcp: McpServer, { tools, session }: SkillServerParts): void {
+  mcp.server.setRequestHandler('tools/list', () => ({ tools: tools.map(toWireTool) }))
+  mcp.server.setRequestHandler('tools/call', async ({ params }) => {
+    const tool = tools.find(each => each.name === params.name)
+    if (tool === undefined) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `there is no tool ${JSON.stringify(params.name)}; there are: ${tools.map(each => each.name).join(', ')}`,
+      )
+    }
+    const result = await tool.execute(params.arguments)
+    const update = await session?.update()
+    return {
+      content: [result.text, ...(update === undefined ? [] : [update.text])].map(text => ({
+        type: 'text' as const,
+        text,
+      })),
+      isError: result.isError,
+      _meta: toMeta(result),
+    }
+  })
+}
+
+function toWireTool({ name, description, inputSchema }: ToolDefinition): {
+  name: string
+  description: string
+  inputSchema: { type: 'object' }
+  annotations: { readOnlyHint: boolean; openWorldHint: boolean }
+} {
+  return {
+    name,
+    description,
+    inputSchema: inputSchema as { type: 'object' },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  }
+}
+
+function toMeta({ generation, revision }: ToolResult): Record<string, string> {
+  return {
+    ...(generation === undefined ? {} : { [GENERATION_META_KEY]: generation }),
+    ...(revision === undefined ? {} : { [REVISION_META_KEY]: revision }),
+  }
+}
+
+/** In place of the SDK's handlers, which cannot page and cannot say which revision an answer is of. */
+function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
+  mcp.server.setRequestHandler('resources/list', async ({ params }) => {
+    const { generation, ...page } = await source.listManifests(params?.cursor)
+    return { ...page, _meta: { [GENERATION_META_KEY]: generation.digest } }
+  })
+  mcp.server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const reading = await source.readFile(uri)
+    if (reading === undefined) throw new ResourceNotFoundError(uri)
+    const { content, skill, generation } = reading
+    const { mimeType } = content
+    const body =
+      'text' in content ? { text: content.text } : { blob: Buffer.from(content.bytes).toString('base64') }
+    const _meta = { [REVISION_META_KEY]: skill.revision, [GENERATION_META_KEY]: generation.digest }
+    return { contents: [{ uri, ...(mimeType === undefined ? {} : { mimeType }), ...body, _meta }] }
+  })
+}
+
+const MAX_SUBSCRIPTIONS = 1_000
+
+/** 2025-era clients; 2026-era ones subscribe on a stream that the SDK serves. */
+function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
+  mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+    if (subscribed.size >= MAX_SUBSCRIPTIONS) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `this connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is the most it may have`,
+      )
+    }
+    subscribed.add(uri)
+    return {}
+  })
+  mcp.server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+    subscribed.delete(uri)
+    return {}
+  })
+}
