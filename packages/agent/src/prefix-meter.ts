@@ -14,19 +14,30 @@ export interface PrefixReading {
 export class PrefixMeter {
   #last: { readonly digest: string; readonly messages: number } | undefined
 
+  /** How a request would relate to the last one. */
+  compare(head: unknown, messages: readonly unknown[]): PrefixReading {
+    return this.#read(head, messages).reading
+  }
+
+  /** The same for a request that is being made: the next one is compared with it. */
   measure(head: unknown, messages: readonly unknown[]): PrefixReading {
+    const { reading, digest } = this.#read(head, messages)
+    this.#last = { digest, messages: messages.length }
+    return reading
+  }
+
+  #read(head: unknown, messages: readonly unknown[]): { reading: PrefixReading; digest: string } {
     let digest = nodeHasher.sha256(JSON.stringify(head))
     let sentBefore = this.#last?.messages === 0 ? digest : undefined
     messages.forEach((message, index) => {
       digest = nodeHasher.sha256(`${digest}\n${JSON.stringify(message)}`)
       if (index + 1 === this.#last?.messages) sentBefore = digest
     })
-    const isUnchanged = this.#last === undefined || this.#last.digest === sentBefore
-    this.#last = { digest, messages: messages.length }
-    return {
+    const reading = {
       digest: digest.slice(0, 8),
       ...(sentBefore === undefined ? {} : { sentBefore: sentBefore.slice(0, 8) }),
-      isUnchanged,
+      isUnchanged: this.#last === undefined || this.#last.digest === sentBefore,
     }
+    return { reading, digest }
   }
 }

@@ -117,6 +117,11 @@ export class Conversation {
     return this.#messages
   }
 
+  /** How a model call made now would relate to the last one: whether everything sent before would be sent again as it was. */
+  comparePrefix(): PrefixReading {
+    return this.#meter.compare([this.#system, this.session.tools], this.#messages)
+  }
+
   /** Says something and waits for the whole answer. Turns of one conversation run one after the other. */
   async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
     for await (const event of this.stream(text, options)) {

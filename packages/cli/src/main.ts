@@ -1,6 +1,6 @@
-import { DEFAULT_CATALOG_TOKENS, SkillError, toMessage } from '@skillstoke/core'
+import { SkillError, toMessage } from '@skillstoke/core'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { type ConfigFlags, resolveConfig } from './config.ts'
+import { type ConfigFlags, resolveConfig } from './config/config.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { readVersion } from './version.ts'
 
@@ -44,15 +44,20 @@ function createProgram(finish: (code: number) => void): Command {
       'after',
       `
 Examples:
-  stoke dev                      follow ./skills and talk to the demo agent
+  stoke dev                      follow ./skills, with a page, an MCP endpoint and a demo agent
+  stoke mcp --root ./skills      serve them to an MCP client over standard input and output
   stoke list                     what was found, broken skills included
   stoke why pdf                  where a skill stopped on its way to a conversation
 
 Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
-Environment: SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY (for dev), XDG_STATE_HOME, NO_COLOR.
+Configuration: flags, then environment variables, then ./skillstoke.json.
+Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
+SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
 Exit codes: 0 ok, 1 findings, 2 usage.`,
     )
   addDev(program, finish)
+  addMcp(program, finish)
+  addReload(program, finish)
   addList(program, finish)
   addShow(program, finish)
   addValidate(program, finish)
@@ -65,11 +70,21 @@ Exit codes: 0 ok, 1 findings, 2 usage.`,
 function addDev(program: Command, finish: (code: number) => void): void {
   program
     .command('dev')
-    .description('follow the skills, and a conversation of the demo agent with them')
+    .description('follow the skills: a page, an API, an MCP endpoint, and a conversation of the demo agent')
     .argument('[dir...]', 'folders of skills; replace the default ones')
     .addOption(rootOption())
     .addOption(linkRootOption())
     .addOption(stateOption())
+    .addOption(configOption())
+    .addOption(includeOption())
+    .addOption(excludeOption())
+    .option(
+      '--port <number>',
+      'where to listen, 0 for any free port (default: 4114, or a free one when it is taken)',
+      parsePort,
+    )
+    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
+    .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
     .option('--ask <question>', 'what the demo agent is asked, now and after each change')
     .option(
       '--model <name>',
@@ -79,7 +94,7 @@ function addDev(program: Command, finish: (code: number) => void): void {
     .addHelpText(
       'after',
       `
-Keys: h help, r reload, d difference of the last change, q quit.
+Keys: h help, o open the page, r reload, c clear, d difference of the last change, q quit.
 
 Examples:
   stoke dev
@@ -88,8 +103,48 @@ Examples:
     )
     .action(async (directories: string[], flags: SharedFlags & { ask?: string }) => {
       const { dev } = await import('./dev/dev.ts')
-      const config = resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
+      const config = await resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
       finish(await dev(config, flags.ask === undefined ? {} : { question: flags.ask }))
+    })
+}
+
+function addMcp(program: Command, finish: (code: number) => void): void {
+  program
+    .command('mcp')
+    .description('serve the skills to an MCP client over standard input and output')
+    .addOption(rootOption())
+    .addOption(linkRootOption())
+    .addOption(stateOption())
+    .addOption(configOption())
+    .addOption(includeOption())
+    .addOption(excludeOption())
+    .option('--verbose', 'say on standard error what happens')
+    .addHelpText(
+      'after',
+      `
+Only folders that are named are served. Over HTTP, "stoke dev" has an endpoint at /mcp.
+
+Examples:
+  stoke mcp --root ./skills
+  claude mcp add skills -- npx -y skillstoke mcp --root ~/skills
+  stoke mcp --root ~/skills --include "support-*"`,
+    )
+    .action(async (flags: SharedFlags & { verbose?: boolean }) => {
+      const { mcp } = await import('./commands/mcp.ts')
+      finish(await mcp(await resolveConfig(flags), { isVerbose: flags.verbose === true }))
+    })
+}
+
+function addReload(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('reload'))
+    .description('make the running dev read everything again')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when a skill is broken afterwards.\n\nExamples:\n  stoke reload\n  stoke reload --root ./skills --json',
+    )
+    .action(async (flags: SharedFlags) => {
+      const { reload } = await import('./commands/reload.ts')
+      finish(await reload(await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
@@ -99,7 +154,7 @@ function addList(program: Command, finish: (code: number) => void): void {
     .addHelpText('after', '\nExamples:\n  stoke list\n  stoke list --root ./skills --json')
     .action(async (flags: SharedFlags) => {
       const { list } = await import('./commands/list.ts')
-      finish(await list(resolveConfig(flags), { json: flags.json === true }))
+      finish(await list(await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
@@ -110,7 +165,7 @@ function addShow(program: Command, finish: (code: number) => void): void {
     .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show pdf --json')
     .action(async (name: string, flags: SharedFlags) => {
       const { show } = await import('./commands/show.ts')
-      finish(await show(name, resolveConfig(flags), { json: flags.json === true }))
+      finish(await show(name, await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
@@ -126,26 +181,23 @@ function addValidate(program: Command, finish: (code: number) => void): void {
     )
     .action(async (paths: string[], flags: SharedFlags) => {
       const { validate } = await import('./commands/validate.ts')
-      finish(await validate(paths, resolveConfig(flags), { json: flags.json === true }))
+      finish(await validate(paths, await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
 function addRender(program: Command, finish: (code: number) => void): void {
   withSharedOptions(program.command('render').alias('to-prompt'))
     .description('print the catalog as a conversation that begins now would get it')
-    .option('--include <pattern>', 'only skills whose name matches, "*" for anything; repeatable', collect)
-    .option('--exclude <pattern>', 'no skills whose name matches; repeatable', collect)
-    .option('--max-tokens <count>', 'tokens that the catalog may take', parseCount, DEFAULT_CATALOG_TOKENS)
+    .addOption(includeOption())
+    .addOption(excludeOption())
+    .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
     .addHelpText(
       'after',
       '\nExamples:\n  stoke render\n  stoke render --include "support-*" --max-tokens 1000 --json',
     )
-    .action(async (flags: SharedFlags & { include?: string[]; exclude?: string[]; maxTokens: number }) => {
+    .action(async (flags: SharedFlags) => {
       const { render } = await import('./commands/render.ts')
-      const scope = { include: flags.include ?? [], exclude: flags.exclude ?? [] }
-      finish(
-        await render(resolveConfig(flags), { json: flags.json === true, maxTokens: flags.maxTokens, scope }),
-      )
+      finish(await render(await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
@@ -153,13 +205,15 @@ function addWhy(program: Command, finish: (code: number) => void): void {
   withSharedOptions(program.command('why'))
     .description('tell where a skill stopped: found, parsed, eligible, scoped, listed')
     .argument('<name>', 'name of the skill')
+    .option('--session <id>', 'as this conversation of the running dev sees it')
     .addHelpText(
       'after',
-      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why pdf --json',
+      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why pdf --session dev\n  stoke why pdf --json',
     )
-    .action(async (name: string, flags: SharedFlags) => {
+    .action(async (name: string, flags: SharedFlags & { session?: string }) => {
       const { why } = await import('./commands/why.ts')
-      finish(await why(name, resolveConfig(flags), { json: flags.json === true }))
+      const session = flags.session === undefined ? {} : { session: flags.session }
+      finish(await why(name, await resolveConfig(flags), { json: flags.json === true, ...session }))
     })
 }
 
@@ -169,7 +223,7 @@ function addStatus(program: Command, finish: (code: number) => void): void {
     .addHelpText('after', '\nExamples:\n  stoke status\n  stoke status --root ./skills --json')
     .action(async (flags: SharedFlags) => {
       const { status } = await import('./commands/status.ts')
-      finish(await status(resolveConfig(flags), { json: flags.json === true }))
+      finish(await status(await resolveConfig(flags), { json: flags.json === true }))
     })
 }
 
@@ -178,7 +232,23 @@ function withSharedOptions(command: Command): Command {
     .addOption(rootOption())
     .addOption(linkRootOption())
     .addOption(stateOption())
+    .addOption(configOption())
     .option('--json', 'print JSON')
+}
+
+function configOption(): Option {
+  return new Option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
+}
+
+function includeOption(): Option {
+  return new Option(
+    '--include <pattern>',
+    'only skills whose name matches, "*" for anything; repeatable',
+  ).argParser(collect)
+}
+
+function excludeOption(): Option {
+  return new Option('--exclude <pattern>', 'no skills whose name matches; repeatable').argParser(collect)
 }
 
 function rootOption(): Option {
@@ -208,4 +278,11 @@ function parseCount(value: string): number {
   if (!Number.isInteger(count) || count < 1)
     throw new InvalidArgumentError(`${JSON.stringify(value)} is not a whole number above 0`)
   return count
+}
+
+function parsePort(value: string): number {
+  const port = Number(value)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new InvalidArgumentError(`${JSON.stringify(value)} is not a number from 0 to 65535`)
+  return port
 }

@@ -1,6 +1,6 @@
 import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions, toMessage } from '@skillstoke/core'
 import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
-import type { Diagnostic, SkillReport, SkillStatus } from '@skillstoke/core'
+import type { Diagnostic, SkillStatus } from '@skillstoke/core'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -63,7 +63,9 @@ export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
 }
 
 /** Broken first, then in the order of the generation. */
-export function sortForPeople(reports: readonly SkillReport[]): readonly SkillReport[] {
+export function sortForPeople<T extends { readonly status: SkillStatus }>(
+  reports: readonly T[],
+): readonly T[] {
   return reports.toSorted((a, b) => Number(b.status === 'broken') - Number(a.status === 'broken'))
 }
 

@@ -45,7 +45,7 @@ export {
 // What exists: generations, changes, and what decides about them.
 export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
 export type { DuplicatePolicy } from './registry/name-index.ts'
-export type { RegistryUpdate, SkillChange } from './registry/registry-update.ts'
+export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,
   type RegisteredSource,

@@ -1,5 +1,6 @@
-import { type Diagnostic, type SkillReport, shortDigest } from '@skillstoke/core'
-import { type Config, findingsOf } from '../config.ts'
+import { type Diagnostic, shortDigest } from '@skillstoke/core'
+import type { SkillList, SkillRow } from '../client/api-types.ts'
+import { type Config, findingsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
@@ -13,65 +14,72 @@ import {
   sortForPeople,
   toTerminalLine,
 } from '../output.ts'
+import { askOrScan, printSource } from '../running-dev.ts'
+import { toRow } from '../server/skill-rows.ts'
+import { toGenerationId } from '../server/timeline.ts'
 
-const DESCRIPTION_WIDTH = 60
+const DESCRIPTION_WIDTH = 70
 
-/** `stoke list`: every folder found, broken and shadowed ones included. */
+/** `stoke list`: everything that was found, served or not. */
 export async function list(config: Config, options: { readonly json: boolean }): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
-  const { number, digest } = skills.current
-  const reports = skills.current.reports()
-  const sources = skills.current.sources()
+  const { answer, from } = await askOrScan(
+    config,
+    dev => dev.client.skills(),
+    () => scan(config),
+  )
+  const { generation, skills, sources } = answer
+  const paint = createPaint(config.hasColor)
   const findings = findingsOf(sources, config)
   const code = findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
   if (options.json) {
-    printJson({ generation: { number, digest }, skills: reports.map(toJson), sources })
+    printJson({ ...answer, from })
     return code
   }
-  const paint = createPaint(config.hasColor)
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
-  if (reports.length === 0) {
+  if (skills.length === 0) {
     printLine(`no skills in ${config.roots.map(root => root.path).join(', ')}`)
     printLine(
       'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
     )
+    printSource(from, paint)
     return code
   }
-  const rows = sortForPeople(reports).map(report => [
-    paintStatus(report.status, paint),
-    paint('bold', toTerminalLine(report.name)),
-    report.serving === undefined ? '-' : shortDigest(report.serving),
-    report.source,
-    shorten(report.description, DESCRIPTION_WIDTH),
+  const sorted = sortForPeople(skills)
+  const rows = sorted.map(row => [
+    paintStatus(row.status, paint),
+    paint('bold', toTerminalLine(row.name)),
+    row.serving === null ? '-' : shortDigest(row.serving),
+    row.source,
+    shorten(row.description, DESCRIPTION_WIDTH),
   ])
   printLine(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
-  for (const { diagnostics } of sortForPeople(reports)) {
+  for (const { diagnostics } of sorted) {
     for (const each of diagnostics) if (each.severity !== 'info') printLine(formatDiagnostic(each, paint))
   }
   printLine(
     paint(
       'dim',
-      `generation ${number} ${shortDigest(digest)}, ${reports.length} found, ${skills.current.list().length} served`,
+      `generation ${generation.number} ${shortDigest(generation.digest)}, ${skills.length} found, ${countServed(skills)} served`,
     ),
   )
+  printSource(from, paint)
   return code
+}
+
+async function scan(config: Config): Promise<SkillList> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const { current } = skills
+  return {
+    generation: toGenerationId(current),
+    skills: current.reports().map(report => toRow(report, null)),
+    sources: current.sources(),
+  }
+}
+
+function countServed(skills: readonly SkillRow[]): number {
+  return skills.filter(row => row.serving !== null).length
 }
 
 function isFailure(diagnostic: Diagnostic): boolean {
   return diagnostic.code === 'SOURCE_FAILED'
-}
-
-/** The shape that other programs rely on. */
-export function toJson(report: SkillReport): Record<string, unknown> {
-  const { name, description, source, status, diagnostics } = report
-  return {
-    name,
-    description,
-    source,
-    location: report.directory ?? report.location,
-    revision: report.revision ?? null,
-    serving: report.serving ?? null,
-    status,
-    diagnostics,
-  }
 }

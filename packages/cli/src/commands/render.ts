@@ -1,5 +1,4 @@
-import type { Scope } from '@skillstoke/core'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { printJson, printLine } from '../output.ts'
@@ -7,16 +6,14 @@ import { loadTokenCounter } from '../tokens.ts'
 
 export interface RenderOptions {
   readonly json: boolean
-  readonly maxTokens: number
-  readonly scope: Scope
 }
 
 /** `stoke render`: the catalog exactly as a conversation that begins now would get it. */
 export async function render(config: Config, options: RenderOptions): Promise<number> {
   const countTokens = await loadTokenCounter()
-  const catalogOptions = { maxTokens: options.maxTokens, countTokens }
+  const catalogOptions = { maxTokens: config.maxCatalogTokens, countTokens }
   await using skills = await openSkills(config, { watching: 'off', runtime: { catalog: catalogOptions } })
-  const catalog = skills.renderCatalog(options.scope)
+  const catalog = skills.renderCatalog(config.scope)
   const { number, digest } = skills.current
   if (options.json) {
     printJson({

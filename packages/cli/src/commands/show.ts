@@ -1,5 +1,5 @@
 import { SkillError, shortDigest } from '@skillstoke/core'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
@@ -10,7 +10,7 @@ import {
   printLine,
   toTerminalText,
 } from '../output.ts'
-import { toJson } from './list.ts'
+import { toRow } from '../server/skill-rows.ts'
 
 /** `stoke show`: one skill as it is served, with its files and instructions. */
 export async function show(
@@ -45,7 +45,7 @@ export async function show(
       ...fields
     } = skill ?? {}
     const files = skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? []
-    printJson({ ...fields, ...toJson(report), files, body: skill?.body ?? null })
+    printJson({ ...fields, ...toRow(report, null), files, body: skill?.body ?? null })
     return skill === undefined ? EXIT_FINDINGS : EXIT_OK
   }
   printLine(

@@ -1,32 +1,29 @@
 import { shortDigest } from '@skillstoke/core'
-import type { Config } from '../config.ts'
+import type { ServerStatus } from '../client/api-types.ts'
+import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, formatTable, paintStatus, printJson, printLine } from '../output.ts'
+import { askOrScan, printSource } from '../running-dev.ts'
+import { STATUSES, toStatus } from '../server/source-states.ts'
 
-const STATUSES = ['ok', 'warning', 'broken', 'shadowed', 'pending'] as const
+type Status = Pick<ServerStatus, 'generation' | 'counts' | 'sources' | 'stateDirectory'>
 
-/** `stoke status`: the roots, how they can be watched, and what was found. */
+/** `stoke status`: the roots, how they are watched, and what was found. */
 export async function status(config: Config, options: { readonly json: boolean }): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'auto' })
-  const { number, digest } = skills.current
-  const reports = skills.current.reports()
-  const counts = Object.fromEntries(
-    STATUSES.map(each => [each, reports.filter(report => report.status === each).length]),
+  const { answer, from } = await askOrScan<Status>(
+    config,
+    async dev => await dev.client.status(),
+    () => scan(config),
   )
-  const sources = skills.status().map((source, index) => ({
-    ...source,
-    path: config.roots[index]?.path,
-    skills: reports.filter(report => report.source === source.label).length,
-    diagnostics: skills.current.sources()[index]?.diagnostics ?? [],
-  }))
+  const { generation, counts, sources, stateDirectory } = answer
   if (options.json) {
-    printJson({ generation: { number, digest }, counts, sources, stateDirectory: config.stateDirectory })
+    printJson({ generation, counts, sources, stateDirectory, from })
     return EXIT_OK
   }
   const paint = createPaint(config.hasColor)
   const rows = sources.map(source => [
-    source.path ?? source.origin,
+    source.path,
     source.label,
     source.mode,
     String(source.skills),
@@ -39,8 +36,15 @@ export async function status(config: Config, options: { readonly json: boolean }
     each => `${counts[each]} ${paintStatus(each, paint)}`,
   )
   printLine(
-    `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${number} ${shortDigest(digest)}`,
+    `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`,
   )
-  printLine(paint('dim', `state in ${config.stateDirectory}`))
+  printLine(paint('dim', `state in ${stateDirectory}`))
+  printSource(from, paint)
   return EXIT_OK
+}
+
+async function scan(config: Config): Promise<Status> {
+  await using skills = await openSkills(config, { watching: 'auto' })
+  const paths = config.roots.map(root => root.path)
+  return { ...toStatus(skills, skills.current, paths), stateDirectory: config.stateDirectory }
 }

@@ -9,7 +9,7 @@ import {
   validateSkill,
 } from '@skillstoke/core'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
 

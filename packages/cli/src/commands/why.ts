@@ -1,27 +1,41 @@
-import type { Config } from '../config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import type { Config } from '../config/config.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { askOrScan, printSource } from '../running-dev.ts'
+
+export interface WhyOptions {
+  readonly json: boolean
+  /** A conversation of the running `dev`. */
+  readonly session?: string
+}
 
 /** `stoke why`: where a skill stopped on its way to a conversation. */
-export async function why(
-  name: string,
-  config: Config,
-  options: { readonly json: boolean },
-): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
-  const explanation = skills.explain(name)
-  const isServed = explanation.steps.every(step => step.ok)
+export async function why(name: string, config: Config, options: WhyOptions): Promise<number> {
+  const { answer, from } = await askOrScan(
+    config,
+    dev => dev.client.why(name, options.session === undefined ? {} : { session: options.session }),
+    async () => {
+      if (options.session !== undefined)
+        throw new UsageError(
+          '--session asks a running dev, and none has these roots; start one with "stoke dev"',
+        )
+      await using skills = await openSkills(config, { watching: 'off' })
+      return skills.explain(name, config.scope === undefined ? {} : { scope: config.scope })
+    },
+  )
+  const isServed = answer.steps.every(step => step.ok)
   if (options.json) {
-    printJson(explanation)
+    printJson({ ...answer, from })
     return isServed ? EXIT_OK : EXIT_FINDINGS
   }
   const paint = createPaint(config.hasColor)
-  const rows = explanation.steps.map(({ step, ok, detail }) => [
+  const rows = answer.steps.map(({ step, ok, detail }) => [
     ok ? paint('green', 'yes') : paint('red', 'no'),
     step,
     toTerminalLine(detail),
   ])
   printLine(formatTable(rows))
+  printSource(from, paint)
   return isServed ? EXIT_OK : EXIT_FINDINGS
 }

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import {
   type RegistryUpdate,
   type Skill,
@@ -8,6 +6,7 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import { createTwoFilesPatch } from 'diff'
+import { readNewestText } from '../newest-text.ts'
 
 /** The difference that the last update made, or that a rejected text would make. */
 export async function describeLastChange(
@@ -43,12 +42,9 @@ async function describeRejected(report: SkillReport, skills: SkillRuntime): Prom
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`
   const live = (await readText(serving, serving.skillFile, skills)) ?? ''
-  try {
-    const rejected = readFileSync(join(report.directory, serving.skillFile), 'utf8')
-    return toPatch(`${report.name}/${serving.skillFile}`, live, rejected, 'live', 'rejected')
-  } catch (thrown) {
-    return `${report.name}: ${String(thrown)}`
-  }
+  const rejected = await readNewestText(report)
+  if (rejected === undefined) return `${report.name}: its newest text cannot be read`
+  return toPatch(`${report.name}/${serving.skillFile}`, live, rejected, 'live', 'rejected')
 }
 
 async function readText(skill: Skill, path: string, skills: SkillRuntime): Promise<string | undefined> {

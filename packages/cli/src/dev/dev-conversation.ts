@@ -1,11 +1,13 @@
 import type { AgentEvent, Conversation } from '@skillstoke/agent'
-import { type Ledger, type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
+import { type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
 import type { DevPrinter } from './dev-printer.ts'
+import type { TurnLog } from './turn-log.ts'
 
 export interface DevConversationOptions {
   readonly conversation: Conversation
   readonly skills: SkillRuntime
   readonly print: DevPrinter
+  readonly log: TurnLog
   readonly signal: AbortSignal
   /** @default a request to use the skill that changed last */
   readonly question?: string
@@ -25,11 +27,6 @@ export class DevConversation {
   /** The number of the next turn. */
   get nextTurn(): number {
     return this.#turns + 1
-  }
-
-  /** What the conversation has loaded. */
-  get ledger(): Ledger {
-    return this.#options.conversation.session.ledger
   }
 
   /** Takes a turn as soon as the present one is over; more requests meanwhile are one turn. */
@@ -56,30 +53,35 @@ export class DevConversation {
   }
 
   async #takeTurn(question: string): Promise<void> {
-    const { conversation, print, signal } = this.#options
+    const { conversation, print, log, signal } = this.#options
     this.#turns++
     print.question(this.#turns, question)
+    log.begin(this.#turns, question)
     try {
-      for await (const event of conversation.stream(question, { signal })) this.#print(event)
+      for await (const event of conversation.stream(question, { signal })) this.#tell(event)
     } catch (thrown) {
+      log.failed(toMessage(thrown))
       if (!signal.aborted) print.failure(toMessage(thrown))
     }
   }
 
-  #print(event: AgentEvent): void {
-    const { print } = this.#options
+  #tell(event: AgentEvent): void {
+    const { print, log } = this.#options
     switch (event.kind) {
       case 'skills-updated':
         print.told(event.update)
+        log.told(event.update)
         break
       case 'model-call':
         print.prefix(event.step, event.prefix)
+        log.called(event.step, event.prefix)
         break
       case 'tool-call':
         print.toolCall(event.name, event.input)
         break
       case 'finish':
         print.answer(event.text)
+        log.answered(event.text)
         break
       case 'text':
       case 'tool-result':

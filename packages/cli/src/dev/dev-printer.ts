@@ -1,9 +1,6 @@
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import type { PrefixReading } from '@skillstoke/agent'
 import {
   type Generation,
-  type Ledger,
   type RegistryUpdate,
   type SessionUpdate,
   type SkillChange,
@@ -12,7 +9,7 @@ import {
   shortDigest,
   type TokenCounter,
 } from '@skillstoke/core'
-import { type Config, findingsOf } from '../config.ts'
+import { type Config, findingsOf } from '../config/config.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -23,6 +20,8 @@ import {
   sortForPeople,
   toTerminalText,
 } from '../output.ts'
+import { ageOfChange, ageOfReport } from '../save-age.ts'
+import { describeMcpSetup } from './mcp-setup.ts'
 
 export interface DevPrinterOptions {
   readonly print: (line?: string) => void
@@ -31,7 +30,20 @@ export interface DevPrinterOptions {
   readonly config: Config
 }
 
+/** A conversation that hears of an update. */
+export interface ListeningSession {
+  readonly id: string
+  /** What it will be told. */
+  readonly pending: SessionUpdate | undefined
+  /** The number of its next turn; absent for conversations whose turns are taken elsewhere. */
+  readonly nextTurn?: number
+  /** How its next model call will relate to the last one, where that is known. */
+  readonly prefix?: PrefixReading
+}
+
 const ANSWER_WIDTH = 400
+const MAX_SESSION_LINES = 10
+const MAX_SKILL_LINES = 40
 
 /** The voice of `stoke dev`: one line for each thing that happened, with numbers that were measured. */
 export class DevPrinter {
@@ -52,13 +64,25 @@ export class DevPrinter {
       print(`  root ${path}: ${source.lastError ?? `watched by ${source.mode}`}${note}`)
     })
     print(`  generation ${skills.current.number} ${shortDigest(skills.current.digest)}`)
+    const reports = sortForPeople(skills.current.reports())
     const rows: string[][] = []
-    for (const report of sortForPeople(skills.current.reports()))
+    for (const report of reports.slice(0, MAX_SKILL_LINES))
       rows.push(await this.#describeSkill(report, skills))
     if (rows.length > 0) print(indent(formatTable(rows)))
-    else print('  no skills yet: make a folder with a SKILL.md in one of the roots')
+    const rest = reports.length - rows.length
+    if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
+    if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
     for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
     this.#sourceFindings(skills.current)
+  }
+
+  /** Where it can be reached, and how clients are set up. */
+  addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
+    const { print, paint, config } = this.#options
+    print(`  page ${paint('cyan', server.pageUrl)}`)
+    print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
+    print('  MCP clients that start their servers themselves:')
+    for (const line of describeMcpSetup(config)) print(paint('dim', `    ${line}`))
   }
 
   ready(hasKeys: boolean): void {
@@ -66,14 +90,26 @@ export class DevPrinter {
     else this.#options.print('edit a skill and save it; end with Ctrl-C')
   }
 
+  /** A window that could not be opened is no reason to stop. */
+  notOpened(url: string, reason: string): void {
+    this.#options.print(`no browser could be started (${reason}); the page is at ${url}`)
+  }
+
+  clear(): void {
+    this.#options.print('\u001b[2J\u001b[3J\u001b[H')
+  }
+
   help(): void {
     this.#options.print(
-      this.#options.paint('dim', 'keys: h help, r reload, d difference of the last change, q quit'),
+      this.#options.paint(
+        'dim',
+        'keys: h help, o open the page, r reload, c clear, d difference of the last change, q quit',
+      ),
     )
   }
 
   /** What changed, how soon it was visible, and what the conversation will be told. */
-  update(update: RegistryUpdate, listener: { readonly ledger: Ledger; readonly nextTurn: number }): void {
+  update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
     const seenAt = Date.now()
     this.lastUpdate = update
@@ -92,19 +128,23 @@ export class DevPrinter {
         ? 'the same digest: nothing that is served changed'
         : shortDigest(generation.digest)
     print(paint('dim', `  generation ${previous.number} -> ${generation.number}, ${same}`))
-    const loaded = update.changes.flatMap(change => {
-      const entry = listener.ledger.find(change.name)
-      const isOther = change.kind !== 'modified' || change.newSkill.revision !== entry?.revision
-      return entry !== undefined && isOther ? entry : []
-    })
-    for (const { name, revision } of loaded) {
+    if (previous.digest !== generation.digest) this.#whatSessionsHear(sessions)
+  }
+
+  /** What each conversation will be told, and what that costs it. */
+  #whatSessionsHear(sessions: readonly ListeningSession[]): void {
+    const { print, paint } = this.#options
+    for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
+      const what =
+        pending === undefined
+          ? 'nothing to tell, +0 tokens'
+          : `notice queued for ${nextTurn === undefined ? 'its next tool answer' : `turn ${nextTurn}`}, +${pending.tokens} tokens`
       print(
-        paint(
-          'dim',
-          `  session dev loaded ${toTerminalText(name)} at ${shortDigest(revision)} -> notice queued for turn ${listener.nextTurn}`,
-        ),
+        paint('dim', `  session ${id}: ${what}${prefix === undefined ? '' : `, ${describePrefix(prefix)}`}`),
       )
     }
+    const rest = sessions.length - MAX_SESSION_LINES
+    if (rest > 0) print(paint('dim', `  and ${rest} more sessions`))
   }
 
   question(turn: number, text: string): void {
@@ -120,16 +160,7 @@ export class DevPrinter {
 
   prefix(step: number, prefix: PrefixReading): void {
     const { print, paint } = this.#options
-    if (prefix.isUnchanged) {
-      const comparison =
-        prefix.sentBefore === undefined ? prefix.digest : `${prefix.sentBefore} == ${prefix.sentBefore}`
-      print(
-        paint(
-          'dim',
-          `  model call ${step}, prefix ${prefix.sentBefore === undefined ? 'first sent' : 'unchanged'} ${comparison}`,
-        ),
-      )
-    } else print(paint('red', `  model call ${step}, prefix CHANGED: the provider's cache is lost`))
+    print(paint(prefix.isUnchanged ? 'dim' : 'red', `  model call ${step}, ${describePrefix(prefix)}`))
   }
 
   toolCall(name: string, input: unknown): void {
@@ -183,14 +214,8 @@ export class DevPrinter {
       case 'modified': {
         const { oldSkill, newSkill, facets } = change
         const revisions = `${shortDigest(oldSkill.revision)} -> ${shortDigest(newSkill.revision)}`
-        const age =
-          newSkill.directory === undefined
-            ? undefined
-            : ageOf(join(newSkill.directory, newSkill.skillFile), seenAt)
-        const speed =
-          age === undefined || !facets.some(facet => facet === 'frontmatter' || facet === 'body')
-            ? ''
-            : `, live ${age} ms after the save`
+        const age = ageOfChange(change, seenAt)
+        const speed = age === undefined ? '' : `, detected in ${age} ms`
         return `${paint('green', 'LIVE')} ${name} ${revisions}, ${facets.join(' and ')}${speed}`
       }
       default:
@@ -209,9 +234,11 @@ export class DevPrinter {
     const { print, paint } = this.#options
     const stays =
       report.serving === undefined ? 'nothing of it is live' : `${shortDigest(report.serving)} stays live`
+    const age = ageOfReport(report, Date.now())
+    const speed = age === undefined ? '' : ` Detected in ${age} ms.`
     for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
       print(
-        `${paint('red', 'REJECTED')} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}. ${stays}.`,
+        `${paint('red', 'REJECTED')} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}. ${stays}.${speed}`,
       )
       if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toTerminalText(diagnostic.fix)}`))
     }
@@ -227,11 +254,11 @@ export class DevPrinter {
   }
 }
 
-/** Milliseconds since the file was last written, or nothing when that is not recent enough to mean this change. */
-function ageOf(file: string, now: number): number | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  const age = stats === undefined ? Number.POSITIVE_INFINITY : Math.round(now - stats.mtimeMs)
-  return age >= 0 && age < 60_000 ? age : undefined
+function describePrefix({ digest, sentBefore, isUnchanged }: PrefixReading): string {
+  if (!isUnchanged) return `prefix CHANGED: the provider's cache is lost`
+  return sentBefore === undefined
+    ? `prefix first sent ${digest}`
+    : `prefix unchanged ${sentBefore} == ${sentBefore}`
 }
 
 function indent(text: string): string {

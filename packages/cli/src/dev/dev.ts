@@ -1,58 +1,103 @@
-import { resolveModel, SkillAgent } from '@skillstoke/agent'
-import type { SkillRuntime } from '@skillstoke/core'
-import type { Config } from '../config.ts'
+import { type Conversation, resolveModel, SkillAgent } from '@skillstoke/agent'
+import { type SkillRuntime, toMessage } from '@skillstoke/core'
+import { SkillMcp } from '@skillstoke/mcp'
+import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, printLine } from '../output.ts'
+import { DevServer } from '../server/dev-server.ts'
+import { writeRunFile } from '../server/run-file.ts'
+import { listenForSignals } from '../signals.ts'
 import { loadTokenCounter } from '../tokens.ts'
+import { readVersion } from '../version.ts'
 import { describeLastChange } from './describe-change.ts'
 import { DevConversation } from './dev-conversation.ts'
-import { DevPrinter } from './dev-printer.ts'
+import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { listenForKeys } from './keys.ts'
+import { openInBrowser } from './open-in-browser.ts'
+import { TurnLog } from './turn-log.ts'
 
 export interface DevOptions {
   /** What the demo agent is asked at the start and after each change. */
   readonly question?: string
 }
 
-/** `stoke dev`: follows the skills until it is ended, and lets a conversation follow them. */
+const SESSION_ID = 'dev'
+
+/** `stoke dev`: follows the skills until it is ended: a conversation, a page, an API and an MCP endpoint with it. */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
   const countTokens = await loadTokenCounter()
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
-  const model = resolveModel(config.model)
+  const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
-  await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog: { countTokens } } })
+  const catalog = { countTokens, maxTokens: config.maxCatalogTokens }
+  await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog } })
   await print.start(skills)
-  const agent = new SkillAgent({ skills, model })
+  const agent = new SkillAgent({ skills, model: resolveModel(config.model), ...scope })
+  const log = new TurnLog(() => server.state.tellSessions())
+  await using mcp = new SkillMcp(skills, { version: readVersion(), ...scope })
+  await using server = await DevServer.start({
+    config,
+    skills,
+    mcp,
+    countTokens,
+    turnsOf: id => (id === SESSION_ID ? log.list() : []),
+  })
+  const removeRunFile = writeRunFile(config, server)
+  const chat = agent.conversation(SESSION_ID)
   const conversation = new DevConversation({
-    conversation: agent.conversation('dev'),
+    conversation: chat,
     skills,
     print,
+    log,
     signal: end.signal,
     ...(options.question === undefined ? {} : { question: options.question }),
   })
   const unsubscribe = skills.subscribe(update => {
-    print.update(update, conversation)
+    print.update(update, listeners(skills, chat, conversation.nextTurn))
     if (update.changes.length > 0) conversation.requestTurn(update)
   })
-  const stopKeys = config.isInteractive ? listenForKeys(key => void onKey(key)) : (): void => undefined
   const onKey = async (key: string): Promise<void> => {
     if (key === 'q' || key === '\u0003') end.abort()
     else if (key === 'h') print.help()
+    else if (key === 'o') await open(server.pageUrl, print)
     else if (key === 'r') await reload(skills, print)
+    else if (key === 'c') print.clear()
     else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
   }
+  const stopKeys = config.isInteractive ? listenForKeys(key => void onKey(key)) : (): void => undefined
+  print.addresses(server)
   print.ready(config.isInteractive)
   conversation.requestTurn()
   await untilAborted(end.signal)
+  removeRunFile()
   stopKeys()
   unsubscribe()
   await conversation.close()
+  await server.close()
+  await mcp.close()
   await skills.close()
   stopSignals()
   print.end()
   return EXIT_OK
+}
+
+/** The demo agent's conversation, whose model calls are made here, and those of MCP clients. */
+function listeners(skills: SkillRuntime, chat: Conversation, nextTurn: number): ListeningSession[] {
+  return skills.sessions().map(session => ({
+    id: session.id,
+    pending: session.pending(),
+    ...(session === chat.session ? { nextTurn, prefix: chat.comparePrefix() } : {}),
+  }))
+}
+
+async function open(url: string, print: DevPrinter): Promise<void> {
+  try {
+    await openInBrowser(url)
+  } catch (thrown) {
+    print.notOpened(url, toMessage(thrown))
+  }
 }
 
 async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
@@ -69,20 +114,4 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
   clearInterval(keepAlive)
-}
-
-/** The first signal ends in order, a second one at once. */
-function listenForSignals(end: () => void): () => void {
-  let isEnding = false
-  const onSignal = (): void => {
-    if (isEnding) process.exit(130)
-    isEnding = true
-    end()
-  }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
-  return () => {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
-  }
 }

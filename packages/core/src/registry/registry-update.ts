@@ -40,6 +40,13 @@ export function toChange(
     : { kind: 'modified', name, oldSkill: before, newSkill: after, facets }
 }
 
+/** The net changes from one generation to a later one, in the order of an update. */
+export function diffGenerations(before: Generation, after: Generation): readonly SkillChange[] {
+  const names = new Set([...before.list(), ...after.list()].map(skill => skill.name))
+  const changes = [...names].map(name => toChange(name, before.find(name), after.find(name)))
+  return sortChanges(changes.filter(change => change !== undefined))
+}
+
 const ORDER = { added: 0, removed: 1, modified: 2 } as const
 
 export function sortChanges(changes: readonly SkillChange[]): readonly SkillChange[] {

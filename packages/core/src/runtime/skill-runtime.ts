@@ -226,6 +226,14 @@ export class SkillRuntime implements AsyncDisposable {
   }
 
   /**
+   * The instructions of a skill at its revision, without looking at its folder.
+   * @throws {SkillError} REVISION_NOT_FOUND
+   */
+  async readBody(skill: Skill): Promise<string> {
+    return await readBody(skill, this.#store)
+  }
+
+  /**
    * One file of a skill at its revision, old revisions included as long as they are stored.
    * @throws {SkillError} FILE_NOT_FOUND, REVISION_NOT_FOUND
    */

@@ -1,0 +1,188 @@
+import type { Explanation } from '@skillstoke/core'
+import { createParser } from 'eventsource-parser'
+import type {
+  ApiErrorCode,
+  ApiFailure,
+  FileText,
+  ReloadResult,
+  ServerEvent,
+  ServerStatus,
+  SessionList,
+  SkillDetail,
+  SkillList,
+} from './api-types.ts'
+
+export interface ApiClientOptions {
+  /** Address of the server, for example `http://127.0.0.1:4114`. @default the page's own */
+  readonly url?: string
+  /** @default none: the cookie of the page is sent */
+  readonly token?: string
+  /** Limit for one answer, event streams excepted. @default 10,000 */
+  readonly timeoutMs?: number
+}
+
+export const DEFAULT_API_TIMEOUT_MS = 10_000
+
+/** The server said no, or something else than what it promises. */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError'
+  readonly status: number
+  readonly code: ApiErrorCode
+
+  constructor(status: number, code: ApiErrorCode, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export interface EventStreamOptions {
+  readonly signal?: AbortSignal
+  /** Told when the stream is there, and when it is lost and will be tried again. */
+  readonly onConnection?: (isConnected: boolean) => void
+}
+
+const FIRST_RETRY_MS = 250
+const MAX_RETRY_MS = 5_000
+
+/** The API of `stoke dev`, typed; for the page, for other processes, for programs of one's own. */
+export class ApiClient {
+  readonly #url: string
+  readonly #token: string | undefined
+  readonly #timeoutMs: number
+
+  constructor(options: ApiClientOptions = {}) {
+    this.#url = options.url?.replace(/\/$/, '') ?? ''
+    this.#token = options.token
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
+  }
+
+  /** Exchanges the token for the cookie of a page. */
+  async login(token: string): Promise<void> {
+    await this.#request('POST', '/api/login', { token })
+  }
+
+  async status(): Promise<ServerStatus> {
+    return (await this.#request('GET', '/api/generation')) as ServerStatus
+  }
+
+  async skills(): Promise<SkillList> {
+    return (await this.#request('GET', '/api/skills')) as SkillList
+  }
+
+  /** One skill with its files and instructions. @throws {ApiError} NOT_FOUND, saying where it was looked for */
+  async skill(name: string): Promise<SkillDetail> {
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}`)) as SkillDetail
+  }
+
+  /**
+   * Where a skill stopped on its way to conversations, or to the one of an id.
+   * @throws {ApiError} NOT_FOUND for an unknown conversation
+   */
+  async why(name: string, options: { readonly session?: string } = {}): Promise<Explanation> {
+    const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/why${query}`)) as Explanation
+  }
+
+  /** A file of the served revision. @throws {ApiError} NOT_FOUND */
+  async file(name: string, path: string): Promise<FileText> {
+    const query = `?path=${encodeURIComponent(path)}`
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText
+  }
+
+  async sessions(): Promise<SessionList> {
+    return (await this.#request('GET', '/api/sessions')) as SessionList
+  }
+
+  /** Reads everything again; what was on disk before the call is visible afterwards. */
+  async reload(): Promise<ReloadResult> {
+    return (await this.#request('POST', '/api/reload', {})) as ReloadResult
+  }
+
+  /**
+   * The present state, then each change. A lost connection is taken up again where it broke, or with the present state
+   * where that is not possible. Ends when the signal aborts. @throws {ApiError} UNAUTHORIZED, which no retry would heal
+   */
+  async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
+    const { signal, onConnection } = options
+    let lastId: string | undefined
+    let retryMs = FIRST_RETRY_MS
+    while (!signal?.aborted) {
+      try {
+        for await (const { id, event } of this.#stream(lastId, signal, () => onConnection?.(true))) {
+          lastId = id ?? lastId
+          retryMs = FIRST_RETRY_MS
+          yield event
+        }
+      } catch (thrown) {
+        if (thrown instanceof ApiError && thrown.status < 500 && thrown.status !== 429) throw thrown
+      }
+      if (signal?.aborted) return
+      onConnection?.(false)
+      await wait(retryMs, signal)
+      retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
+    }
+  }
+
+  async *#stream(
+    lastId: string | undefined,
+    signal: AbortSignal | undefined,
+    onOpen: () => void,
+  ): AsyncGenerator<{ id: string | undefined; event: ServerEvent }, void, undefined> {
+    const response = await fetch(`${this.#url}/api/events`, {
+      headers: { ...this.#headers(), ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (!response.ok || response.body === null) throw await toError(response)
+    onOpen()
+    const received: { id: string | undefined; event: ServerEvent }[] = []
+    const parser = createParser({
+      onEvent: ({ id, data }) => received.push({ id, event: JSON.parse(data) as ServerEvent }),
+    })
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    try {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        parser.feed(part.value)
+        yield* received.splice(0)
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined) // already broken, which is how we got here
+    }
+  }
+
+  async #request(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(`${this.#url}${path}`, {
+      method,
+      headers: { ...this.#headers(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      signal: AbortSignal.timeout(this.#timeoutMs),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw await toError(response)
+    return await response.json()
+  }
+
+  #headers(): Record<string, string> {
+    return this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+  }
+}
+
+async function toError(response: Response): Promise<ApiError> {
+  const failure = (await response.json().catch(() => undefined)) as ApiFailure | undefined
+  const { code, message } = failure?.error ?? {
+    code: 'FAILED' as const,
+    message: `the server answered with ${response.status} ${response.statusText}`,
+  }
+  return new ApiError(response.status, code, message)
+}
+
+async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>(resolve => {
+    const timer = setTimeout(done, ms)
+    function done(): void {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    signal?.addEventListener('abort', done, { once: true })
+  })
+}

@@ -1,0 +1,244 @@
+import type {
+  Diagnostic,
+  Digest,
+  Explanation,
+  Facet,
+  SkillStatus,
+  SourceReport,
+  SourceStatus,
+} from '@skillstoke/core'
+
+/** A generation by its number in this process and its digest, which is the same everywhere. */
+export interface GenerationId {
+  readonly number: number
+  readonly digest: Digest
+}
+
+/** `GET /api/generation` */
+export interface ServerStatus {
+  /** Made anew at each start of the server; the first part of every event id. */
+  readonly startId: string
+  readonly pid: number
+  readonly version: string
+  readonly generation: GenerationId
+  /** How many skills there are of each status. */
+  readonly counts: Readonly<Record<SkillStatus, number>>
+  readonly sources: readonly SourceState[]
+  readonly stateDirectory: string
+}
+
+/** One root: where it is, how it is watched, and what is to be said of it. */
+export interface SourceState extends SourceStatus {
+  /** As it was named. */
+  readonly path: string
+  /** Skills found in it. */
+  readonly skills: number
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** Tokens by the o200k vocabulary; an estimate for other models. */
+export interface SkillTokens {
+  /** Name and description, as the catalog lists them. */
+  readonly listed: number
+  readonly body: number
+}
+
+/** One folder that was found, served or not. */
+export interface SkillRow {
+  readonly name: string
+  readonly description: string
+  readonly source: string
+  /** The folder, absolute where it is on a disk. */
+  readonly location: string
+  /** Revision of the newest text; null when it is broken. */
+  readonly revision: Digest | null
+  /** The revision that readers get; null when they get none. */
+  readonly serving: Digest | null
+  readonly status: SkillStatus
+  readonly diagnostics: readonly Diagnostic[]
+  /** Null for what is not served, and until it has been counted. */
+  readonly tokens: SkillTokens | null
+}
+
+/** `GET /api/skills`: every folder found, sorted by name and then by precedence. */
+export interface SkillList {
+  readonly generation: GenerationId
+  readonly skills: readonly SkillRow[]
+  readonly sources: readonly SourceReport[]
+}
+
+export interface FileInfo {
+  readonly path: string
+  readonly digest: Digest
+  /** In bytes. */
+  readonly size: number
+}
+
+/** `GET /api/skills/:name` */
+export interface SkillDetail {
+  readonly generation: GenerationId
+  /** All folders of the name; the one that is served comes first. */
+  readonly skills: readonly SkillRow[]
+  /** Of the served revision; empty when there is none. */
+  readonly files: readonly FileInfo[]
+  /** The served SKILL.md; null when there is none. */
+  readonly text: string | null
+  /** Its instructions without the frontmatter. */
+  readonly body: string | null
+  /** The text on the disk when it was refused; the diagnostics are about its lines. */
+  readonly refusedText: string | null
+  /** Where the skill stopped on its way to a conversation. */
+  readonly explanation: Explanation
+}
+
+/** `GET /api/skills/:name/file?path=` */
+export interface FileText extends FileInfo {
+  readonly revision: Digest
+  /** Null when it is not UTF-8 text. */
+  readonly text: string | null
+}
+
+/** One model call: the request's prefix before and now, as eight digits. */
+export interface ModelCall {
+  readonly step: number
+  readonly prefix: string
+  /** Digest of the part that was sent before; null for the first call. */
+  readonly sentBefore: string | null
+  readonly isUnchanged: boolean
+}
+
+export interface Told {
+  readonly text: string
+  readonly tokens: number
+}
+
+export interface Turn {
+  readonly turn: number
+  readonly question: string
+  /** What the conversation was told of changes in this turn. */
+  readonly told: readonly Told[]
+  readonly calls: readonly ModelCall[]
+  /** Null until the turn is over. */
+  readonly answer: string | null
+  /** Why the turn failed; null when it did not. */
+  readonly failure: string | null
+}
+
+/** One conversation and what it knows. */
+export interface SessionInfo {
+  readonly id: string
+  /** What the conversation was told last. */
+  readonly generation: GenerationId
+  readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
+  readonly loaded: readonly {
+    readonly name: string
+    readonly revision: Digest
+    readonly isCurrent: boolean
+  }[]
+  /** What it will be told before its next model call; null when there is nothing. */
+  readonly pending: Told | null
+  /** The last ones; empty for conversations whose model calls are made elsewhere, such as those of MCP clients. */
+  readonly turns: readonly Turn[]
+}
+
+/** `GET /api/sessions` */
+export interface SessionList {
+  readonly generation: GenerationId
+  readonly sessions: readonly (SessionInfo & {
+    /** The exact catalog that the conversation was given. */
+    readonly catalogText: string
+  })[]
+}
+
+export interface TimelineChange {
+  readonly kind: 'added' | 'modified' | 'removed'
+  readonly name: string
+  /** Revisions before and after. */
+  readonly from: Digest | null
+  readonly to: Digest | null
+  readonly facets: readonly Facet[]
+}
+
+export interface TimelineProblem {
+  readonly name: string
+  readonly status: SkillStatus
+  readonly serving: Digest | null
+  /** The first diagnostic that says why. */
+  readonly message: string
+  readonly place: string
+}
+
+/** One step from a generation to the next. */
+export interface TimelineEntry {
+  readonly at: string
+  readonly generation: GenerationId
+  /** Whether what is served is another one. */
+  readonly isDigestChanged: boolean
+  /** From the newest save to the moment when it was visible; null when it cannot be told. */
+  readonly detectedMs: number | null
+  readonly changes: readonly TimelineChange[]
+  readonly problems: readonly TimelineProblem[]
+  /** Skills that had a problem and no longer do, without a change of what is served. */
+  readonly fixed: readonly string[]
+}
+
+/** `POST /api/reload` */
+export interface ReloadResult {
+  readonly previous: GenerationId
+  readonly generation: GenerationId
+  readonly changes: readonly TimelineChange[]
+  /** Every skill that is not as it should be after the reload. */
+  readonly problems: readonly TimelineProblem[]
+}
+
+/** Everything that is to be known; the first event of a stream. */
+export interface StateEvent {
+  readonly kind: 'state'
+  readonly status: ServerStatus
+  readonly skills: readonly SkillRow[]
+  readonly sessions: readonly SessionInfo[]
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[]
+}
+
+/** A new generation. */
+export interface UpdateEvent {
+  readonly kind: 'update'
+  readonly status: ServerStatus
+  /** Folders that are new or other than before. */
+  readonly skills: readonly SkillRow[]
+  /** Folders that are gone. */
+  readonly gone: readonly { readonly source: string; readonly location: string }[]
+  readonly entry: TimelineEntry
+}
+
+/** Tokens have been counted. */
+export interface TokensEvent {
+  readonly kind: 'tokens'
+  readonly skills: readonly SkillRow[]
+}
+
+/** Conversations began, ended, or went on. */
+export interface SessionsEvent {
+  readonly kind: 'sessions'
+  readonly sessions: readonly SessionInfo[]
+}
+
+/** What `GET /api/events` sends. */
+export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent
+
+/** Every answer that is not 2xx. */
+export interface ApiFailure {
+  readonly error: { readonly code: ApiErrorCode; readonly message: string }
+}
+
+export type ApiErrorCode =
+  | 'BAD_REQUEST'
+  | 'UNAUTHORIZED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'TOO_MANY'
+  | 'FAILED'

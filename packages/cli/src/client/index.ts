@@ -1,0 +1,9 @@
+// The API of a running `stoke dev`, as the page and other processes use it.
+export {
+  ApiClient,
+  type ApiClientOptions,
+  ApiError,
+  DEFAULT_API_TIMEOUT_MS,
+  type EventStreamOptions,
+} from './api-client.ts'
+export type * from './api-types.ts'

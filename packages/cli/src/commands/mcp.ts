@@ -1,0 +1,54 @@
+import type { Logger, SkillRuntime } from '@skillstoke/core'
+import { SkillMcp } from '@skillstoke/mcp'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import { toTerminalLine } from '../output.ts'
+import { listenForSignals } from '../signals.ts'
+import { loadTokenCounter } from '../tokens.ts'
+import { readVersion } from '../version.ts'
+
+/** `stoke mcp`: serves the skills over standard input and output until the client goes. */
+export async function mcp(config: Config, options: { readonly isVerbose: boolean }): Promise<number> {
+  if (!config.areRootsChosen) {
+    throw new UsageError(
+      'stoke mcp serves only folders that you name: add --root DIR, or --config FILE with "roots" in it',
+    )
+  }
+  keepOutputClean()
+  const logger = createErrorLogger(options.isVerbose)
+  const end = new AbortController()
+  const stopSignals = listenForSignals(() => end.abort())
+  const catalog = { countTokens: await loadTokenCounter(), maxTokens: config.maxCatalogTokens }
+  await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog, logger } })
+  await using server = new SkillMcp(skills, {
+    version: readVersion(),
+    logger,
+    ...(config.scope === undefined ? {} : { scope: config.scope }),
+  })
+  logger.info(describe(skills))
+  await server.serveStdio({ signal: end.signal })
+  stopSignals()
+  return EXIT_OK
+}
+
+/** Standard output belongs to the protocol: a stray word on it would end the connection. */
+function keepOutputClean(): void {
+  globalThis.console = new console.Console(process.stderr, process.stderr)
+}
+
+function describe(skills: SkillRuntime): string {
+  const { number, digest } = skills.current
+  return `serving ${skills.current.list().length} skills, generation ${number} ${digest}`
+}
+
+function createErrorLogger(isVerbose: boolean): Logger {
+  const write = (level: string, message: string): void =>
+    void process.stderr.write(`skillstoke ${level}: ${toTerminalLine(message)}\n`)
+  return {
+    debug: message => (isVerbose ? write('debug', message) : undefined),
+    info: message => (isVerbose ? write('info', message) : undefined),
+    warn: message => write('warning', message),
+    error: message => write('error', message),
+  }
+}

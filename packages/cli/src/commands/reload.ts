@@ -1,0 +1,36 @@
+import { shortDigest } from '@skillstoke/core'
+import type { ReloadResult } from '../client/api-types.ts'
+import type { Config } from '../config/config.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { createPaint, paintStatus, printJson, printLine, toTerminalLine } from '../output.ts'
+import { findRunningDev } from '../server/run-file.ts'
+
+/** `stoke reload`: makes the running `dev` read everything again, whatever it was told of changes. */
+export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
+  const dev = await findRunningDev(config)
+  if (dev === undefined) {
+    const roots = config.roots.map(root => root.path).join(', ')
+    throw new UsageError(`no running dev has these roots (${roots}); start one with "stoke dev"`)
+  }
+  const result = await dev.client.reload()
+  const code = result.problems.some(problem => problem.status === 'broken') ? EXIT_FINDINGS : EXIT_OK
+  if (options.json) printJson(result)
+  else printResult(result, config)
+  return code
+}
+
+function printResult({ previous, generation, changes, problems }: ReloadResult, config: Config): void {
+  const paint = createPaint(config.hasColor)
+  for (const { kind, name, from, to } of changes) {
+    const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
+    printLine(`${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`)
+  }
+  for (const { name, status, place, message } of problems)
+    printLine(`${paintStatus(status, paint)} ${toTerminalLine(`${name}: ${place}: ${message}`)}`)
+  const digest = shortDigest(generation.digest)
+  printLine(
+    previous.number === generation.number
+      ? `everything was read again, nothing changed: generation ${generation.number} ${digest}`
+      : `generation ${previous.number} -> ${generation.number} ${digest}`,
+  )
+}

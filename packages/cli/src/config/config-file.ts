@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { toMessage } from '@skillstoke/core'
+import { UsageError } from '../exit-code.ts'
+import type { ConfigFile } from './config-schema.ts'
+
+export const CONFIG_FILE_NAME = 'skillstoke.json'
+
+const MAX_BYTES = 262_144
+
+/** A configuration file with its paths made absolute. */
+export interface LoadedConfigFile {
+  readonly path: string
+  readonly roots: readonly { readonly path: string; readonly label?: string }[] | undefined
+  readonly linkRoots: readonly string[]
+  readonly scope: ConfigFile['scope']
+  readonly maxTokens: number | undefined
+  readonly port: number | undefined
+}
+
+interface Fault {
+  readonly path: readonly PropertyKey[]
+  readonly reason: string
+}
+
+/**
+ * Reads a configuration file; `undefined` when it is the default one and not there.
+ * @throws {UsageError} with file, line, column and reason of everything that is wrong
+ */
+export async function loadConfigFile(named: string | undefined): Promise<LoadedConfigFile | undefined> {
+  const path = resolve(named ?? CONFIG_FILE_NAME)
+  const text = readText(path, named !== undefined)
+  if (text === undefined) return undefined
+  // Most commands run without a file and need not wait for these.
+  const [{ parseTree, printParseErrorCode, findNodeAtLocation }, { configSchema }] = await Promise.all([
+    import('jsonc-parser'),
+    import('./config-schema.ts'),
+  ])
+  const errors: { error: number; offset: number; length: number }[] = []
+  const tree = parseTree(text, errors, { allowTrailingComma: true })
+  const shown = relative(process.cwd(), path) || path
+  const [first] = errors
+  if (tree === undefined || first !== undefined) {
+    const reason = first === undefined ? 'the file is empty' : toReason(printParseErrorCode(first.error))
+    throw new UsageError(`${shown}:${toPlace(text, first?.offset ?? 0)}: not valid JSON: ${reason}`)
+  }
+  const { getNodeValue } = await import('jsonc-parser')
+  const parsed = configSchema.safeParse(getNodeValue(tree))
+  const faults: Fault[] = parsed.success
+    ? findOutsideLinks(parsed.data, dirname(path))
+    : parsed.error.issues.flatMap(issue => toFaults(issue))
+  if (!parsed.success || faults.length > 0) {
+    const lines = faults.map(fault => {
+      const node = findNodeAtLocation(tree, fault.path as (string | number)[]) ?? tree
+      return `${shown}:${toPlace(text, node.offset)}: ${fault.reason}`
+    })
+    throw new UsageError(lines.join('\n'))
+  }
+  return toLoaded(path, parsed.data)
+}
+
+function readText(path: string, isNamed: boolean): string | undefined {
+  try {
+    const bytes = readFileSync(path)
+    if (bytes.length > MAX_BYTES)
+      throw new UsageError(`${path} has ${bytes.length} bytes; a configuration has at most ${MAX_BYTES}`)
+    return bytes.toString('utf8').replace(/^\uFEFF/, '')
+  } catch (thrown) {
+    if (!isNamed && (thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (thrown instanceof UsageError) throw thrown
+    throw new UsageError(`the configuration cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}
+
+function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
+  const folder = dirname(path)
+  return {
+    path,
+    roots: file.roots?.map(root => {
+      const { path: written, label } = typeof root === 'string' ? { path: root } : root
+      return { path: toAbsolute(written, folder), ...(label === undefined ? {} : { label }) }
+    }),
+    linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
+    scope: file.scope,
+    maxTokens: file.catalog?.maxTokens,
+    port: file.server?.port,
+  }
+}
+
+/** A file that came with a project may not open folders elsewhere to the links of its skills. */
+function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
+  return (file.linkRoots ?? []).flatMap((written, index) => {
+    const inside = relative(folder, toAbsolute(written, folder))
+    if (!inside.startsWith('..') && inside !== resolve(inside)) return []
+    const reason = `"linkRoots[${index}]" is ${JSON.stringify(written)}, outside the folder of this file; allow it yourself with --link-root`
+    return [{ path: ['linkRoots', index], reason }]
+  })
+}
+
+function toAbsolute(written: string, folder: string): string {
+  return /^~(?=\/|$)/.test(written) ? join(homedir(), written.slice(1)) : resolve(folder, written)
+}
+
+interface Issue {
+  readonly code?: string
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+  readonly keys?: readonly string[]
+  readonly errors?: readonly (readonly Issue[])[]
+}
+
+function toFaults(issue: Issue): Fault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return (issue.keys ?? []).map(key => ({
+      path: [...issue.path, key],
+      reason: `there is no field ${JSON.stringify(toName([...issue.path, key]))}`,
+    }))
+  }
+  // Of the alternatives, the one that got furthest says most.
+  const deepest = issue.errors?.flat().sort((a, b) => b.path.length - a.path.length)[0]
+  if (deepest !== undefined && deepest.path.length > 0)
+    return toFaults({ ...deepest, path: [...issue.path, ...deepest.path] })
+  const name = toName(issue.path)
+  const reason = `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`
+  return [{ path: issue.path, reason: name === '' ? reason : `"${name}": ${reason}` }]
+}
+
+function toName(path: readonly PropertyKey[]): string {
+  return path
+    .map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+/** `UnexpectedEndOfString` as words. */
+function toReason(code: string): string {
+  return code.replace(/(?!^)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).toLowerCase()
+}
+
+/** `line:column`, both counted from 1. */
+function toPlace(text: string, offset: number): string {
+  const before = text.slice(0, offset)
+  return `${before.split('\n').length}:${offset - before.lastIndexOf('\n')}`
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+
+const path = z.string().min(1)
+const label = z
+  .string()
+  .regex(/^[A-Za-z0-9._~/-]{1,64}$/, 'a label has 1 to 64 letters, digits, or any of . _ ~ / -')
+const patterns = z.array(z.string().min(1))
+
+/** A configuration as it is written. */
+export interface ConfigFile {
+  readonly $schema?: string | undefined
+  readonly roots?:
+    | readonly (string | { readonly path: string; readonly label?: string | undefined })[]
+    | undefined
+  readonly linkRoots?: readonly string[] | undefined
+  readonly scope?:
+    | { readonly include?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
+    | undefined
+  readonly catalog?: { readonly maxTokens?: number | undefined } | undefined
+  readonly server?: { readonly port?: number | undefined } | undefined
+}
+
+/** `skillstoke.json`. The schema that is shipped beside the package is made from this. */
+export const configSchema: z.ZodType<ConfigFile> = z
+  .strictObject({
+    $schema: z.string().optional().describe('The schema of this file, for editors.'),
+    roots: z
+      .array(
+        z.union([
+          path,
+          z.strictObject({
+            path: path.describe('The folder, relative to this file.'),
+            label: label.optional().describe('The name of the folder in digests and reports.'),
+          }),
+        ]),
+      )
+      .optional()
+      .describe(
+        'Folders of skills in order of precedence, relative to this file; they replace the default ones.',
+      ),
+    linkRoots: z
+      .array(path)
+      .optional()
+      .describe('Folders of the project into which links of the roots may lead, relative to this file.'),
+    scope: z
+      .strictObject({
+        include: patterns.optional().describe('Only skills whose name matches; "*" stands for anything.'),
+        exclude: patterns.optional().describe('No skills whose name matches.'),
+      })
+      .optional()
+      .describe('Which skills conversations and MCP clients may see.'),
+    catalog: z
+      .strictObject({
+        maxTokens: z.int().min(1).optional().describe('Tokens that the catalog may take.'),
+      })
+      .optional(),
+    server: z
+      .strictObject({
+        port: z.int().min(0).max(65_535).optional().describe('Port of the dev server; 0 takes a free one.'),
+      })
+      .optional(),
+  })
+  .describe('Configuration of skillstoke. Flags and environment variables go before it.')
+
+/** JSON Schema of the file, for editors. */
+export function toJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(configSchema, { io: 'input' })
+}

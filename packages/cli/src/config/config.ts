@@ -1,0 +1,180 @@
+import { homedir } from 'node:os'
+import { delimiter, join, relative, resolve } from 'node:path'
+import type { ModelConfig } from '@skillstoke/agent'
+import { DEFAULT_CATALOG_TOKENS, type Diagnostic, type Scope, type SourceReport } from '@skillstoke/core'
+import { defaultStateDirectory } from '@skillstoke/core/node'
+import { UsageError } from '../exit-code.ts'
+import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
+
+/** One folder of skills, with the label by which every machine knows it. */
+export interface RootConfig {
+  readonly label: string
+  /** As a person would write it. */
+  readonly path: string
+  /** Whether somebody asked for it, instead of getting it by default. */
+  readonly isNamed: boolean
+}
+
+/** Where the dev server listens, and what it wants of its callers. */
+export interface ServerConfig {
+  readonly host: string
+  /** 0 for any free one. */
+  readonly port: number
+  /** Whether exactly this port was asked for; otherwise another one may take its place. */
+  readonly isPortNamed: boolean
+  /** Names under which it may be called besides those of the loopback interface. */
+  readonly allowedHosts: readonly string[]
+  /** Instead of one made at each start. */
+  readonly token?: string
+}
+
+/** Everything the command line knows of its surroundings; the only room that reads the environment. */
+export interface Config {
+  readonly roots: readonly RootConfig[]
+  /** Whether the user of this process named the roots, instead of a file that was found beside them. */
+  readonly areRootsChosen: boolean
+  /** Further folders into which links of the roots may lead. */
+  readonly linkRoots: readonly string[]
+  readonly stateDirectory: string
+  /** The configuration file that was read. */
+  readonly file?: string
+  readonly scope?: Scope
+  readonly maxCatalogTokens: number
+  readonly server: ServerConfig
+  readonly model: ModelConfig
+  readonly hasColor: boolean
+  readonly isInteractive: boolean
+}
+
+export interface ConfigFlags {
+  readonly root?: readonly string[]
+  readonly linkRoot?: readonly string[]
+  readonly config?: string
+  readonly state?: string
+  readonly include?: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly maxTokens?: number
+  readonly host?: string
+  readonly port?: number
+  readonly allowHost?: readonly string[]
+  readonly model?: string
+  readonly baseUrl?: string
+}
+
+const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
+const DEFAULT_HOST = '127.0.0.1'
+export const DEFAULT_PORT = 4114
+const MIN_TOKEN_LENGTH = 16
+
+/**
+ * Flags come before the environment, the environment before the file. Where the model is, what the server listens on and
+ * where state is kept are not for a file to say: it may have come with a repository.
+ * @throws {UsageError} for a file or a variable that makes no sense
+ */
+export async function resolveConfig(
+  flags: ConfigFlags,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Config> {
+  const namedFile = flags.config ?? environment['SKILLSTOKE_CONFIG']
+  const file = await loadConfigFile(namedFile)
+  const model = flags.model ?? environment['SKILLSTOKE_MODEL']
+  const baseUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
+  const apiKey = environment['SKILLSTOKE_API_KEY']
+  const isTerminal = process.stdout.isTTY === true
+  const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
+  const scope = resolveScope(flags, file)
+  return {
+    roots: resolveRoots(given, file),
+    areRootsChosen: given.length > 0 || (namedFile !== undefined && file?.roots !== undefined),
+    linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],
+    stateDirectory: resolve(
+      flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment),
+    ),
+    ...(file === undefined ? {} : { file: file.path }),
+    ...(scope === undefined ? {} : { scope }),
+    maxCatalogTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
+    server: resolveServer(flags, environment, file),
+    model: {
+      ...(model === undefined ? {} : { model }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+    },
+    hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
+    isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
+  }
+}
+
+function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): Scope | undefined {
+  const include = flags.include ?? file?.scope?.include
+  const exclude = flags.exclude ?? file?.scope?.exclude
+  if (include === undefined && exclude === undefined) return undefined
+  return { ...(include === undefined ? {} : { include }), ...(exclude === undefined ? {} : { exclude }) }
+}
+
+function resolveServer(
+  flags: ConfigFlags,
+  environment: NodeJS.ProcessEnv,
+  file: LoadedConfigFile | undefined,
+): ServerConfig {
+  const port = flags.port ?? parsePort(environment['SKILLSTOKE_PORT']) ?? file?.port
+  const token = environment['SKILLSTOKE_TOKEN']
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new UsageError('SKILLSTOKE_TOKEN has characters that no header can carry; use letters and digits')
+  if (token !== undefined && token.length < MIN_TOKEN_LENGTH)
+    throw new UsageError(
+      `SKILLSTOKE_TOKEN has ${token.length} characters; use at least ${MIN_TOKEN_LENGTH}, for example from "openssl rand -hex 16"`,
+    )
+  return {
+    host: flags.host ?? environment['SKILLSTOKE_HOST'] ?? DEFAULT_HOST,
+    port: port ?? DEFAULT_PORT,
+    isPortNamed: port !== undefined,
+    allowedHosts: flags.allowHost ?? [],
+    ...(token === undefined ? {} : { token }),
+  }
+}
+
+function parsePort(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  const port = Number(text)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UsageError(`SKILLSTOKE_PORT is ${JSON.stringify(text)}; a port is a number from 0 to 65535`)
+  return port
+}
+
+function splitPaths(text: string | undefined): readonly string[] {
+  return text?.split(delimiter).filter(path => path.trim() !== '') ?? []
+}
+
+function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefined): RootConfig[] {
+  const named: readonly { path: string; label?: string }[] | undefined =
+    given.length > 0
+      ? given.map(path => ({ path }))
+      : file?.roots?.map(root => ({ ...root, path: display(root.path) }))
+  if (named !== undefined) {
+    // The same folder twice would only shadow itself.
+    const distinct = named.filter(
+      ({ path }, index) => named.findIndex(other => resolve(other.path) === resolve(path)) === index,
+    )
+    return distinct.map(({ path, label }, index) => ({
+      label: label ?? `root-${index + 1}`,
+      path: path.replace(/(?!^)\/+$/, ''),
+      isNamed: true,
+    }))
+  }
+  const roots: RootConfig[] = DEFAULT_ROOTS.map(path => ({ label: path, path, isNamed: false }))
+  const home = join(homedir(), '.agents', 'skills')
+  return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false }]
+}
+
+/** Relative where that is shorter to read; a root in another place keeps its absolute path. */
+function display(path: string): string {
+  const fromHere = relative(process.cwd(), path)
+  return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
+}
+
+/** What is to be told of the roots. A default one that is not there is nothing to talk about; a named one is. */
+export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
+  return sources.flatMap(({ diagnostics }, index) =>
+    diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed === true),
+  )
+}

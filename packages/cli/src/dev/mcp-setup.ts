@@ -1,0 +1,37 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config/config.ts'
+
+/** How an MCP client starts `stoke mcp` for the same roots, from whatever folder. */
+interface McpCommand {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** What to paste into known clients. Without shell features, so that it means the same in each. */
+export function describeMcpSetup(config: Config): readonly string[] {
+  const { command, args } = toMcpCommand(config)
+  const words = [command, ...args].map(quote).join(' ')
+  const server = JSON.stringify({ command, args })
+  return [
+    `Claude Code   claude mcp add skillstoke -- ${words}`,
+    `Codex         codex mcp add skillstoke -- ${words}`,
+    `VS Code       code --add-mcp ${quote(JSON.stringify({ name: 'skillstoke', command, args }))}`,
+    `Cursor, Claude Desktop and others   {"mcpServers":{"skillstoke":${server}}}`,
+  ]
+}
+
+function toMcpCommand(config: Config): McpCommand {
+  const bin = fileURLToPath(new URL('../../bin/stoke.js', import.meta.url))
+  const roots = config.roots.flatMap(root => ['--root', resolve(root.path)])
+  const links = config.linkRoots.flatMap(path => ['--link-root', resolve(path)])
+  const state = ['--state', config.stateDirectory]
+  // Out of a package the name is enough and survives updates; a clone is only known by its path.
+  return /[\\/]node_modules[\\/]skillstoke[\\/]/.test(bin)
+    ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...roots, ...links, ...state] }
+    : { command: process.execPath, args: [bin, 'mcp', ...roots, ...links, ...state] }
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,24 @@
+import { join } from 'node:path'
+import { DEFAULT_LIMITS, SkillError, type SkillReport } from '@skillstoke/core'
+import { NodeFileSystem } from '@skillstoke/core/node'
+
+/**
+ * The SKILL.md of a folder as it is on the disk now, which for a broken one is not what is served. `undefined` when it
+ * cannot be read, leads out of its folder, or is no regular file of a size that skills have.
+ */
+export async function readNewestText({ directory }: SkillReport): Promise<string | undefined> {
+  if (directory === undefined) return undefined
+  const fileSystem = new NodeFileSystem()
+  for (const name of ['SKILL.md', 'skill.md']) {
+    try {
+      const { bytes } = await fileSystem.read(join(directory, name), {
+        inside: [await fileSystem.resolve(directory)],
+        maxBytes: DEFAULT_LIMITS.maxSkillFileBytes,
+      })
+      return new TextDecoder().decode(bytes)
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown)) throw thrown
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,28 @@
+import type { Config } from './config/config.ts'
+import { type Paint, printLine } from './output.ts'
+import { findRunningDev, type RunningDev } from './server/run-file.ts'
+
+/** Where an answer was taken from. */
+export type AnswerSource =
+  | { readonly kind: 'dev'; readonly url: string; readonly pid: number }
+  | { readonly kind: 'scan' }
+
+/** An answer of the running `dev` with these roots, or else what a scan of one's own finds. */
+export async function askOrScan<T>(
+  config: Config,
+  ask: (dev: RunningDev) => Promise<T>,
+  scan: () => Promise<T>,
+): Promise<{ answer: T; from: AnswerSource }> {
+  const dev = await findRunningDev(config)
+  if (dev === undefined) return { answer: await scan(), from: { kind: 'scan' } }
+  const { url, pid } = dev.file
+  return { answer: await ask(dev), from: { kind: 'dev', url, pid } }
+}
+
+export function printSource(from: AnswerSource, paint: Paint): void {
+  const words =
+    from.kind === 'dev'
+      ? `as the running dev at ${from.url} (process ${from.pid}) has it`
+      : 'scanned just now: no running dev has these roots'
+  printLine(paint('dim', words))
+}

@@ -1,0 +1,41 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Skill, SkillChange, SkillReport } from '@skillstoke/core'
+
+/** Older than this, and a file's time says nothing about the change at hand. */
+const MAX_AGE_MS = 60_000
+
+/**
+ * Milliseconds from the newest save among the files that a change is about until `now`; `undefined` when their times
+ * cannot tell, because nothing was written (a rename, a removal) or they were set by hand.
+ */
+export function ageOfChange(change: SkillChange, now: number): number | undefined {
+  if (change.kind === 'removed') return undefined
+  const before = change.kind === 'modified' ? change.oldSkill : undefined
+  const after = change.kind === 'modified' ? change.newSkill : change.skill
+  const known = new Map(before?.files.map(file => [file.path, file.digest]))
+  return youngest(
+    after.files.filter(file => known.get(file.path) !== file.digest).map(file => file.path),
+    after,
+    now,
+  )
+}
+
+/** The same for a folder whose newest text was refused. */
+export function ageOfReport({ directory }: SkillReport, now: number): number | undefined {
+  return youngest(['SKILL.md', 'skill.md'], { directory }, now)
+}
+
+function youngest(
+  paths: readonly string[],
+  { directory }: { readonly directory?: Skill['directory'] | undefined },
+  now: number,
+): number | undefined {
+  if (directory === undefined) return undefined
+  const ages = paths.flatMap(path => {
+    const stats = statSync(join(directory, path), { throwIfNoEntry: false })
+    return stats === undefined ? [] : Math.max(0, Math.round(now - stats.mtimeMs))
+  })
+  const age = Math.min(...ages)
+  return age < MAX_AGE_MS ? age : undefined
+}

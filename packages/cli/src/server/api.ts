@@ -1,0 +1,175 @@
+import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import type { FileText, SkillDetail } from '../client/api-types.ts'
+import { readNewestText } from '../newest-text.ts'
+import { streamEvents } from './event-stream.ts'
+import type { LiveState } from './live-state.ts'
+import { fail, type RequestGuard } from './request-guard.ts'
+import { toGenerationId } from './timeline.ts'
+
+export interface ApiOptions {
+  readonly skills: SkillRuntime
+  readonly state: LiveState
+  readonly guard: RequestGuard
+  readonly startId: string
+  readonly keepAliveMs: number
+  readonly maxEventStreams: number
+  /** Ends the event streams. */
+  readonly signal: AbortSignal
+}
+
+const MAX_BODY_BYTES = 16_384
+
+/** `/api`: what the page and other processes ask for. Every answer is taken from one generation and says which. */
+export function createApi(options: ApiOptions): Hono {
+  const { skills, state, guard } = options
+  const api = new Hono()
+  api.use(
+    bodyLimit({
+      maxSize: MAX_BODY_BYTES,
+      onError: context => fail(context, 413, 'TOO_LARGE', `a body has at most ${MAX_BODY_BYTES} bytes`),
+    }),
+  )
+  api.use(async (context, next) => {
+    context.header('Cache-Control', 'no-store')
+    if (context.req.method === 'POST' && !isJson(context))
+      return fail(context, 415, 'UNSUPPORTED_MEDIA_TYPE', 'send "Content-Type: application/json"')
+    return await next()
+  })
+  api.post('/login', async context => {
+    const body: unknown = await context.req.json().catch(() => undefined)
+    return guard.login(context, (body as { token?: unknown } | undefined)?.token)
+  })
+  api.use(guard.checkCaller)
+  api.get('/generation', async context => {
+    await skills.fresh()
+    return context.json(state.status())
+  })
+  api.get('/skills', async context => {
+    await skills.fresh()
+    return context.json(state.list())
+  })
+  api.get('/skills/:name', context => getSkill(context, options))
+  api.get('/skills/:name/file', context => getFile(context, skills))
+  api.get('/skills/:name/why', context => explain(context, skills))
+  api.get('/sessions', async context => {
+    await skills.fresh()
+    return context.json(state.sessions())
+  })
+  api.post('/reload', async context => context.json(await state.reload()))
+  api.get('/events', createEventRoute(options))
+  return api
+}
+
+function isJson(context: Context): boolean {
+  return /^application\/json\s*(;|$)/i.test(context.req.header('content-type') ?? '')
+}
+
+async function getSkill(context: Context, { skills, state }: ApiOptions): Promise<Response> {
+  const name = context.req.param('name') ?? ''
+  const generation = await skills.fresh()
+  const explanation = skills.explain(name)
+  const rows = state.rowsOf(name, generation)
+  if (rows.length === 0) {
+    const reason = explanation.steps[0]?.detail ?? ''
+    return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(name)}: ${reason}`)
+  }
+  const skill = generation.find(name)
+  const refused = generation.reports().find(report => report.name === name && report.status === 'broken')
+  return context.json({
+    generation: toGenerationId(generation),
+    skills: rows,
+    files: skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? [],
+    text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
+    body: skill === undefined ? null : await skills.readBody(skill),
+    refusedText: refused === undefined ? null : ((await readNewestText(refused)) ?? null),
+    explanation,
+  } satisfies SkillDetail)
+}
+
+async function explain(context: Context, skills: SkillRuntime): Promise<Response> {
+  const name = context.req.param('name') ?? ''
+  const id = context.req.query('session')
+  await skills.fresh()
+  if (id === undefined) return context.json(skills.explain(name))
+  const sessions = skills.sessions()
+  const session = sessions.find(each => each.id === id)
+  if (session !== undefined) return context.json(skills.explain(name, { session }))
+  const ids = sessions.map(each => each.id).join(', ')
+  const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
+  return fail(context, 404, 'NOT_FOUND', reason)
+}
+
+async function getFile(context: Context, skills: SkillRuntime): Promise<Response> {
+  const name = context.req.param('name') ?? ''
+  const path = context.req.query('path') ?? ''
+  const skill: Skill | undefined = (await skills.fresh()).find(name)
+  const file = skill?.files.find(each => each.path === path)
+  if (skill === undefined || file === undefined) {
+    const reason =
+      skill === undefined
+        ? `there is no skill ${JSON.stringify(name)}`
+        : `${JSON.stringify(name)} has no file ${JSON.stringify(path)}`
+    return fail(context, 404, 'NOT_FOUND', reason)
+  }
+  const { digest, size } = file
+  const text: FileText = {
+    path,
+    digest,
+    size,
+    revision: skill.revision,
+    text: decode(await skills.readFile(skill, path)),
+  }
+  return context.json(text)
+}
+
+function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
+  let open = 0
+  return (context: Context): Response => {
+    if (open >= maxEventStreams)
+      return fail(
+        context,
+        503,
+        'TOO_MANY',
+        `${maxEventStreams} event streams are open, which is the most there may be`,
+      )
+    open++
+    const closed = AbortSignal.any([signal, context.req.raw.signal])
+    closed.addEventListener('abort', () => void open--, { once: true })
+    const events = streamEvents({
+      log: state.log,
+      startId,
+      lastEventId: context.req.header('last-event-id'),
+      createState: () => state.present(),
+      keepAliveMs,
+      signal: closed,
+    })
+    return context.body(ReadableStream.from(encode(events)), 200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+    })
+  }
+}
+
+async function* encode(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder()
+  for await (const text of texts) yield encoder.encode(text)
+}
+
+/** Null when it is not UTF-8 text. */
+function decode(bytes: Uint8Array): string | null {
+  if (bytes.includes(0)) return null
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null // the decoder's only failure
+  }
+}
+
+/** What went wrong on the way to an answer. */
+export function onApiError(error: Error, context: Context): Response {
+  if (SkillError.isInstance(error, 'CLOSED')) return fail(context, 503, 'FAILED', 'the server is closing')
+  return fail(context, 500, 'FAILED', error.message)
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
+import type { SkillMcp } from '@skillstoke/mcp'
+import { Hono } from 'hono'
+import type { Turn } from '../client/api-types.ts'
+import type { Config } from '../config/config.ts'
+import { UsageError } from '../exit-code.ts'
+import { readVersion } from '../version.ts'
+import { createApi, onApiError } from './api.ts'
+import { LiveState } from './live-state.ts'
+import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
+import { fail, RequestGuard } from './request-guard.ts'
+
+export interface DevServerOptions {
+  readonly config: Config
+  readonly skills: SkillRuntime
+  readonly mcp: SkillMcp
+  readonly countTokens: TokenCounter
+  /** What is known of the turns of a conversation. */
+  readonly turnsOf: (sessionId: string) => readonly Turn[]
+}
+
+const KEEP_ALIVE_MS = 15_000
+const MAX_EVENT_STREAMS = 256
+const MAX_CONNECTIONS = 1_024
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+/** Streams are written to every 15 s, so a connection on which nothing moves for this long has a stalled reader. */
+const STALLED_MS = 60_000
+
+/** The page, the API and the MCP endpoint of `stoke dev` on one port. */
+export class DevServer implements AsyncDisposable {
+  readonly startId: string = randomBytes(6).toString('hex')
+  readonly token: string
+  readonly state: LiveState
+  readonly #config: Config
+  readonly #guard: RequestGuard
+  readonly #server: Server
+  readonly #end = new AbortController()
+  #port = 0
+  #closing: Promise<void> | undefined
+
+  /** Starts listening. @throws {UsageError} when the port that was asked for is taken, or the address is not ours */
+  static async start(options: DevServerOptions): Promise<DevServer> {
+    const server = new DevServer(options)
+    await server.#listen()
+    return server
+  }
+
+  private constructor({ config, skills, mcp, countTokens, turnsOf }: DevServerOptions) {
+    this.#config = config
+    this.token = config.server.token ?? randomBytes(32).toString('base64url')
+    this.state = new LiveState({
+      skills,
+      countTokens,
+      startId: this.startId,
+      version: readVersion(),
+      stateDirectory: config.stateDirectory,
+      rootPaths: config.roots.map(root => root.path),
+      turnsOf,
+    })
+    const { host, allowedHosts } = config.server
+    this.#guard = new RequestGuard({ token: this.token, allowedHosts: [toHostName(host), ...allowedHosts] })
+    const app = new Hono()
+    app.use(addSecurityHeaders)
+    app.use(this.#guard.checkAddress)
+    app.all('/mcp', this.#guard.checkToken, async context => {
+      const response = await mcp.fetch(context.req.raw)
+      this.state.tellSessions()
+      return response
+    })
+    app.route(
+      '/api',
+      createApi({
+        skills,
+        state: this.state,
+        guard: this.#guard,
+        startId: this.startId,
+        keepAliveMs: KEEP_ALIVE_MS,
+        maxEventStreams: MAX_EVENT_STREAMS,
+        signal: this.#end.signal,
+      }),
+    )
+    app.get('*', servePage(PAGE_DIRECTORY))
+    app.notFound(context => fail(context, 404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
+    app.onError(onApiError)
+    this.#server = createAdaptorServer({ fetch: app.fetch }) as Server
+    this.#server.maxConnections = MAX_CONNECTIONS
+    this.#server.headersTimeout = HEADERS_TIMEOUT_MS
+    this.#server.requestTimeout = REQUEST_TIMEOUT_MS
+    this.#server.setTimeout(STALLED_MS)
+  }
+
+  /** Where it can be reached, without the token. */
+  get url(): string {
+    return `http://${toHostName(this.#config.server.host)}:${this.#port}`
+  }
+
+  /** The address of the page; the fragment is never sent to a server. */
+  get pageUrl(): string {
+    return `${this.url}/#token=${encodeURIComponent(this.token)}`
+  }
+
+  get mcpUrl(): string {
+    return `${this.url}/mcp`
+  }
+
+  /** Ends every stream and stops listening. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      this.#end.abort()
+      await this.state.close()
+      const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+      this.#server.closeAllConnections()
+      await closed
+    })()
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #listen(): Promise<void> {
+    const { host, port, isPortNamed } = this.#config.server
+    try {
+      await listen(this.#server, port, host)
+    } catch (thrown) {
+      const { code, message } = thrown as NodeJS.ErrnoException
+      if (code === 'EADDRINUSE' && !isPortNamed) await listen(this.#server, 0, host)
+      else if (code === 'EADDRINUSE')
+        throw new UsageError(`port ${port} is taken; name another one with --port, or 0 for any`)
+      else throw new UsageError(`cannot listen on ${host}:${port}: ${message}`, { cause: thrown })
+    }
+    this.#port = (this.#server.address() as AddressInfo).port
+    this.#guard.listening(this.#port)
+  }
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** As it stands in an address; one that means all interfaces is reached by loopback. */
+function toHostName(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,44 @@
+import type { StateEvent } from '../client/api-types.ts'
+import type { EventLog } from './event-log.ts'
+
+export interface EventStreamOptions {
+  readonly log: EventLog
+  readonly startId: string
+  /** The `Last-Event-ID` of a reader that comes back. */
+  readonly lastEventId: string | undefined
+  readonly createState: () => StateEvent
+  readonly keepAliveMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Server-sent events as text: the present state first, or what a returning reader has missed; then each event. Text is
+ * made when the reader takes it, so a stalled reader is owed nothing but its place.
+ */
+export async function* streamEvents(options: EventStreamOptions): AsyncGenerator<string, void, undefined> {
+  const { log, startId, createState, keepAliveMs, signal } = options
+  let place = toPlace(options.lastEventId, startId)
+  while (!signal.aborted) {
+    const event = place === undefined ? 'lost' : log.after(place)
+    if (event === 'lost') {
+      place = log.last
+      yield format(startId, place, JSON.stringify(createState()))
+    } else if (event !== undefined) {
+      place = event.number
+      yield format(startId, place, event.json)
+    } else {
+      await log.next(keepAliveMs, signal)
+      if (log.last === place && !signal.aborted) yield ': still here\n\n'
+    }
+  }
+}
+
+/** The number in an id of this start; `undefined` for any other. */
+function toPlace(id: string | undefined, startId: string): number | undefined {
+  const digits = id?.startsWith(`${startId}-`) === true ? id.slice(startId.length + 1) : ''
+  return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined
+}
+
+function format(startId: string, number: number, json: string): string {
+  return `id: ${startId}-${number}\ndata: ${json}\n\n`
+}

@@ -1,0 +1,185 @@
+import {
+  diffGenerations,
+  type Generation,
+  type RegistryUpdate,
+  type SkillRuntime,
+  type SkillSession,
+  type TokenCounter,
+} from '@skillstoke/core'
+import type {
+  ReloadResult,
+  ServerStatus,
+  SessionInfo,
+  SessionList,
+  SkillList,
+  SkillRow,
+  StateEvent,
+  TimelineEntry,
+  Turn,
+} from '../client/api-types.ts'
+import { EventLog } from './event-log.ts'
+import { SkillRows, toRow } from './skill-rows.ts'
+import { toStatus } from './source-states.ts'
+import { toGenerationId, toProblem, toTimelineChange, toTimelineEntry } from './timeline.ts'
+import { TokenCounts } from './token-counts.ts'
+
+export interface LiveStateOptions {
+  readonly skills: SkillRuntime
+  readonly countTokens: TokenCounter
+  readonly startId: string
+  readonly version: string
+  readonly stateDirectory: string
+  /** Paths of the sources as they were named, in their order. */
+  readonly rootPaths: readonly string[]
+  /** What is known of the turns of a conversation. */
+  readonly turnsOf: (sessionId: string) => readonly Turn[]
+}
+
+const MAX_TIMELINE = 200
+
+/**
+ * What the API and the page show: functions of the newest generation, and the log of events that leads there. Everything
+ * that is told belongs to one generation, the one at the moment of the telling.
+ */
+export class LiveState {
+  readonly log: EventLog = new EventLog()
+  readonly #options: LiveStateOptions
+  readonly #tokens: TokenCounts
+  readonly #rows: SkillRows
+  readonly #timeline: TimelineEntry[] = []
+  readonly #unsubscribe: () => void
+  #told: Generation
+  #toldSessions = ''
+
+  constructor(options: LiveStateOptions) {
+    this.#options = options
+    const { skills, countTokens } = options
+    this.#tokens = new TokenCounts({ skills, countTokens, onCounted: () => this.#onCounted() })
+    this.#rows = new SkillRows()
+    this.#told = skills.current
+    this.#rows.replace(this.#toRows(this.#told))
+    this.#unsubscribe = skills.subscribe(update => this.#onUpdate(update))
+  }
+
+  /** The present state of everything that a row is not about. */
+  status(): ServerStatus {
+    return this.#toStatus(this.#options.skills.current)
+  }
+
+  list(): SkillList {
+    const { current } = this.#options.skills
+    return {
+      generation: toGenerationId(current),
+      skills: this.#toRows(current),
+      sources: current.sources(),
+    }
+  }
+
+  /** The folders of a name in a generation, the served one first. */
+  rowsOf(name: string, generation: Generation): readonly SkillRow[] {
+    return this.#toRows(generation)
+      .filter(row => row.name === name)
+      .sort((a, b) => Number(a.serving === null) - Number(b.serving === null))
+  }
+
+  sessions(): SessionList {
+    const sessions = this.#options.skills
+      .sessions()
+      .map(session => ({ ...this.#toInfo(session), catalogText: session.catalog }))
+    return { generation: toGenerationId(this.#options.skills.current), sessions }
+  }
+
+  present(): StateEvent {
+    return {
+      kind: 'state',
+      status: this.#toStatus(this.#told),
+      skills: this.#rows.list(),
+      sessions: this.#sessionInfos(),
+      timeline: this.#timeline,
+    }
+  }
+
+  /** Tells readers of sessions that began, ended or went on; says nothing when none did. */
+  tellSessions(): void {
+    const sessions = this.#sessionInfos()
+    const json = JSON.stringify(sessions)
+    if (json === this.#toldSessions) return
+    this.#toldSessions = json
+    this.log.append({ kind: 'sessions', sessions })
+  }
+
+  async reload(): Promise<ReloadResult> {
+    const { skills } = this.#options
+    const before = skills.current
+    const after = await skills.reload()
+    await skills.delivered()
+    return {
+      previous: toGenerationId(before),
+      generation: toGenerationId(after),
+      changes: diffGenerations(before, after).map(toTimelineChange),
+      problems: after
+        .reports()
+        .filter(report => report.status !== 'ok')
+        .map(toProblem),
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe()
+    await this.#tokens.close()
+  }
+
+  #onUpdate(update: RegistryUpdate): void {
+    this.#told = update.generation
+    const entry = toTimelineEntry(update, Date.now())
+    this.#timeline.push(entry)
+    if (this.#timeline.length > MAX_TIMELINE) this.#timeline.shift()
+    const { changed, gone } = this.#rows.replace(this.#toRows(update.generation))
+    this.log.append({
+      kind: 'update',
+      status: this.#toStatus(this.#told),
+      skills: changed,
+      gone: gone.map(({ source, location }) => ({ source, location })),
+      entry,
+    })
+    this.tellSessions()
+  }
+
+  #onCounted(): void {
+    const { changed } = this.#rows.replace(this.#toRows(this.#told))
+    if (changed.length > 0) this.log.append({ kind: 'tokens', skills: changed })
+  }
+
+  #toRows(generation: Generation): SkillRow[] {
+    return generation.reports().map(report => {
+      const skill = report.serving === undefined ? undefined : generation.find(report.name)
+      return toRow(report, skill === undefined ? null : this.#tokens.get(skill))
+    })
+  }
+
+  #toStatus(generation: Generation): ServerStatus {
+    const { skills, startId, version, stateDirectory, rootPaths } = this.#options
+    return { startId, pid: process.pid, version, stateDirectory, ...toStatus(skills, generation, rootPaths) }
+  }
+
+  #sessionInfos(): readonly SessionInfo[] {
+    return this.#options.skills.sessions().map(session => this.#toInfo(session))
+  }
+
+  #toInfo(session: SkillSession): SessionInfo {
+    const { tokens, listed, omitted } = session.catalogDetails
+    const pending = session.pending()
+    return {
+      id: session.id,
+      generation: toGenerationId(session.generation),
+      catalog: { tokens, listed: listed.length, omitted: omitted.length },
+      loaded: session.ledger.entries().map(({ name, revision }) => ({
+        name,
+        revision,
+        isCurrent: this.#told.find(name)?.revision === revision,
+      })),
+      pending: pending === undefined ? null : { text: pending.text, tokens: pending.tokens },
+      turns: this.#options.turnsOf(session.id),
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { MiddlewareHandler } from 'hono'
+
+interface PageFile {
+  readonly bytes: Buffer<ArrayBuffer>
+  readonly type: string
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Where the build puts the page: beside the compiled command line. */
+export const PAGE_DIRECTORY: string = fileURLToPath(new URL('../page/', import.meta.url))
+
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  // Nothing but our own files, and no text ever becomes markup or code.
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+}
+
+/** On every answer, whatever it is. */
+export const addSecurityHeaders: MiddlewareHandler = async (context, next) => {
+  await next()
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) context.res.headers.set(name, value)
+}
+
+/** Serves the built page. It holds nothing secret: what it shows it has to ask for. */
+export function servePage(directory: string): MiddlewareHandler {
+  const files = readPage(directory)
+  return async (context, next) => {
+    const file = files.get(context.req.path)
+    if (file === undefined) return await next()
+    const isHashed = context.req.path.startsWith('/assets/')
+    return context.body(file.bytes, 200, {
+      'Content-Type': file.type,
+      'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+    })
+  }
+}
+
+function readPage(directory: string): ReadonlyMap<string, PageFile> {
+  const files = new Map<string, PageFile>()
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
+    const type = TYPES[extname(entry.name)]
+    if (!entry.isFile() || type === undefined) continue
+    const path = join(entry.parentPath, entry.name)
+    const url = `/${path.slice(directory.length).replaceAll('\\', '/')}`
+    files.set(url === '/index.html' ? '/' : url, { bytes: readFileSync(path) as Buffer<ArrayBuffer>, type })
+  }
+  return files
+}

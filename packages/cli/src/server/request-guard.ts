@@ -1,0 +1,129 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Context, MiddlewareHandler } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
+
+export interface RequestGuardOptions {
+  readonly token: string
+  /** Names besides those of the loopback interface. */
+  readonly allowedHosts: readonly string[]
+}
+
+const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
+
+/** Answers with a failure in the shape that all of the API's have. */
+export function fail(
+  context: Context,
+  status: ContentfulStatusCode,
+  code: ApiErrorCode,
+  message: string,
+): Response {
+  return context.json({ error: { code, message } } satisfies ApiFailure, status)
+}
+
+/**
+ * Who may talk to the dev server: requests addressed to a name of ours, from a page of ours or from no page at all, with
+ * the token or the cookie that a page got for it. Without the first two, any web page could reach the server by pointing
+ * its own name at this machine.
+ */
+export class RequestGuard {
+  readonly #options: RequestGuardOptions
+  readonly #cookie = randomBytes(32).toString('base64url')
+  #port = 0
+
+  constructor(options: RequestGuardOptions) {
+    this.#options = options
+  }
+
+  /** To be called when the server knows its port. */
+  listening(port: number): void {
+    this.#port = port
+  }
+
+  /** Host and Origin, for everything. */
+  readonly checkAddress: MiddlewareHandler = async (context, next) => {
+    const host = context.req.header('host')
+    if (host === undefined || !this.#isOurs(host))
+      return fail(
+        context,
+        403,
+        'FORBIDDEN',
+        `the host ${JSON.stringify(host ?? '')} is not one of this server`,
+      )
+    const origin = context.req.header('origin')
+    if (origin !== undefined && !this.#isOurOrigin(origin))
+      return fail(context, 403, 'FORBIDDEN', `pages of ${JSON.stringify(origin)} may not use this server`)
+    return await next()
+  }
+
+  /** The token, or the cookie of the page. */
+  readonly checkCaller: MiddlewareHandler = async (context, next) => {
+    if (this.#hasToken(context) || this.#hasCookie(context)) return await next()
+    return this.#refuse(context)
+  }
+
+  /** The token alone: for callers that are no pages. */
+  readonly checkToken: MiddlewareHandler = async (context, next) => {
+    if (this.#hasToken(context)) return await next()
+    return this.#refuse(context)
+  }
+
+  /** Gives a page its cookie in exchange for the token. */
+  login(context: Context, token: unknown): Response {
+    if (typeof token !== 'string' || !isEqual(token, this.#options.token))
+      return fail(
+        context,
+        401,
+        'UNAUTHORIZED',
+        'this is not the token of this start; use the address that dev printed',
+      )
+    setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })
+    return context.json({ ok: true })
+  }
+
+  #refuse(context: Context): Response {
+    context.header('WWW-Authenticate', 'Bearer')
+    return fail(
+      context,
+      401,
+      'UNAUTHORIZED',
+      'the token is missing or of another start; send it as "Authorization: Bearer ...", or open the address that dev printed',
+    )
+  }
+
+  #hasToken(context: Context): boolean {
+    const [, token] = /^Bearer +(\S+) *$/i.exec(context.req.header('authorization') ?? '') ?? []
+    return token !== undefined && isEqual(token, this.#options.token)
+  }
+
+  #hasCookie(context: Context): boolean {
+    const cookie = getCookie(context, this.#cookieName)
+    return cookie !== undefined && isEqual(cookie, this.#cookie)
+  }
+
+  /** Cookies know no ports, so two servers on one machine need two names. */
+  get #cookieName(): string {
+    return `skillstoke-${this.#port}`
+  }
+
+  #isOurs(host: string): boolean {
+    const [, name = '', port] = /^(.+?)(?::(\d+))?$/.exec(host.toLowerCase()) ?? []
+    if (Number(port ?? 80) !== this.#port) return false
+    return (
+      LOOPBACK_NAMES.some(each => each === name) ||
+      this.#options.allowedHosts.some(each => each.toLowerCase() === name)
+    )
+  }
+
+  #isOurOrigin(origin: string): boolean {
+    const [, host] = /^http:\/\/([^/]+)$/.exec(origin) ?? []
+    return host !== undefined && this.#isOurs(host)
+  }
+}
+
+/** In the same time wherever two values differ. */
+function isEqual(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(wanted))
+}

@@ -1,0 +1,118 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { ApiClient } from '../client/api-client.ts'
+import type { ServerStatus } from '../client/api-types.ts'
+import type { Config, RootConfig } from '../config/config.ts'
+
+/** What a running `dev` leaves for other processes of its user. */
+export interface RunFile {
+  readonly url: string
+  readonly pid: number
+  readonly startId: string
+  readonly token: string
+  readonly roots: readonly RunFileRoot[]
+}
+
+/** Roots are the same when their folders and labels are, in the same order. */
+interface RunFileRoot {
+  readonly label: string
+  /** Absolute. */
+  readonly path: string
+}
+
+/** A `dev` that answered. */
+export interface RunningDev {
+  readonly file: RunFile
+  readonly status: ServerStatus
+  readonly client: ApiClient
+}
+
+const FOLDER = 'run'
+const PROBE_TIMEOUT_MS = 2_000
+
+/** Says that this process is there; returns a function that takes it back. */
+export function writeRunFile(
+  config: Config,
+  dev: { readonly url: string; readonly startId: string; readonly token: string },
+): () => void {
+  const folder = join(config.stateDirectory, FOLDER)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, `${process.pid}.json`)
+  const { url, startId, token } = dev
+  const file: RunFile = { url, pid: process.pid, startId, token, roots: config.roots.map(toRunFileRoot) }
+  const draft = `${path}.${startId}.tmp`
+  writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+  chmodSync(draft, 0o600)
+  renameSync(draft, path)
+  return () => rmSync(path, { force: true })
+}
+
+/**
+ * The running `dev` with the same roots. Files of processes that are gone, or whose number another process has by now,
+ * are removed on the way.
+ */
+export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
+  const wanted = JSON.stringify(config.roots.map(toRunFileRoot))
+  for (const path of listRunFiles(config)) {
+    const file = readRunFile(path)
+    if (file === undefined) continue
+    const running = isAlive(file.pid) ? await probe(file) : 'gone'
+    if (running === 'gone') rmSync(path, { force: true })
+    else if (running !== undefined && JSON.stringify(file.roots) === wanted) return running
+  }
+  return undefined
+}
+
+function listRunFiles(config: Config): string[] {
+  const folder = join(config.stateDirectory, FOLDER)
+  try {
+    return readdirSync(folder)
+      .filter(name => /^\d+\.json$/.test(name))
+      .map(name => join(folder, name))
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw thrown
+  }
+}
+
+/** `undefined` when it was taken back meanwhile, or is not ours. */
+function readRunFile(path: string): RunFile | undefined {
+  try {
+    const file = JSON.parse(readFileSync(path, 'utf8')) as Partial<RunFile>
+    const isWhole =
+      typeof file.url === 'string' &&
+      typeof file.pid === 'number' &&
+      typeof file.startId === 'string' &&
+      typeof file.token === 'string' &&
+      Array.isArray(file.roots)
+    return isWhole ? (file as RunFile) : undefined
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError || (thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw thrown
+  }
+}
+
+/** `'gone'` when something else answers there, or nothing does; `undefined` when it does not answer in time. */
+async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
+  const client = new ApiClient({ url: file.url, token: file.token, timeoutMs: PROBE_TIMEOUT_MS })
+  try {
+    const status = await client.status()
+    if (status.startId !== file.startId) return 'gone'
+    return { file, status, client: new ApiClient({ url: file.url, token: file.token }) }
+  } catch (thrown) {
+    return (thrown as Error).name === 'TimeoutError' ? undefined : 'gone'
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function toRunFileRoot({ label, path }: RootConfig): RunFileRoot {
+  return { label, path: resolve(path) }
+}

@@ -1,0 +1,66 @@
+import type { SkillReport } from '@skillstoke/core'
+import type { SkillRow, SkillTokens } from '../client/api-types.ts'
+
+/** What the API and `--json` say of a folder. */
+export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow {
+  const { name, description, source, status, diagnostics } = report
+  return {
+    name,
+    description,
+    source,
+    location: report.directory ?? report.location,
+    revision: report.revision ?? null,
+    serving: report.serving ?? null,
+    status,
+    diagnostics,
+    tokens,
+  }
+}
+
+export interface RowsDifference {
+  readonly changed: readonly SkillRow[]
+  readonly gone: readonly SkillRow[]
+}
+
+/** The rows as readers were told them last, and how newer ones differ. */
+export class SkillRows {
+  #rows: readonly SkillRow[] = []
+  #byPlace: ReadonlyMap<string, SkillRow> = new Map()
+
+  list(): readonly SkillRow[] {
+    return this.#rows
+  }
+
+  /** Rows that say the same as before stay the same objects. */
+  replace(rows: readonly SkillRow[]): RowsDifference {
+    const before = this.#byPlace
+    const changed: SkillRow[] = []
+    const byPlace = new Map<string, SkillRow>()
+    this.#rows = rows.map(row => {
+      const place = placeOf(row)
+      const known = before.get(place)
+      const kept = known !== undefined && isSame(known, row) ? known : row
+      if (kept === row) changed.push(row)
+      byPlace.set(place, kept)
+      return kept
+    })
+    this.#byPlace = byPlace
+    return { changed, gone: [...before].flatMap(([place, row]) => (byPlace.has(place) ? [] : row)) }
+  }
+}
+
+function placeOf({ source, location }: SkillRow): string {
+  return `${source}\0${location}`
+}
+
+function isSame(a: SkillRow, b: SkillRow): boolean {
+  return (
+    a.name === b.name &&
+    a.status === b.status &&
+    a.revision === b.revision &&
+    a.serving === b.serving &&
+    a.description === b.description &&
+    a.tokens === b.tokens &&
+    (a.diagnostics === b.diagnostics || JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics))
+  )
+}

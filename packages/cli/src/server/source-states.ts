@@ -1,0 +1,27 @@
+import type { Generation, SkillRuntime, SkillStatus } from '@skillstoke/core'
+import type { ServerStatus } from '../client/api-types.ts'
+import { toGenerationId } from './timeline.ts'
+
+export const STATUSES: readonly SkillStatus[] = ['ok', 'warning', 'broken', 'shadowed', 'pending']
+
+/** How many skills of each status a generation has, and how each source is doing. `paths` are in the sources' order. */
+export function toStatus(
+  skills: SkillRuntime,
+  generation: Generation,
+  paths: readonly string[],
+): Pick<ServerStatus, 'generation' | 'counts' | 'sources'> {
+  const reports = generation.reports()
+  const counts = Object.fromEntries(STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
+  const found = new Map<string, number>()
+  for (const { status, source } of reports) {
+    counts[status]++
+    found.set(source, (found.get(source) ?? 0) + 1)
+  }
+  const sources = skills.status().map((source, index) => ({
+    ...source,
+    path: paths[index] ?? source.origin,
+    skills: found.get(source.label) ?? 0,
+    diagnostics: generation.sources().find(each => each.label === source.label)?.diagnostics ?? [],
+  }))
+  return { generation: toGenerationId(generation), counts, sources }
+}

@@ -1,0 +1,60 @@
+import type { Generation, RegistryUpdate, SkillChange, SkillReport } from '@skillstoke/core'
+import type { GenerationId, TimelineChange, TimelineEntry, TimelineProblem } from '../client/api-types.ts'
+import { formatPlace } from '../output.ts'
+import { ageOfChange, ageOfReport } from '../save-age.ts'
+
+export function toGenerationId({ number, digest }: Generation): GenerationId {
+  return { number, digest }
+}
+
+/** An update as the timeline tells it. `now` is the wall time at which it became visible. */
+export function toTimelineEntry(update: RegistryUpdate, now: number): TimelineEntry {
+  const { previous, generation, changes, reports } = update
+  const ages = [
+    ...changes.map(change => ageOfChange(change, now)),
+    ...reports.filter(report => report.status === 'broken').map(report => ageOfReport(report, now)),
+  ].filter(age => age !== undefined)
+  return {
+    at: new Date(now).toISOString(),
+    generation: toGenerationId(generation),
+    isDigestChanged: previous.digest !== generation.digest,
+    detectedMs: ages.length === 0 ? null : Math.min(...ages),
+    changes: changes.map(toTimelineChange),
+    problems: reports.filter(report => report.status !== 'ok').map(toProblem),
+    fixed: reports
+      .filter(({ name, status }) => status === 'ok' && !changes.some(change => change.name === name))
+      .map(report => report.name),
+  }
+}
+
+export function toTimelineChange(change: SkillChange): TimelineChange {
+  const { kind, name } = change
+  switch (change.kind) {
+    case 'added':
+      return { kind, name, from: null, to: change.skill.revision, facets: [] }
+    case 'removed':
+      return { kind, name, from: change.skill.revision, to: null, facets: [] }
+    case 'modified':
+      return {
+        kind,
+        name,
+        from: change.oldSkill.revision,
+        to: change.newSkill.revision,
+        facets: change.facets,
+      }
+    default:
+      return change satisfies never
+  }
+}
+
+/** What is wrong with a folder, in one line. */
+export function toProblem({ name, status, serving, diagnostics }: SkillReport): TimelineProblem {
+  const worst = diagnostics.find(each => each.severity === 'error') ?? diagnostics[0]
+  return {
+    name,
+    status,
+    serving: serving ?? null,
+    message: worst?.message ?? status,
+    place: worst === undefined ? '' : formatPlace(worst),
+  }
+}

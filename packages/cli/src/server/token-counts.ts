@@ -1,0 +1,73 @@
+import { setImmediate } from 'node:timers/promises'
+import { type Skill, SkillError, type SkillRuntime, type TokenCounter } from '@skillstoke/core'
+import type { SkillTokens } from '../client/api-types.ts'
+
+/** How long counting may hold up everything else. */
+const SLICE_MS = 5
+
+export interface TokenCountsOptions {
+  readonly skills: SkillRuntime
+  readonly countTokens: TokenCounter
+  /** Told when something that was asked for has been counted; once for many. */
+  readonly onCounted: () => void
+}
+
+/** Counts the tokens of skills in the background, each revision once. */
+export class TokenCounts {
+  readonly #options: TokenCountsOptions
+  /** Null for a revision that is gone: nobody can count it any more. */
+  readonly #counts = new WeakMap<Skill, SkillTokens | null>()
+  readonly #wanted = new Set<Skill>()
+  #running: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: TokenCountsOptions) {
+    this.#options = options
+  }
+
+  /** The tokens of a skill; null while they are being counted, and when they cannot be. */
+  get(skill: Skill): SkillTokens | null {
+    const known = this.#counts.get(skill)
+    if (known !== undefined) return known
+    if (!this.#isClosed) {
+      this.#wanted.add(skill)
+      this.#running ??= this.#run().finally(() => (this.#running = undefined))
+    }
+    return null
+  }
+
+  /** Resolves when everything that was asked for has been counted. */
+  async settled(): Promise<void> {
+    while (this.#running !== undefined) await this.#running
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wanted.clear()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    await setImmediate()
+    let sliceEnd = performance.now() + SLICE_MS
+    for (const skill of this.#wanted) {
+      this.#wanted.delete(skill)
+      this.#counts.set(skill, await this.#count(skill))
+      if (performance.now() < sliceEnd) continue
+      await setImmediate()
+      sliceEnd = performance.now() + SLICE_MS
+    }
+    if (!this.#isClosed) this.#options.onCounted()
+  }
+
+  async #count(skill: Skill): Promise<SkillTokens | null> {
+    const { skills, countTokens } = this.#options
+    try {
+      const body = await skills.readBody(skill)
+      return { listed: countTokens(`${skill.name} ${skill.description}`), body: countTokens(body) }
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown)) return null
+      throw thrown
+    }
+  }
+}

@@ -1,0 +1,15 @@
+/** The first signal ends in order, a second one at once. Returns a function that stops listening. */
+export function listenForSignals(end: () => void): () => void {
+  let isEnding = false
+  const onSignal = (): void => {
+    if (isEnding) process.exit(130)
+    isEnding = true
+    end()
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return () => {
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
+  }
+}
