@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 // The one gate for people, CI and releases. Each step is a command that can be run alone; the first failure ends it.
@@ -12,13 +12,16 @@ interface Step {
 
 const RESULTS = '.tmp/test-results.json'
 const packages = readdirSync('packages').map(name => join('packages', name))
+const published = packages.filter(directory => !readManifest(directory).private)
 
 const steps: readonly Step[] = [
   { name: 'format and lint', command: ['biome', 'ci', '--error-on-warnings', '.'] },
   { name: 'build and types', command: ['tsc', '-b'] },
+  { name: 'types of the page', command: ['tsc', '-p', 'packages/dashboard'] },
+  { name: 'build of the page', command: ['vite', 'build', '--logLevel', 'warn', 'packages/dashboard'] },
   { name: 'lint with types', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'unused code and dependencies', command: ['knip'] },
-  ...packages.flatMap((directory): Step[] => [
+  ...published.flatMap((directory): Step[] => [
     { name: `package ${directory}`, command: ['publint', '--strict'], directory },
     {
       name: `package types ${directory}`,
@@ -33,6 +36,7 @@ const steps: readonly Step[] = [
 ]
 
 mkdirSync('.tmp', { recursive: true })
+installBrowser()
 for (const { name, command, directory } of steps) {
   const start = performance.now()
   const [program, ...args] = command
@@ -60,4 +64,20 @@ function report(status: number): number {
   console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
   const isIncomplete = Boolean(process.env['CI']) && skipped > 0
   return status !== 0 || failed > 0 || passed === 0 || isIncomplete ? 1 : 0
+}
+
+function readManifest(directory: string): { readonly private?: boolean } {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
+}
+
+/** The tests of the page need Chromium. Where it is missing and may be installed, it is; elsewhere they are skipped and counted. */
+function installBrowser(): void {
+  const isThere = Boolean(process.env['CHROMIUM']) || existsSync('/usr/bin/chromium')
+  if (isThere || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
+  console.log('installing chromium for the tests of the page')
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const install = ['install', '-y', '--no-install-recommends', 'chromium']
+  const run = (args: readonly string[]): number | null =>
+    spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status
+  if (run(install) !== 0 && run(['update']) === 0) run(install)
 }

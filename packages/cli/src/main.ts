@@ -85,6 +85,7 @@ function addDev(program: Command, finish: (code: number) => void): void {
     )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
+    .option('--no-agent', 'without the demo agent')
     .option('--ask <question>', 'what the demo agent is asked, now and after each change')
     .option(
       '--model <name>',
@@ -101,10 +102,11 @@ Examples:
   stoke dev ./skills ~/team/skills --ask "May I get a refund?"
   stoke dev --base-url http://127.0.0.1:11434/v1 --model llama3`,
     )
-    .action(async (directories: string[], flags: SharedFlags & { ask?: string }) => {
+    .action(async (directories: string[], flags: SharedFlags & { ask?: string; agent: boolean }) => {
       const { dev } = await import('./dev/dev.ts')
       const config = await resolveConfig({ ...flags, root: [...directories, ...(flags.root ?? [])] })
-      finish(await dev(config, flags.ask === undefined ? {} : { question: flags.ask }))
+      const question = flags.ask === undefined ? {} : { question: flags.ask }
+      finish(await dev(config, { hasAgent: flags.agent, ...question }))
     })
 }
 

@@ -202,6 +202,7 @@ export class SkillMcp implements AsyncDisposable {
     )
     const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
     this.#connections.add(connection)
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is no event target
     server.server.onclose = () => {
       this.#connections.delete(connection)
       session.close()

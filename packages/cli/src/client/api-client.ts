@@ -9,6 +9,7 @@ import type {
   ServerStatus,
   SessionList,
   SkillDetail,
+  SkillDiff,
   SkillList,
 } from './api-types.ts'
 
@@ -82,6 +83,11 @@ export class ApiClient {
   async why(name: string, options: { readonly session?: string } = {}): Promise<Explanation> {
     const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/why${query}`)) as Explanation
+  }
+
+  /** What was refused of a skill, or else what changed last. */
+  async diff(name: string): Promise<SkillDiff> {
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
   }
 
   /** A file of the served revision. @throws {ApiError} NOT_FOUND */

@@ -91,6 +91,14 @@ export interface SkillDetail {
   readonly explanation: Explanation
 }
 
+/** `GET /api/skills/:name/diff` */
+export interface SkillDiff {
+  /** Between what is served and what was refused, or what the last change since the start made of it. */
+  readonly kind: 'refused' | 'changed' | 'none'
+  /** Unified diff; empty when there is none. */
+  readonly text: string
+}
+
 /** `GET /api/skills/:name/file?path=` */
 export interface FileText extends FileInfo {
   readonly revision: Digest

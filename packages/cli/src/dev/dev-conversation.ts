@@ -1,4 +1,4 @@
-import type { AgentEvent, Conversation } from '@skillstoke/agent'
+import type { AgentEvent, Conversation, PrefixReading } from '@skillstoke/agent'
 import { type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
 import type { DevPrinter } from './dev-printer.ts'
 import type { TurnLog } from './turn-log.ts'
@@ -24,9 +24,9 @@ export class DevConversation {
     this.#options = options
   }
 
-  /** The number of the next turn. */
-  get nextTurn(): number {
-    return this.#turns + 1
+  /** The number of the next turn, and how its first model call will relate to the last one. */
+  next(): { readonly nextTurn: number; readonly prefix: PrefixReading } {
+    return { nextTurn: this.#turns + 1, prefix: this.#options.conversation.comparePrefix() }
   }
 
   /** Takes a turn as soon as the present one is over; more requests meanwhile are one turn. */

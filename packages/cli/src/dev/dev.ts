@@ -1,7 +1,8 @@
-import { type Conversation, resolveModel, SkillAgent } from '@skillstoke/agent'
+import { resolveModel, SkillAgent } from '@skillstoke/agent'
 import { type SkillRuntime, toMessage } from '@skillstoke/core'
 import { SkillMcp } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
+import { describeLastChange } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, printLine } from '../output.ts'
@@ -10,7 +11,6 @@ import { writeRunFile } from '../server/run-file.ts'
 import { listenForSignals } from '../signals.ts'
 import { loadTokenCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
-import { describeLastChange } from './describe-change.ts'
 import { DevConversation } from './dev-conversation.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { listenForKeys } from './keys.ts'
@@ -20,6 +20,8 @@ import { TurnLog } from './turn-log.ts'
 export interface DevOptions {
   /** What the demo agent is asked at the start and after each change. */
   readonly question?: string
+  /** Whether the demo agent follows along. @default true */
+  readonly hasAgent?: boolean
 }
 
 const SESSION_ID = 'dev'
@@ -34,7 +36,6 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   const catalog = { countTokens, maxTokens: config.maxCatalogTokens }
   await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog } })
   await print.start(skills)
-  const agent = new SkillAgent({ skills, model: resolveModel(config.model), ...scope })
   const log = new TurnLog(() => server.state.tellSessions())
   await using mcp = new SkillMcp(skills, { version: readVersion(), ...scope })
   await using server = await DevServer.start({
@@ -45,18 +46,10 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     turnsOf: id => (id === SESSION_ID ? log.list() : []),
   })
   const removeRunFile = writeRunFile(config, server)
-  const chat = agent.conversation(SESSION_ID)
-  const conversation = new DevConversation({
-    conversation: chat,
-    skills,
-    print,
-    log,
-    signal: end.signal,
-    ...(options.question === undefined ? {} : { question: options.question }),
-  })
+  const conversation = options.hasAgent === false ? undefined : createConversation()
   const unsubscribe = skills.subscribe(update => {
-    print.update(update, listeners(skills, chat, conversation.nextTurn))
-    if (update.changes.length > 0) conversation.requestTurn(update)
+    print.update(update, findListeners(skills, conversation))
+    if (update.changes.length > 0) conversation?.requestTurn(update)
   })
   const onKey = async (key: string): Promise<void> => {
     if (key === 'q' || key === '\u0003') end.abort()
@@ -69,26 +62,38 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   const stopKeys = config.isInteractive ? listenForKeys(key => void onKey(key)) : (): void => undefined
   print.addresses(server)
   print.ready(config.isInteractive)
-  conversation.requestTurn()
+  conversation?.requestTurn()
   await untilAborted(end.signal)
   removeRunFile()
   stopKeys()
   unsubscribe()
-  await conversation.close()
+  await conversation?.close()
   await server.close()
   await mcp.close()
   await skills.close()
   stopSignals()
   print.end()
   return EXIT_OK
+
+  function createConversation(): DevConversation {
+    const agent = new SkillAgent({ skills, model: resolveModel(config.model), ...scope })
+    return new DevConversation({
+      conversation: agent.conversation(SESSION_ID),
+      skills,
+      print,
+      log,
+      signal: end.signal,
+      ...(options.question === undefined ? {} : { question: options.question }),
+    })
+  }
 }
 
 /** The demo agent's conversation, whose model calls are made here, and those of MCP clients. */
-function listeners(skills: SkillRuntime, chat: Conversation, nextTurn: number): ListeningSession[] {
+function findListeners(skills: SkillRuntime, own: DevConversation | undefined): ListeningSession[] {
   return skills.sessions().map(session => ({
     id: session.id,
     pending: session.pending(),
-    ...(session === chat.session ? { nextTurn, prefix: chat.comparePrefix() } : {}),
+    ...(own !== undefined && session.id === SESSION_ID ? own.next() : {}),
   }))
 }
 

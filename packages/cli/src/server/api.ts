@@ -1,7 +1,8 @@
 import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import type { FileText, SkillDetail } from '../client/api-types.ts'
+import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
+import { describeModified, describeRejected } from '../describe-change.ts'
 import { readNewestText } from '../newest-text.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
@@ -52,6 +53,7 @@ export function createApi(options: ApiOptions): Hono {
   })
   api.get('/skills/:name', context => getSkill(context, options))
   api.get('/skills/:name/file', context => getFile(context, skills))
+  api.get('/skills/:name/diff', context => getDiff(context, options))
   api.get('/skills/:name/why', context => explain(context, skills))
   api.get('/sessions', async context => {
     await skills.fresh()
@@ -86,6 +88,21 @@ async function getSkill(context: Context, { skills, state }: ApiOptions): Promis
     refusedText: refused === undefined ? null : ((await readNewestText(refused)) ?? null),
     explanation,
   } satisfies SkillDetail)
+}
+
+async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
+  const name = context.req.param('name') ?? ''
+  const generation = await skills.fresh()
+  const refused = generation.reports().find(report => report.name === name && report.status === 'broken')
+  if (refused !== undefined)
+    return context.json({
+      kind: 'refused',
+      text: await describeRejected(refused, skills),
+    } satisfies SkillDiff)
+  const change = state.lastChangeOf(name)
+  if (change?.kind !== 'modified') return context.json({ kind: 'none', text: '' } satisfies SkillDiff)
+  const text = await describeModified(change.oldSkill, change.newSkill, skills)
+  return context.json({ kind: 'changed', text } satisfies SkillDiff)
 }
 
 async function explain(context: Context, skills: SkillRuntime): Promise<Response> {

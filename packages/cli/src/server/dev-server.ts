@@ -26,8 +26,10 @@ export interface DevServerOptions {
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 const MAX_CONNECTIONS = 1_024
-const HEADERS_TIMEOUT_MS = 10_000
+const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
+/** How often the two limits above are enforced. */
+const CHECK_INTERVAL_MS = 2_500
 /** Streams are written to every 15 s, so a connection on which nothing moves for this long has a stalled reader. */
 const STALLED_MS = 60_000
 
@@ -87,7 +89,8 @@ export class DevServer implements AsyncDisposable {
     app.get('*', servePage(PAGE_DIRECTORY))
     app.notFound(context => fail(context, 404, 'NOT_FOUND', `there is nothing at ${context.req.path}`))
     app.onError(onApiError)
-    this.#server = createAdaptorServer({ fetch: app.fetch }) as Server
+    const serverOptions = { connectionsCheckingInterval: CHECK_INTERVAL_MS }
+    this.#server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server
     this.#server.maxConnections = MAX_CONNECTIONS
     this.#server.headersTimeout = HEADERS_TIMEOUT_MS
     this.#server.requestTimeout = REQUEST_TIMEOUT_MS

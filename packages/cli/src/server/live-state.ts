@@ -2,6 +2,7 @@ import {
   diffGenerations,
   type Generation,
   type RegistryUpdate,
+  type SkillChange,
   type SkillRuntime,
   type SkillSession,
   type TokenCounter,
@@ -47,6 +48,7 @@ export class LiveState {
   readonly #tokens: TokenCounts
   readonly #rows: SkillRows
   readonly #timeline: TimelineEntry[] = []
+  readonly #lastChanges = new Map<string, SkillChange>()
   readonly #unsubscribe: () => void
   #told: Generation
   #toldSessions = ''
@@ -124,6 +126,11 @@ export class LiveState {
     }
   }
 
+  /** What this process saw of a skill last; `undefined` when it has not changed since the start. */
+  lastChangeOf(name: string): SkillChange | undefined {
+    return this.#lastChanges.get(name)
+  }
+
   async close(): Promise<void> {
     this.#unsubscribe()
     await this.#tokens.close()
@@ -132,6 +139,7 @@ export class LiveState {
   #onUpdate(update: RegistryUpdate): void {
     this.#told = update.generation
     const entry = toTimelineEntry(update, Date.now())
+    for (const change of update.changes) this.#lastChanges.set(change.name, change)
     this.#timeline.push(entry)
     if (this.#timeline.length > MAX_TIMELINE) this.#timeline.shift()
     const { changed, gone } = this.#rows.replace(this.#toRows(update.generation))

@@ -65,7 +65,7 @@ function readPage(directory: string): ReadonlyMap<string, PageFile> {
     if (!entry.isFile() || type === undefined) continue
     const path = join(entry.parentPath, entry.name)
     const url = `/${path.slice(directory.length).replaceAll('\\', '/')}`
-    files.set(url === '/index.html' ? '/' : url, { bytes: readFileSync(path) as Buffer<ArrayBuffer>, type })
+    files.set(url === '/index.html' ? '/' : url, { bytes: readFileSync(path), type })
   }
   return files
 }

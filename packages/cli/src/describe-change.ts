@@ -6,7 +6,7 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import { createTwoFilesPatch } from 'diff'
-import { readNewestText } from '../newest-text.ts'
+import { readNewestText } from './newest-text.ts'
 
 /** The difference that the last update made, or that a rejected text would make. */
 export async function describeLastChange(
@@ -25,7 +25,8 @@ export async function describeLastChange(
   return parts.length === 0 ? 'nothing that is served changed' : parts.join('\n')
 }
 
-async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
+/** As a unified diff of every file that differs. */
+export async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
   const paths = new Set([...before.files, ...after.files].map(file => file.path))
   const parts: string[] = []
   for (const path of [...paths].sort()) {
@@ -37,7 +38,7 @@ async function describeModified(before: Skill, after: Skill, skills: SkillRuntim
 }
 
 /** Between the text that serves and the one that was refused. */
-async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
+export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
   const serving = skills.current.find(report.name)
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`

@@ -1,0 +1,62 @@
+import type { ComponentChildren } from 'preact'
+import type { ApiClient } from 'skillstoke/client'
+import { Header } from './header.tsx'
+import { Help } from './help.tsx'
+import { route } from './route.ts'
+import { Sessions } from './sessions.tsx'
+import { SkillDetailPane } from './skill-detail.tsx'
+import { SkillList } from './skill-list.tsx'
+import { connection, selectedRow, status } from './store.ts'
+import { Timeline } from './timeline.tsx'
+
+export function App({ client }: { readonly client: ApiClient }): ComponentChildren {
+  if (connection.value === 'refused') return <Refused />
+  return (
+    <>
+      <Header />
+      <main class={`view view-${route.value.view}`}>
+        {status.value === undefined ? (
+          <p class="empty">Waiting for the dev server …</p>
+        ) : (
+          <View client={client} />
+        )}
+      </main>
+      <Help />
+    </>
+  )
+}
+
+function View({ client }: { readonly client: ApiClient }): ComponentChildren {
+  const { value } = route
+  switch (value.view) {
+    case 'skills':
+      return (
+        <div class={value.name === undefined ? 'split' : 'split has-detail'}>
+          <SkillList />
+          {value.name === undefined ? (
+            <p class="empty wide-only">Choose a skill to see what is served.</p>
+          ) : (
+            <SkillDetailPane key={value.name} name={value.name} row={selectedRow.value} client={client} />
+          )}
+        </div>
+      )
+    case 'timeline':
+      return <Timeline />
+    case 'sessions':
+      return <Sessions client={client} />
+    default:
+      return value satisfies never
+  }
+}
+
+function Refused(): ComponentChildren {
+  return (
+    <main class="refused">
+      <h1>Skillstoke</h1>
+      <p role="alert">
+        This page needs the token of the running dev server. Open the address that <code>stoke dev</code>{' '}
+        printed in the terminal, or press <kbd>o</kbd> there.
+      </p>
+    </main>
+  )
+}

@@ -1,0 +1,39 @@
+import { signal } from '@preact/signals'
+
+/** What the page shows; it is in the address, so that going back works and a view can be kept. */
+export type Route =
+  | { readonly view: 'skills'; readonly name?: string }
+  | { readonly view: 'timeline' }
+  | { readonly view: 'sessions' }
+
+export const route = signal<Route>({ view: 'skills' })
+
+/** Follows the address from now on. */
+export function followAddress(): void {
+  const read = (): void => {
+    route.value = parse(location.hash)
+  }
+  addEventListener('hashchange', read)
+  read()
+}
+
+export function toHash(target: Route): string {
+  if (target.view !== 'skills') return `#/${target.view}`
+  return target.name === undefined ? '#/skills' : `#/skills/${encodeURIComponent(target.name)}`
+}
+
+export function go(target: Route): void {
+  location.hash = toHash(target)
+}
+
+function parse(hash: string): Route {
+  const [view, name] = hash.replace(/^#\/?/, '').split('/')
+  if (view === 'timeline' || view === 'sessions') return { view }
+  try {
+    return name === undefined || name === ''
+      ? { view: 'skills' }
+      : { view: 'skills', name: decodeURIComponent(name) }
+  } catch {
+    return { view: 'skills' } // an address that somebody typed
+  }
+}

@@ -1,0 +1,33 @@
+import type { Diagnostic } from '@skillstoke/core'
+import type { ComponentChildren } from 'preact'
+
+interface SourceTextProps {
+  readonly text: string
+  readonly findings: readonly Diagnostic[]
+}
+
+/** A text with its line numbers, and each finding below the line that it is about. */
+export function SourceText({ text, findings }: SourceTextProps): ComponentChildren {
+  const byLine = Map.groupBy(
+    findings.filter(finding => finding.line !== undefined),
+    finding => finding.line,
+  )
+  return (
+    <ol class="source">
+      {text.split(/\r\n|\n|\r/).map((line, index) => {
+        const here = byLine.get(index + 1) ?? []
+        return (
+          <li key={index} class={here[0]?.severity ?? ''}>
+            <code>{line === '' ? ' ' : line}</code>
+            {here.map(({ code, message, fix }) => (
+              <p key={`${code} ${message}`}>
+                {message}
+                {fix !== undefined && ` Fix: ${fix}.`}
+              </p>
+            ))}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}

@@ -1,0 +1,89 @@
+import { batch, computed, signal } from '@preact/signals'
+import type { ServerEvent, ServerStatus, SessionInfo, SkillRow, TimelineEntry } from 'skillstoke/client'
+
+/** What the page knows, as the server told it. Everything that is shown follows from these. */
+export const status = signal<ServerStatus | undefined>(undefined)
+export const sessions = signal<readonly SessionInfo[]>([])
+/** Newest first. */
+export const timeline = signal<readonly TimelineEntry[]>([])
+const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
+
+export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
+export const connection = signal<Connection>('connecting')
+
+export const filter = signal('')
+/** Place of the row that the keyboard is on. */
+export const selectedPlace = signal<string | undefined>(undefined)
+
+const MAX_TIMELINE = 200
+
+/** Broken ones on top: they are what an author has to see. Then by name, and by precedence within one. */
+export const rows = computed<readonly SkillRow[]>(() => {
+  const all = [...rowsByPlace.value.values()]
+  const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : 1)
+  return all.sort((a, b) => order(a) - order(b) || compare(a.name, b.name) || precedence(a) - precedence(b))
+})
+
+export const visibleRows = computed<readonly SkillRow[]>(() => {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return rows.value
+  return rows.value.filter(row => {
+    const text = `${row.name} ${row.description} ${row.status} ${row.source}`.toLowerCase()
+    return words.every(word => text.includes(word))
+  })
+})
+
+export const selectedRow = computed<SkillRow | undefined>(() =>
+  selectedPlace.value === undefined ? undefined : rowsByPlace.value.get(selectedPlace.value),
+)
+
+export function placeOf(row: { readonly source: string; readonly location: string }): string {
+  return `${row.source}\0${row.location}`
+}
+
+/** Takes over what one event says. */
+export function apply(event: ServerEvent): void {
+  batch(() => {
+    switch (event.kind) {
+      case 'state':
+        status.value = event.status
+        sessions.value = event.sessions
+        timeline.value = event.timeline.toReversed()
+        rowsByPlace.value = new Map(event.skills.map(row => [placeOf(row), row]))
+        break
+      case 'update':
+        status.value = event.status
+        timeline.value = [event.entry, ...timeline.value].slice(0, MAX_TIMELINE)
+        changeRows(event.skills, event.gone)
+        break
+      case 'tokens':
+        changeRows(event.skills, [])
+        break
+      case 'sessions':
+        sessions.value = event.sessions
+        break
+      default:
+        event satisfies never
+    }
+  })
+}
+
+function changeRows(
+  changed: readonly SkillRow[],
+  gone: readonly { readonly source: string; readonly location: string }[],
+): void {
+  const next = new Map(rowsByPlace.value)
+  for (const place of gone) next.delete(placeOf(place))
+  for (const row of changed) next.set(placeOf(row), row)
+  rowsByPlace.value = next
+}
+
+function precedence(row: SkillRow): number {
+  const index = status.value?.sources.findIndex(source => source.label === row.source) ?? -1
+  return index < 0 ? Number.MAX_SAFE_INTEGER : index
+}
+
+/** By code units: the same on every machine, whatever its language. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

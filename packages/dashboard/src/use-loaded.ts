@@ -1,0 +1,36 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { ApiError } from 'skillstoke/client'
+
+/** What an answer of the server came to; `undefined` while it is on its way. */
+export type Loaded<T> = { readonly value: T } | { readonly failure: string } | undefined
+
+/**
+ * Asks again whenever one of the inputs changes, and keeps the old answer until the new one is there. Without a question
+ * there is no answer.
+ */
+export function useLoaded<T>(ask: (() => Promise<T>) | undefined, inputs: readonly unknown[]): Loaded<T> {
+  const loaded = useSignal<Loaded<T>>(undefined)
+  useEffect(() => {
+    if (ask === undefined) {
+      loaded.value = undefined
+      return undefined
+    }
+    let isCurrent = true
+    const settle = (answer: Loaded<T>): void => {
+      if (isCurrent) loaded.value = answer
+    }
+    ask().then(
+      value => settle({ value }),
+      (error: unknown) => settle({ failure: toText(error) }),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, inputs)
+  return loaded.value
+}
+
+function toText(error: unknown): string {
+  return error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
+}

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+// The suite's own program against the real dev server. It cannot send a token, so something in between adds it.
+const SKILL_SCENARIOS = [
+  'sep-2640-skills-enumeration',
+  'sep-2640-skills-manifest',
+  'sep-2640-skills-directory',
+]
+const VERSIONS = ['2025-11-25', '2026-07-28']
+
+const folder = new TemporaryFolder()
+const state = new TemporaryFolder()
+let dev: DevProcess
+let proxy: ReturnType<typeof createServer>
+let url: string
+
+beforeAll(async () => {
+  folder.writeSkill('pdf-processing')
+  folder.write('pdf-processing/references/FORMS.md', '# Forms\n')
+  for (let index = 0; index < 120; index++) folder.writeSkill(`skill-${index}`)
+  dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  const { port } = dev.mcpUrl
+  proxy = createServer((incoming, outgoing) => {
+    // Host and Origin arrive as they were sent, but for our port, which is not the one that was called.
+    const own = String((proxy.address() as AddressInfo).port)
+    const headers = Object.fromEntries(
+      Object.entries(incoming.headers).map(([name, value]) =>
+        name === 'host' || name === 'origin'
+          ? [name, String(value).replace(`:${own}`, `:${port}`)]
+          : [name, value],
+      ),
+    )
+    const forward = request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: incoming.url,
+        method: incoming.method,
+        headers: { ...headers, authorization: `Bearer ${dev.token}` },
+      },
+      response => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers)
+        response.pipe(outgoing)
+      },
+    )
+    forward.on('error', () => outgoing.destroy())
+    outgoing.on('close', () => forward.destroy())
+    incoming.pipe(forward)
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`
+})
+
+afterAll(async () => {
+  proxy.closeAllConnections()
+  proxy.close()
+  await dev[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+  state[Symbol.dispose]()
+})
+
+async function run(scenario: string, version: string): Promise<string> {
+  const suite = resolve('node_modules/.bin/conformance')
+  const args = ['server', '--url', url, '--scenario', scenario, '--spec-version', version, '--force']
+  const child = spawn(suite, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()))
+  child.stderr.on('data', (data: Buffer) => (output += data.toString()))
+  await once(child, 'close')
+  return output
+}
+
+test.each(
+  VERSIONS.flatMap(version => [...SKILL_SCENARIOS, 'dns-rebinding-protection'].map(name => [name, version])),
+)(
+  'the scenario %s holds for %s',
+  async (scenario, version) => {
+    const output = await run(scenario as string, version as string)
+    const [, passed, all, failed, warnings] =
+      /Passed: (\d+)\/(\d+), (\d+) failed, (\d+) warnings/.exec(output) ?? []
+    expect({ passed, failed, warnings }, output).toEqual({ passed: all, failed: '0', warnings: '0' })
+    expect(Number(passed)).toBeGreaterThan(1)
+  },
+  60_000,
+)

@@ -1,0 +1,295 @@
+/// <reference lib="dom" />
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+
+/** What a browser context of the page's own is left with at the end of a test. */
+interface OpenPage extends AsyncDisposable {
+  readonly page: Page
+  readonly trouble: readonly string[]
+}
+
+let browser: Browser
+
+async function openPage(dev: DevProcess, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  const trouble = collectTrouble(page, dev.url)
+  await page.goto(dev.pageUrl)
+  await page.locator('#generation').waitFor()
+  return { page, trouble, [Symbol.asyncDispose]: () => context.close() }
+}
+
+/** What is wrong by the rules for accessible pages. The policy of the page forbids it to be injected as a script tag. */
+async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return await page.evaluate(async () => {
+    const { violations } = await (
+      globalThis as unknown as {
+        axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+      }
+    ).axe.run()
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).join(' ')}`)
+  })
+}
+
+describe.skipIf(CHROMIUM === undefined)('the page', () => {
+  const folder = new TemporaryFolder()
+  const state = new TemporaryFolder()
+  let dev: DevProcess
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    folder.writeSkill('refund', {
+      body: '# Refunds\n\nWithin **30 days**. See [the table](references/table.md).',
+    })
+    folder.write('refund/references/table.md', '| a | b |\n')
+    folder.write('refund/logo.png', new Uint8Array([0x89, 0, 0xff]))
+    folder.writeSkill('shipping')
+    folder.write('zone/SKILL.md', '---\nname: zone\ndescription: "open\n---\nBody.\n')
+    dev = await startDev({
+      root: folder.path,
+      state: state.path,
+      args: ['--ask', 'May I use the refund skill?'],
+    })
+    await dev.printed(/agent: /)
+  })
+  afterAll(async () => {
+    await dev[Symbol.asyncDispose]()
+    await browser.close()
+    folder[Symbol.dispose]()
+    state[Symbol.dispose]()
+  })
+
+  test.each(['light', 'dark'] as const)(
+    'has no barriers and a clean console in every view, %s',
+    async colorScheme => {
+      await using opened = await openPage(dev, { colorScheme })
+      const { page } = opened
+      const look = async (name: string): Promise<void> => {
+        expect(await findBarriers(page), `${name}, ${colorScheme}`).toEqual([])
+        if (process.env['SCREENSHOTS']) {
+          await page.screenshot({ path: `${process.env['SCREENSHOTS']}/${name}-${colorScheme}.png` })
+        }
+      }
+      await page.getByRole('option', { name: /broken zone/ }).waitFor()
+      await look('skills')
+      await page.getByRole('option', { name: /refund/ }).click()
+      await page.getByRole('heading', { name: 'Refunds' }).waitFor()
+      for (const tab of ['instructions', 'source', 'files', 'difference', 'why']) {
+        await page.getByRole('tab', { name: tab }).click()
+        await page.getByRole('tabpanel', { name: tab }).waitFor()
+        await look(`refund-${tab}`)
+      }
+      await page.getByRole('button', { name: 'references/table.md' }).waitFor({ state: 'detached' })
+      await page.getByRole('tab', { name: 'source' }).click()
+      await page.getByRole('option', { name: /broken zone/ }).click()
+      await page.locator('.source li.error').waitFor()
+      await look('broken')
+      await page.getByRole('link', { name: /Timeline/ }).click()
+      await page.getByRole('heading', { name: 'Timeline' }).waitFor()
+      await look('timeline')
+      await page.getByRole('link', { name: /Sessions/ }).click()
+      await page.getByText('What it sees').click()
+      await page.getByText('<available_skills>').waitFor()
+      await page.getByRole('cell', { name: 'May I use the refund skill?' }).waitFor()
+      await look('sessions')
+      await page.keyboard.press('?')
+      await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+      await look('help')
+      expect(opened.trouble).toEqual([])
+    },
+  )
+
+  test('fits a narrow window: list or detail, with a way back, and nothing to scroll sideways', async () => {
+    await using opened = await openPage(dev, { viewport: { width: 360, height: 640 } })
+    const { page } = opened
+    const isTooWide = async (): Promise<boolean> =>
+      await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
+    await page.getByRole('option', { name: /refund/ }).click()
+    await page.getByRole('heading', { name: 'Refunds' }).waitFor()
+    expect(await page.getByRole('listbox').isVisible()).toBe(false)
+    expect(await isTooWide()).toBe(false)
+    expect(await findBarriers(page)).toEqual([])
+    await page.getByRole('button', { name: 'All skills' }).click()
+    await page.getByRole('listbox').waitFor()
+    expect(await isTooWide()).toBe(false)
+    await page.getByRole('link', { name: /Sessions/ }).click()
+    expect(await isTooWide()).toBe(false)
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('is used by keyboard alone: / j k Enter d ? and Esc', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    const selected = page.locator('[role=option][aria-selected=true] .name')
+    await page.keyboard.press('j')
+    expect(await selected.textContent()).toBe('zone')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    expect(await selected.textContent()).toBe('shipping')
+    await page.keyboard.press('k')
+    expect(await selected.textContent()).toBe('refund')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'refund', exact: true }).waitFor()
+    await page.keyboard.press('d')
+    await page.getByRole('tab', { name: 'difference', selected: true }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('ship')
+    await expect.poll(() => page.getByRole('option').count()).toBe(1)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'shipping', exact: true }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'hidden' })
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('shows files, opens the ones that the text links to, and follows a removal', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    folder.writeSkill('gone')
+    await page.getByRole('option', { name: /refund/ }).click()
+    await page.getByRole('button', { name: 'the table' }).click()
+    await page.getByRole('heading', { name: 'references/table.md' }).waitFor()
+    await page.getByText('| a | b |').waitFor()
+    await page.getByRole('button', { name: 'logo.png' }).click()
+    await page.getByText('Not text: 3 B.').waitFor()
+    await page.getByRole('option', { name: /gone/ }).click()
+    await page.getByRole('heading', { name: 'gone', exact: true }).waitFor()
+    const trouble = opened.trouble.length
+    folder.remove('gone')
+    await page.getByRole('option', { name: /gone/ }).waitFor({ state: 'detached' })
+    await page.getByText('there is no skill "gone"').waitFor()
+    // That the skill is no longer there is an answer with 404, which browsers report.
+    expect(opened.trouble.slice(0, trouble)).toEqual([])
+  })
+
+  test('never makes markup of what a skill says, and loads nothing for it', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    const body = [
+      HOSTILE,
+      '![picture](http://127.0.0.1:1/x.png)',
+      '[click](javascript:window.pwned=1) [data](data:text/html,x) [out](https://example.org/)',
+      '<a href="javascript:window.pwned=1">raw</a>',
+      '```html\n<script>window.pwned=1</script>\n```',
+    ].join('\n\n')
+    folder.write(
+      `hostile/SKILL.md`,
+      `---\nname: hostile\ndescription: ${JSON.stringify(HOSTILE)}\n---\n${body}\n`,
+    )
+    folder.write(`hostile/${encodeURIComponent(HOSTILE).slice(0, 60)}.md`, HOSTILE)
+    await page.getByRole('option', { name: /hostile/ }).click()
+    await page.getByText('window.pwned=1').first().waitFor()
+    expect(await page.locator('.markdown img, .markdown script, .lead img, .row img').count()).toBe(0)
+    const links = await page
+      .locator('.markdown a')
+      .evaluateAll(all => all.map(each => each.getAttribute('href')))
+    expect(links).toEqual(['https://example.org/'])
+    await page.getByRole('tab', { name: 'source' }).click()
+    await page.locator('.source').waitFor()
+    await page.getByRole('tab', { name: 'files' }).click()
+    await page.locator('.files button').nth(1).click()
+    expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false)
+    expect(opened.trouble).toEqual([])
+    folder.remove('hostile')
+  })
+
+  test('without the token it says where to get it, and shows nothing', async () => {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    await page.goto(dev.url)
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').textContent()).toContain('stoke dev')
+    expect(await page.getByRole('listbox').count()).toBe(0)
+    // Given to the page that is open, an address is only a new fragment.
+    const giveAddress = async (address: string): Promise<void> => {
+      const startedOver = page.waitForEvent('load')
+      await page.evaluate(target => location.assign(target), address)
+      await startedOver
+    }
+    await giveAddress(`${dev.url}/#token=wrong`)
+    await page.getByRole('alert').waitFor()
+    expect(page.url()).not.toContain('wrong')
+    await giveAddress(dev.pageUrl)
+    await page.getByRole('listbox').waitFor()
+    expect(page.url()).not.toContain(dev.token)
+    await context.close()
+  })
+
+  test('takes the token out of the address, and needs it no more', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    expect(page.url()).not.toContain(dev.token)
+    await page.goto(`${dev.url}/#/skills/shipping`)
+    await page.reload()
+    await page.getByRole('heading', { name: 'shipping', exact: true }).waitFor()
+    expect(opened.trouble).toEqual([])
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
+  test('repaints within 100 ms after a save, in tasks of less than 50 ms', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    for (let index = 0; index < 1_000; index++)
+      folder.writeSkill(`skill-${index}`, {
+        body: 'word '.repeat(500),
+        description: `Number ${index}. ${'x'.repeat(200)}`,
+      })
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const own = await launchBrowser()
+    const page = await own.newPage()
+    await page.goto(dev.pageUrl)
+    await page.getByRole('option', { name: /skill-0 / }).waitFor()
+    // Every row has its tokens: nothing is being counted any more.
+    await expect
+      .poll(async () => (await dev.client.skills()).skills.every(row => row.tokens !== null))
+      .toBe(true)
+    expect(await page.getByRole('option').count()).toBeLessThan(60)
+    await page.evaluate(() => {
+      const tasks: number[] = []
+      Object.assign(globalThis, { tasks })
+      new PerformanceObserver(list => tasks.push(...list.getEntries().map(entry => entry.duration))).observe({
+        type: 'longtask' as 'resource',
+      })
+    })
+    const times: number[] = []
+    for (let round = 1; round <= 10; round++) {
+      const before = (await dev.client.status()).generation.number
+      const painted = page.evaluate(async number => {
+        const shown = document.querySelector('#generation') as HTMLElement
+        await new Promise<void>(resolve => {
+          const observer = new MutationObserver(() => {
+            if (!shown.textContent?.startsWith(`generation ${number} `)) return
+            observer.disconnect()
+            requestAnimationFrame(() => resolve())
+          })
+          observer.observe(shown, { subtree: true, childList: true, characterData: true })
+        })
+        return Date.now()
+      }, before + 1)
+      await page.evaluate(() => undefined)
+      folder.write('skill-0/SKILL.md', skillText('skill-0', { description: `Changed ${round}.` }))
+      const saved = Date.now()
+      times.push((await painted) - saved)
+      await page.getByText(`Changed ${round}.`).waitFor()
+    }
+    const tasks = await page.evaluate(() => (globalThis as unknown as { tasks: number[] }).tasks)
+    await own.close()
+    const median = times.toSorted((a, b) => a - b)[5] as number
+    process.stderr.write(`PAINT ${times.join(' ')} tasks ${tasks.join(' ')}\n`)
+    expect({ median, tasks }).toEqual({ median: expect.any(Number), tasks: [] })
+    expect(median).toBeLessThan(100)
+  }, 60_000)
+})

@@ -1,0 +1,478 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { ApiClient, ApiError, type ServerEvent, type UpdateEvent } from 'skillstoke/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+describe('who may talk to the dev server', () => {
+  const folder = new TemporaryFolder()
+  const state = new TemporaryFolder()
+  let dev: DevProcess
+  let port: string
+
+  beforeAll(async () => {
+    folder.writeSkill('refund')
+    dev = await startDev({ root: folder.path, state: state.path, args: ['--allow-host', 'dev.example'] })
+    port = new URL(dev.url).port
+  })
+  afterAll(async () => {
+    await dev[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+    state[Symbol.dispose]()
+  })
+
+  /** Node's fetch does not let a test choose the Host header. */
+  const ask = async (path: string, headers: Record<string, string>): Promise<number> =>
+    await new Promise((resolve, reject) => {
+      get({ host: '127.0.0.1', port, path, headers }, response => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      }).once('error', reject)
+    })
+
+  const withToken = (): Record<string, string> => ({ authorization: `Bearer ${dev.token}` })
+
+  test.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'dev.example'])(
+    'the host %s may',
+    async name => {
+      const host = `${name}:${port}`
+      expect(await ask('/api/generation', { ...withToken(), host })).toBe(200)
+      expect(await ask('/api/generation', { ...withToken(), host, origin: `http://${host}` })).toBe(200)
+    },
+  )
+
+  test.each(['/', '/api/generation', '/mcp', '/api/login', '/no-such-page'])(
+    'another host or origin may not, not even with the token: %s',
+    async path => {
+      for (const host of [
+        'evil.example',
+        `evil.example:${port}`,
+        '127.0.0.1',
+        '127.0.0.1:1',
+        `127.0.0.1.evil.example:${port}`,
+      ])
+        expect(await ask(path, { ...withToken(), host }), host).toBe(403)
+      const host = `127.0.0.1:${port}`
+      for (const origin of [
+        'http://evil.example',
+        'null',
+        `https://127.0.0.1:${port}`,
+        'http://127.0.0.1:1',
+        'file://',
+      ])
+        expect(await ask(path, { ...withToken(), host, origin }), origin).toBe(403)
+    },
+  )
+
+  test.each([
+    '/api/generation',
+    '/api/skills',
+    '/api/skills/refund',
+    '/api/sessions',
+    '/api/events',
+    '/mcp',
+    '/api/unknown',
+  ])('nobody without the token gets %s', async path => {
+    const wrong = [
+      {},
+      { authorization: 'Bearer wrong' },
+      { authorization: `Basic ${dev.token}` },
+      { cookie: 'skillstoke=1' },
+    ]
+    for (const headers of wrong) {
+      const response = await fetch(`${dev.url}${path}`, { headers })
+      expect(response.status, JSON.stringify(headers)).toBe(401)
+      expect(response.headers.get('www-authenticate')).toBe('Bearer')
+      expect(JSON.stringify(await response.json())).not.toContain(dev.token)
+    }
+  })
+
+  test('a page exchanges the token for a strict cookie, which opens the API and not the MCP endpoint', async () => {
+    const login = async (token: unknown): Promise<Response> =>
+      await fetch(`${dev.url}/api/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token }),
+      })
+    expect((await login('wrong')).status).toBe(401)
+    expect((await login(undefined)).status).toBe(401)
+    const response = await login(dev.token)
+    const cookie = response.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(new RegExp(`^skillstoke-${port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`))
+    expect(cookie).not.toContain(dev.token)
+    const headers = { cookie: cookie.split(';')[0] ?? '' }
+    expect((await fetch(`${dev.url}/api/skills`, { headers })).status).toBe(200)
+    expect((await fetch(`${dev.url}/mcp`, { headers })).status).toBe(401)
+  })
+
+  test('what changes something wants JSON, so that no form of another site can send it', async () => {
+    const post = async (type: string, body: string): Promise<number> => {
+      const headers = { ...withToken(), 'content-type': type }
+      return (await fetch(`${dev.url}/api/reload`, { method: 'POST', headers, body })).status
+    }
+    expect(await post('application/json', '{}')).toBe(200)
+    expect(await post('application/json; charset=utf-8', '{}')).toBe(200)
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])
+      expect(await post(type, '{}'), type).toBe(415)
+    expect(await post('application/json', `"${'x'.repeat(20_000)}"`)).toBe(413)
+  })
+
+  test('the page and every other answer forbid what the page does not need', async () => {
+    for (const path of ['/', '/api/generation', '/no-such-page']) {
+      const { headers } = await fetch(`${dev.url}${path}`)
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+    }
+    expect((await fetch(`${dev.url}/../package.json`)).status).toBe(404)
+    expect((await fetch(`${dev.url}/assets/%2e%2e%2f%2e%2e%2fmain.js`)).status).toBe(404)
+  })
+
+  test('a caller that sends its headers too slowly is cut off', async () => {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: localhost')
+    const closed = new Promise<string>(resolve => {
+      let received = ''
+      socket.on('data', data => (received += data.toString()))
+      socket.on('close', () => resolve(received))
+    })
+    expect(await closed).toContain('408')
+  }, 60_000)
+})
+
+describe('the API', () => {
+  test('answers from the newest generation, whatever the question', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund', { body: 'Within 30 days.' })
+    folder.write('refund/references/a b.md', 'A reference.')
+    folder.write('refund/logo.png', new Uint8Array([0x89, 0, 0xff]))
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const { client } = dev
+
+    folder.writeSkill('refund', { body: 'Within 60 days.' })
+    const list = await client.skills()
+    const status = await client.status()
+    const detail = await client.skill('refund')
+    const sessions = await client.sessions()
+    expect(list.generation).toEqual(status.generation)
+    expect(detail.generation).toEqual(status.generation)
+    expect(sessions.generation).toEqual(status.generation)
+    expect(status).toMatchObject({
+      counts: { ok: 1, broken: 0 },
+      pid: dev.process.pid,
+      stateDirectory: state.path,
+    })
+    expect(status.sources).toMatchObject([{ label: 'root-1', path: folder.path, mode: 'events', skills: 1 }])
+    expect(list.skills).toMatchObject([{ name: 'refund', status: 'ok', source: 'root-1' }])
+    expect(detail).toMatchObject({ body: 'Within 60 days.', refusedText: null })
+    expect(detail.files.map(file => file.path)).toEqual(['SKILL.md', 'logo.png', 'references/a b.md'])
+    expect(await client.file('refund', 'references/a b.md')).toMatchObject({ text: 'A reference.', size: 12 })
+    expect(await client.file('refund', 'logo.png')).toMatchObject({ text: null, size: 3 })
+    expect((await client.diff('refund')).text).toContain('-Within 30 days.\n+Within 60 days.')
+    expect(sessions.sessions[0]).toMatchObject({ id: 'dev', loaded: [{ name: 'refund' }] })
+    expect(sessions.sessions[0]?.catalogText).toContain('refund')
+    expect((await client.why('refund', { session: 'dev' })).steps.map(step => step.ok)).not.toContain(false)
+  })
+
+  test('says what is not there, and what is', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    await expect(dev.client.skill('refnud')).rejects.toThrow('did you mean "refund"?')
+    await expect(dev.client.file('refund', '../refund/SKILL.md')).rejects.toThrow('has no file')
+    await expect(dev.client.why('refund', { session: 'nobody' })).rejects.toThrow(
+      'there is no conversation "nobody"; there are: dev',
+    )
+    expect((await dev.client.why('refnud')).steps).toMatchObject([{ step: 'found', ok: false }])
+    await expect(new ApiClient({ url: dev.url, token: 'wrong' }).status()).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      status: 401,
+    })
+  })
+
+  test('reload reads again and tells what it found, and nothing when there was nothing', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const nothing = await dev.client.reload()
+    expect(nothing).toMatchObject({ changes: [], problems: [] })
+    expect(nothing.generation).toEqual(nothing.previous)
+    folder.writeSkill('shipping')
+    folder.write('refund/SKILL.md', '---\nname: refund\ndescription: "open\n---\n')
+    const result = await dev.client.reload()
+    expect(result.changes).toMatchObject([{ kind: 'added', name: 'shipping', from: null }])
+    expect(result.problems).toMatchObject([
+      { name: 'refund', status: 'broken', place: expect.stringContaining(':3:') },
+    ])
+  })
+})
+
+describe('the event stream', () => {
+  test('begins with the present state and tells each generation', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const end = new AbortController()
+    const events: ServerEvent[] = []
+    for await (const event of dev.client.events({ signal: end.signal })) {
+      events.push(event)
+      if (events.length === 1) folder.writeSkill('shipping')
+      if (event.kind === 'update') break
+    }
+    const [first] = events
+    const update = events.at(-1) as UpdateEvent
+    expect(first).toMatchObject({ kind: 'state', skills: [{ name: 'refund' }], timeline: [] })
+    expect(update.entry.changes).toMatchObject([{ kind: 'added', name: 'shipping' }])
+    expect(update.skills.map(row => row.name)).toEqual(['shipping'])
+    expect(update.entry.detectedMs).toBeGreaterThanOrEqual(0)
+    expect(update.status.generation).toEqual((await dev.client.status()).generation)
+  })
+
+  test('is taken up where it broke, and begins anew after a restart or an unknown place', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const first = await readEvents(dev, undefined, 1)
+    const { startId } = await dev.client.status()
+    expect(first[0]?.id).toMatch(new RegExp(`^${startId}-\\d+$`))
+    const places: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      folder.writeSkill(name)
+      await dev.client.reload()
+    }
+    const missed = await readEvents(dev, first[0]?.id, 3, 'update')
+    expect(missed.map(({ event }) => (event as UpdateEvent).entry.changes[0]?.name)).toEqual(['a', 'b', 'c'])
+    places.push(...missed.map(({ id }) => id))
+    const rest = await readEvents(dev, places[1], 1, 'update')
+    expect(rest[0]?.id).toBe(places[2])
+    for (const id of ['0123-4', `${startId}-999999`, `${startId}-x`, 'nonsense'])
+      expect((await readEvents(dev, id, 1))[0]?.event.kind, id).toBe('state')
+  })
+
+  test('the client finds the stream again when the server comes back, and says so meanwhile', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    const env = { SKILLSTOKE_TOKEN: 'a-token-for-this-test' }
+    const first = await startDev({ root: folder.path, state: state.path, env })
+    const { port } = new URL(first.url)
+    const end = new AbortController()
+    const connections: boolean[] = []
+    const starts: string[] = []
+    let second: DevProcess | undefined
+    const onConnection = (isConnected: boolean): void => void connections.push(isConnected)
+    for await (const event of first.client.events({ signal: end.signal, onConnection })) {
+      if (event.kind !== 'state') continue
+      starts.push(event.status.startId)
+      if (starts.length === 2) break
+      await first[Symbol.asyncDispose]()
+      second = await startDev({ root: folder.path, state: state.path, env, args: ['--port', port] })
+    }
+    await second?.[Symbol.asyncDispose]()
+    expect(new Set(starts).size).toBe(2)
+    expect(connections[0]).toBe(true)
+    expect(connections).toContain(false)
+    expect(connections.at(-1)).toBe(true)
+  })
+})
+
+describe('a running dev and other processes', () => {
+  const args = (folder: TemporaryFolder, state: TemporaryFolder): string[] => [
+    '--root',
+    folder.path,
+    '--state',
+    state.path,
+  ]
+
+  test('status, list, why and reload ask it, and say so', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const from = { kind: 'dev', url: dev.url, pid: dev.process.pid }
+    const { generation } = await dev.client.status()
+    for (const verb of [['status'], ['list'], ['why', 'refund']]) {
+      const run = stoke<{ from: unknown; generation?: unknown }>([...verb, '--json', ...args(folder, state)])
+      expect(run.json.from).toEqual(from)
+      if (verb[0] !== 'why') expect(run.json.generation).toEqual(generation)
+      expect(stoke([...verb, ...args(folder, state)]).stdout).toContain(`running dev at ${dev.url}`)
+    }
+    expect(stoke(['why', 'refund', '--session', 'dev', ...args(folder, state)]).stdout).toContain('loaded')
+    folder.writeSkill('shipping')
+    const reloaded = stoke<{ changes: unknown[] }>(['reload', '--json', ...args(folder, state)])
+    expect(reloaded.status).toBe(0)
+    expect(reloaded.json).toMatchObject({ generation: (await dev.client.status()).generation })
+    expect(stoke(['reload', ...args(folder, state)]).stdout).toContain('nothing changed')
+    folder.write('refund/SKILL.md', 'no frontmatter')
+    const broken = stoke(['reload', ...args(folder, state)])
+    expect(broken.status).toBe(1)
+    expect(broken.stdout).toContain('broken refund')
+  })
+
+  test('one with other roots is not asked', async () => {
+    using folder = new TemporaryFolder()
+    using other = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    other.writeSkill('shipping')
+    await using _dev = await startDev({ root: folder.path, state: state.path })
+    const run = stoke<{ from: unknown; skills: { name: string }[] }>([
+      'list',
+      '--json',
+      ...args(other, state),
+    ])
+    expect(run.json.from).toEqual({ kind: 'scan' })
+    expect(run.json.skills.map(skill => skill.name)).toEqual(['shipping'])
+    expect(stoke(['list', ...args(other, state)]).stdout).toContain('no running dev has these roots')
+    const reload = stoke(['reload', ...args(other, state)])
+    expect(reload.status).toBe(2)
+    expect(reload.stderr).toContain('no running dev has these roots')
+  })
+
+  test('its file is for its user alone, goes with it, and is recognised as stale after kill -9', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    const run = join(state.path, 'run')
+    {
+      await using _dev = await startDev({ root: folder.path, state: state.path })
+      const [name = ''] = readdirSync(run)
+      expect(statSync(join(run, name)).mode & 0o777).toBe(0o600)
+      expect(statSync(run).mode & 0o777).toBe(0o700)
+    }
+    expect(readdirSync(run)).toEqual([])
+
+    const killed = await startDev({ root: folder.path, state: state.path })
+    const exited = new Promise<void>(resolve => killed.process.once('exit', () => resolve()))
+    killed.process.kill('SIGKILL')
+    await exited
+    expect(readdirSync(run)).toHaveLength(1)
+    expect(stoke<{ from: unknown }>(['list', '--json', ...args(folder, state)]).json.from).toEqual({
+      kind: 'scan',
+    })
+    expect(readdirSync(run)).toEqual([])
+
+    // The number belongs to somebody else by now, and what listens there is another dev.
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    const stale = { url: dev.url, pid: process.pid, startId: 'earlier', token: dev.token, roots: [] }
+    writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(stale))
+    writeFileSync(join(run, '1.json'), 'not JSON')
+    const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
+    expect(asked.json.from.pid).toBe(dev.process.pid)
+    expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
+  })
+})
+
+describe('100 readers of the event stream, one of them stalled', () => {
+  test('the others get every generation, and the memory of the server stays where it is', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    const writeAll = (number: number): void => {
+      for (let index = 0; index < 60; index++)
+        folder.writeSkill(`skill-${index}`, { description: `${number} ${'x'.repeat(1_000)}` })
+    }
+    writeAll(0)
+    // A small heap is collected often, so what stays is what is held.
+    const env = { NODE_OPTIONS: '--max-old-space-size=120 --max-semi-space-size=4' }
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'], env })
+    const stalled = await stall(dev)
+    const end = new AbortController()
+    const generations = new Map<number, Set<number>>()
+    let reached = (): void => undefined
+    const readers = Array.from({ length: 99 }, async (_, reader) => {
+      const seen = new Set<number>()
+      generations.set(reader, seen)
+      for await (const event of dev.client.events({ signal: end.signal })) {
+        if (event.kind === 'state' || event.kind === 'update') seen.add(event.status.generation.number)
+        reached()
+      }
+    })
+    const first = (await dev.client.status()).generation.number
+    const change = async (from: number, to: number): Promise<void> => {
+      for (let number = from; number < to; number++) {
+        writeAll(number)
+        const { generation } = await dev.client.reload()
+        while ([...generations.values()].some(seen => !seen.has(generation.number)))
+          await new Promise<void>(resolve => (reached = resolve))
+      }
+    }
+    await change(1, 60)
+    const before = memoryOf(dev)
+    await change(60, 200)
+    const growth = memoryOf(dev) - before
+    const last = (await dev.client.status()).generation.number
+    for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
+    // What the stalled reader has not taken comes to more than 10 MB by now, as text alone.
+    expect(growth).toBeLessThan(15)
+    end.abort()
+    await Promise.allSettled(readers)
+    stalled.destroy()
+  }, 120_000)
+})
+
+/** A reader that asks for the events and then never reads. */
+async function stall(dev: DevProcess): Promise<ReturnType<typeof connect>> {
+  const socket = connect(Number(new URL(dev.url).port), '127.0.0.1')
+  socket.pause()
+  await new Promise<void>(resolve => {
+    socket.write(
+      `GET /api/events HTTP/1.1\r\nHost: ${new URL(dev.url).host}\r\nAuthorization: Bearer ${dev.token}\r\n\r\n`,
+      () => resolve(),
+    )
+  })
+  return socket
+}
+
+/** Resident memory of a process in MB. */
+function memoryOf({ process: child }: DevProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_000
+}
+
+interface ReceivedEvent {
+  readonly id: string
+  readonly event: ServerEvent
+}
+
+/** Raw events with their ids, from a place on. */
+async function readEvents(
+  dev: DevProcess,
+  lastEventId: string | undefined,
+  count: number,
+  kind?: ServerEvent['kind'],
+): Promise<ReceivedEvent[]> {
+  const end = new AbortController()
+  const response = await fetch(`${dev.url}/api/events`, {
+    headers: {
+      authorization: `Bearer ${dev.token}`,
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    },
+    signal: end.signal,
+  })
+  if (!response.ok || response.body === null) throw new ApiError(response.status, 'FAILED', 'no stream')
+  const received: ReceivedEvent[] = []
+  let text = ''
+  for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+    text += part
+    const blocks = text.split('\n\n')
+    text = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const [, id = '', json = ''] = /^id: (.*)\ndata: (.*)$/.exec(block) ?? []
+      if (json === '') continue
+      const event = JSON.parse(json) as ServerEvent
+      if (kind === undefined || event.kind === kind) received.push({ id, event })
+    }
+    if (received.length >= count) break
+  }
+  end.abort()
+  return received.slice(0, count)
+}

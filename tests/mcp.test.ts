@@ -1,0 +1,135 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, expect, test } from 'vitest'
+import { BIN, stoke } from './fixtures/cli.ts'
+import { startDev } from './fixtures/dev.ts'
+import { CLIENT_KINDS, overHttp, overStdio, startClient } from './fixtures/mcp-client.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Answer {
+  readonly content: readonly { readonly text: string }[]
+}
+
+describe.each(CLIENT_KINDS)('the client %s', kind => {
+  test.each(['stdio', 'http'] as const)('sees a save over %s at its next request', async transport => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund', { body: 'Within 30 days.' })
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const target = transport === 'http' ? overHttp(dev) : overStdio(folder.path, state.path)
+    await using client = await startClient(kind, target)
+    if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
+    expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
+    const { tools } = await client.ask<{ tools: { name: string }[] }>('tools/list')
+    expect(tools.map(tool => tool.name)).toEqual(['skill', 'read_skill_file'])
+
+    const load = async (): Promise<string> => {
+      const answer = await client.ask<Answer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
+      return answer.content[0]?.text ?? ''
+    }
+    const read = async (): Promise<string> =>
+      JSON.stringify(await client.ask('resources/read', { uri: 'skill://refund/SKILL.md' }))
+    expect(await load()).toContain('Within 30 days.')
+    folder.writeSkill('refund', { body: 'Within 60 days.' })
+    expect(await load()).toContain('Within 60 days.')
+    folder.writeSkill('refund', { body: 'Within 90 days.' })
+    expect(await read()).toContain('Within 90 days.')
+    if (kind !== 'v1') {
+      folder.writeSkill('refund', { body: 'Within 120 days.' })
+      const verified = await client.ask('skills/read', { uri: 'skill://refund/SKILL.md' })
+      expect(verified).toMatchObject({ file: { verified: true, body: 'Within 120 days.\n' } })
+    }
+    await expect(client.ask('resources/read', { uri: 'skill://unknown/SKILL.md' })).rejects.toThrow()
+  })
+})
+
+test.each(['stdio', 'http'] as const)(
+  'the inspector’s command line lists and calls over %s',
+  async transport => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund', { body: 'Within 30 days.' })
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const target =
+      transport === 'http'
+        ? [dev.mcpUrl.href, '--transport', 'http', '--header', `Authorization: Bearer ${dev.token}`]
+        : [process.execPath, BIN, 'mcp', '--root', folder.path, '--state', state.path]
+    const inspect = (...args: string[]): string => {
+      const inspector = resolve('node_modules/.bin/mcp-inspector')
+      const run = spawnSync(inspector, ['--cli', ...target, ...args], { encoding: 'utf8', timeout: 60_000 })
+      expect(run.status, run.stderr).toBe(0)
+      return run.stdout
+    }
+    expect(inspect('--method', 'tools/list')).toContain('read_skill_file')
+    expect(inspect('--method', 'resources/list')).toContain('skill://refund/SKILL.md')
+    expect(inspect('--method', 'tools/call', '--tool-name', 'skill', '--tool-arg', 'name=refund')).toContain(
+      'Within 30 days.',
+    )
+  },
+  120_000,
+)
+
+describe('stoke mcp', () => {
+  test('says nothing on standard output but the protocol, whatever the skills and the client do', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    folder.write('broken/SKILL.md', '---\nname: broken\ndescription: "open\n---\n')
+    folder.write('repaired/SKILL.md', '---\nname: repaired\ndescription: use it: always\n---\nBody.\n')
+    const args = [BIN, 'mcp', '--root', folder.path, '--state', state.path, '--verbose']
+    const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+    let errors = ''
+    server.stderr.on('data', (data: Buffer) => (errors += data.toString()))
+    const lines: string[] = []
+    const reader = createInterface({ input: server.stdout })
+    reader.on('line', line => lines.push(line))
+    const send = (message: unknown): void => void server.stdin.write(`${JSON.stringify(message)}\n`)
+    const call = async (id: number, method: string, params: unknown = {}): Promise<void> => {
+      send({ jsonrpc: '2.0', id, method, params })
+      while (!lines.some(line => line.includes(`"id":${id}`))) await once(reader, 'line')
+    }
+    const clientInfo = { name: 'raw', version: '1' }
+    await call(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    server.stdin.write('this is not JSON\n')
+    await call(2, 'skills/list')
+    folder.writeSkill('shipping')
+    await call(3, 'tools/call', { name: 'skill', arguments: { name: 'shipping' } })
+    await call(4, 'no/such/method')
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
+    expect(errors).toContain('"repaired" is not offered through the Skills extension')
+    const exited = once(server, 'exit')
+    server.stdin.end()
+    expect(await exited).toEqual([0, null])
+  })
+
+  test('serves only folders that somebody named', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    folder.write('skillstoke.json', '{"roots": ["skills"]}')
+    const env = { SKILLSTOKE_STATE: state.path }
+    const refused = stoke(['mcp'], { cwd: folder.path, env })
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toContain('serves only folders that you name')
+    for (const args of [
+      ['--root', 'skills'],
+      ['--config', 'skillstoke.json'],
+    ])
+      expect(stoke(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('ends on %s', async signal => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    const args = [BIN, 'mcp', '--root', folder.path, '--state', state.path, '--verbose']
+    const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+    await once(server.stderr, 'data')
+    const exited = once(server, 'exit')
+    server.kill(signal)
+    expect(await exited).toEqual([0, null])
+  })
+})

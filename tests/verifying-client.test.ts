@@ -1,0 +1,126 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { type Skill, SkillsClient, SkillVerificationError } from '@modelcontextprotocol/client/ext/skills'
+import { revisionOf, type SkillFile } from '@skillstoke/core'
+import { nodeHasher } from '@skillstoke/core/node'
+import { GENERATION_META_KEY, REVISION_META_KEY } from '@skillstoke/mcp'
+import { expect, test } from 'vitest'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const EDIT_EVERY_MS = 20
+const DURATION_MS = 30_000
+
+/** The files of a revision carry its number, so that a mixture of two would show. */
+function writeRevision(folder: TemporaryFolder, number: number): void {
+  folder.write('pdf/references/a.md', `a of ${number}`)
+  folder.write(
+    'pdf/SKILL.md',
+    skillText('pdf', { description: `Revision ${number}.`, body: `Body of ${number}.` }),
+  )
+}
+
+const URI = 'skill://pdf/SKILL.md'
+const VERSIONS = ['2025-11-25', '2026-07-28'] as const
+
+interface Seen {
+  reads: number
+  verified: number
+  mismatches: number
+  readonly revisions: Set<unknown>
+}
+
+test('verifying clients read while files are edited every 20 ms: each answer is of one revision, which it names', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  writeRevision(folder, 0)
+  await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  const clients = await Promise.all(VERSIONS.map(version => connect(dev, version)))
+
+  let edits = 0
+  const timer = setInterval(() => writeRevision(folder, ++edits), EDIT_EVERY_MS)
+  const end = performance.now() + DURATION_MS
+  const all = await Promise.all(
+    clients.map(async client => {
+      const seen: Seen = { reads: 0, verified: 0, mismatches: 0, revisions: new Set() }
+      while (performance.now() < end) await readOnce(client, seen)
+      return seen
+    }),
+  )
+  const stale = await Promise.all(
+    clients.map(async client => (await new SkillsClient(client).get(URI)).skill),
+  )
+  writeRevision(folder, ++edits)
+  clearInterval(timer)
+  await dev.client.reload()
+
+  // An entry from the middle of the edits is out of date by now; asking for it once makes all of it right.
+  for (const [index, client] of clients.entries()) {
+    const skills = new SkillsClient(client)
+    await expect(skills.read(stale[index] as Skill)).rejects.toBeInstanceOf(SkillVerificationError)
+    const { skill } = await skills.get(URI)
+    expect((await skills.read(skill)).body).toBe(`Body of ${edits}.\n`)
+    expect((await skills.read(skill, 'references/a.md')).text).toBe(`a of ${edits}`)
+    await client.close()
+  }
+  expect(edits).toBeGreaterThan(DURATION_MS / EDIT_EVERY_MS / 3)
+  for (const { reads, verified, mismatches, revisions } of all) {
+    // Without a pause, what was written becomes visible every two seconds: a folder is read whole or not at all.
+    expect(revisions.size).toBeGreaterThan(DURATION_MS / 2_000 / 3)
+    expect(reads).toBeGreaterThan(10)
+    expect(verified + mismatches).toBeGreaterThan(5)
+  }
+}, 90_000)
+
+async function connect(dev: DevProcess, version: (typeof VERSIONS)[number]): Promise<Client> {
+  const mode = version === '2026-07-28' ? 'auto' : 'legacy'
+  const client = new Client({ name: 'verifier', version: '1' }, { versionNegotiation: { mode } })
+  await client.connect(
+    new StreamableHTTPClientTransport(dev.mcpUrl, {
+      requestInit: { headers: { authorization: `Bearer ${dev.token}` } },
+    }),
+  )
+  expect(client.getNegotiatedProtocolVersion()).toBe(version)
+  return client
+}
+
+async function readOnce(client: Client, seen: Seen): Promise<void> {
+  const skills = new SkillsClient(client)
+  const { skill } = await skills.get(URI)
+  const revision = revisionNamedBy(skill)
+  seen.revisions.add(revision)
+  expect(revisionMadeOf(skill)).toBe(revision)
+  for (const file of skill.resources as { uri: string; digest: string }[]) {
+    const { contents } = await client.readResource({ uri: file.uri })
+    const [content] = contents as { text: string; _meta: Record<string, string> }[]
+    seen.reads++
+    expect(content?._meta[GENERATION_META_KEY]).toMatch(/^sha256:/)
+    // Bytes of the revision that the entry names are the bytes that it lists, and others are not taken for them.
+    const isSame = content?._meta[REVISION_META_KEY] === revision
+    expect(`sha256:${nodeHasher.sha256(content?.text ?? '')}` === file.digest).toBe(isSame)
+  }
+  try {
+    const { frontmatter, body } = await skills.read(skill)
+    expect(body).toBe(`Body of ${/\d+/.exec(String(frontmatter?.['description']))?.[0]}.\n`)
+    seen.verified++
+  } catch (thrown) {
+    if (!(thrown instanceof SkillVerificationError)) throw thrown
+    seen.mismatches++
+  }
+}
+
+function revisionNamedBy(skill: Skill): unknown {
+  return (skill['_meta'] as Record<string, unknown>)[REVISION_META_KEY]
+}
+
+/** The revision that a list of files is, by its definition. */
+function revisionMadeOf({ resources }: Skill): string {
+  const files = (resources as { uri: string; digest: string; size: number }[]).map(
+    ({ uri, digest, size }) => ({
+      path: decodeURIComponent(uri.replace('skill://pdf/', '')),
+      digest: digest as SkillFile['digest'],
+      size,
+      isExecutable: false,
+    }),
+  )
+  return revisionOf(files, nodeHasher)
+}
