@@ -9,6 +9,7 @@ import { b5 } from './figures/b5.ts'
 import { b6 } from './figures/b6.ts'
 import { b10 } from './figures/b10.ts'
 import { b11 } from './figures/b11.ts'
+import { b12 } from './figures/b12.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
@@ -22,6 +23,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B6: b6,
   B10: b10,
   B11: b11,
+  B12: b12,
 }
 
 const args = process.argv.slice(2)

@@ -18,7 +18,10 @@ const steps: readonly Step[] = [
   { name: 'format and lint', command: ['biome', 'ci', '--error-on-warnings', '.'] },
   { name: 'build and types', command: ['tsc', '-b'] },
   { name: 'types of the page', command: ['tsc', '-p', 'packages/dashboard'] },
-  { name: 'build of the page', command: ['vite', 'build', '--logLevel', 'warn', 'packages/dashboard'] },
+  {
+    name: 'build of the page',
+    command: ['npm', 'run', '--silent', 'build', '--workspace', 'packages/dashboard'],
+  },
   { name: 'lint with types', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'unused code and dependencies', command: ['knip'] },
   ...published.flatMap((directory): Step[] => [

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { BIN, stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -67,6 +67,7 @@ describe('stoke list', () => {
       location: folder.at('pdf'),
       revision: expect.stringMatching(/^sha256:/),
       serving: pdf?.revision,
+      tokens: null,
       status: 'ok',
       diagnostics: [],
     })
@@ -225,6 +226,7 @@ describe('stoke show, why, render, status', () => {
     const explained = stoke<{ steps: unknown[] }>(['why', 'pfd', '--json'], sandbox(folder))
     expect(explained.status).toBe(1)
     expect(explained.json).toEqual({
+      from: { kind: 'scan' },
       name: 'pfd',
       steps: [{ step: 'found', ok: false, detail: expect.stringContaining('did you mean "pdf"?') }],
     })
@@ -405,12 +407,17 @@ class Dev implements AsyncDisposable {
   output = ''
   readonly #waiting = new Set<() => void>()
 
-  constructor(args: readonly string[], cwd: string, program = process.execPath) {
+  constructor(
+    args: readonly string[],
+    cwd: string,
+    program = process.execPath,
+    extra: NodeJS.ProcessEnv = {},
+  ) {
     const { CI: _ci, ...env } = process.env
     this.process = spawn(program, program === process.execPath ? [BIN, 'dev', ...args] : args, {
       cwd,
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...env, NO_COLOR: '1' },
+      env: { ...env, NO_COLOR: '1', ...extra },
     })
     for (const stream of [this.process.stdout, this.process.stderr]) {
       stream?.on('data', (data: Buffer) => {
@@ -457,7 +464,7 @@ test('stoke dev: a save, a broken save and its fix, in one conversation with an 
   expect(dev.output).toMatch(/root skills: watched by events/)
   folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
   await dev.until(
-    /LIVE refund [0-9a-f]{8} -> [0-9a-f]{8}, body, live \d+ ms after the save[\s\S]*agent: .*Within 60 days\./,
+    /LIVE refund [0-9a-f]{8} -> [0-9a-f]{8}, body, detected in \d+ ms[\s\S]*agent: .*Within 60 days\./,
   )
   expect(dev.output).toMatch(/told you loaded refund at [0-9a-f]{8}, it is now [0-9a-f]{8}: load it again/)
   folder.write('skills/refund/SKILL.md', '---\nname: refund\ndescription: "x\n---\n')
@@ -479,13 +486,19 @@ test('stoke dev ends on SIGTERM too, while a root is missing and no skill is the
   expect(await dev.end('SIGTERM')).toBe(0)
 })
 
-test('stoke dev in a terminal: the keys h, r, d and q', async () => {
+test('stoke dev in a terminal: the keys h, o, r, c, d and q', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
   const command = [process.execPath, BIN, 'dev', 'skills', '--state', folder.at('state')].join(' ')
   // `script` gives the program a terminal of its own.
-  await using dev = new Dev(['-qefc', command, '/dev/null'], folder.path, 'script')
-  await dev.until(/keys: h help, r reload, d difference[\s\S]*agent: .*Within 30 days/)
+  const opened = folder.write('opened', '')
+  const browser = folder.write('bin/xdg-open', `#!/bin/sh\necho "$1" > ${opened}\n`)
+  chmodSync(browser, 0o755)
+  const env = { PATH: `${folder.at('bin')}:${process.env['PATH']}` }
+  await using dev = new Dev(['-qefc', command, '/dev/null'], folder.path, 'script', env)
+  await dev.until(
+    /keys: h help, o open the page, r reload, c clear, d difference[\s\S]*agent: .*Within 30 days/,
+  )
   dev.press('d')
   await dev.until(/nothing has changed yet/)
   folder.writeSkill('skills/refund', { body: 'Within 60 days.' })
@@ -494,6 +507,11 @@ test('stoke dev in a terminal: the keys h, r, d and q', async () => {
   await dev.until(/-Within 30 days\.\s+\+Within 60 days\./)
   dev.press('r')
   await dev.until(/reloaded: everything was read again, nothing changed/)
+  dev.press('o')
+  await expect.poll(() => readFileSync(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=\S+\n$/)
+  dev.press('c')
+  await expect.poll(() => dev.output).toContain('\u001b[2J')
+  chmodSync(browser, 0o644)
   dev.press('h')
   await dev.until(/keys: h help[\s\S]*keys: h help/)
   dev.press('q')

@@ -83,7 +83,7 @@ test.each(
 )(
   'the scenario %s holds for %s',
   async (scenario, version) => {
-    const output = await run(scenario as string, version as string)
+    const output = await run(scenario, version)
     const [, passed, all, failed, warnings] =
       /Passed: (\d+)\/(\d+), (\d+) failed, (\d+) warnings/.exec(output) ?? []
     expect({ passed, failed, warnings }, output).toEqual({ passed: all, failed: '0', warnings: '0' })

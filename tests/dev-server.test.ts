@@ -324,7 +324,8 @@ describe('a running dev and other processes', () => {
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
     other.writeSkill('shipping')
-    await using _dev = await startDev({ root: folder.path, state: state.path })
+    await using dev = await startDev({ root: folder.path, state: state.path })
+    expect((await dev.client.status()).counts.ok).toBe(1)
     const run = stoke<{ from: unknown; skills: { name: string }[] }>([
       'list',
       '--json',
@@ -344,8 +345,9 @@ describe('a running dev and other processes', () => {
     folder.writeSkill('refund')
     const run = join(state.path, 'run')
     {
-      await using _dev = await startDev({ root: folder.path, state: state.path })
+      await using dev = await startDev({ root: folder.path, state: state.path })
       const [name = ''] = readdirSync(run)
+      expect(name).toBe(`${dev.process.pid}.json`)
       expect(statSync(join(run, name)).mode & 0o777).toBe(0o600)
       expect(statSync(run).mode & 0o777).toBe(0o700)
     }

@@ -15,6 +15,12 @@ export function selectNext(step: 1 | -1): void {
   else if (route.value.name !== undefined) go({ view: 'skills', name: row.name })
 }
 
+/** Selects the first or the last of what is visible. */
+export function selectEnd(end: 'first' | 'last'): void {
+  const row = visibleRows.value.at(end === 'first' ? 0 : -1)
+  if (row !== undefined) selectedPlace.value = placeOf(row)
+}
+
 export function openRow(row: SkillRow): void {
   selectedPlace.value = placeOf(row)
   go({ view: 'skills', name: row.name })

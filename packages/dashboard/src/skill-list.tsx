@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { SkillRow } from 'skillstoke/client'
 import { formatCount, shortDigest } from './format.ts'
-import { openRow, selectNext } from './selection.ts'
+import { openRow, selectEnd, selectNext } from './selection.ts'
 import { filter, placeOf, rows, selectedPlace, selectedRow, visibleRows } from './store.ts'
 
 /** Of one row, in pixels; the style sheet has the same. */
@@ -142,6 +142,8 @@ function NoRows(): ComponentChildren {
 function onListKey(event: KeyboardEvent): void {
   if (event.key === 'ArrowDown') selectNext(1)
   else if (event.key === 'ArrowUp') selectNext(-1)
+  else if (event.key === 'Home') selectEnd('first')
+  else if (event.key === 'End') selectEnd('last')
   else if (event.key === 'Enter' && selectedRow.value !== undefined) openRow(selectedRow.value)
   else return
   event.preventDefault()

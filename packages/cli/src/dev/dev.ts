@@ -45,7 +45,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     countTokens,
     turnsOf: id => (id === SESSION_ID ? log.list() : []),
   })
-  const removeRunFile = writeRunFile(config, server)
+  const removeRunFile = tellOthers(config, server)
   const conversation = options.hasAgent === false ? undefined : createConversation()
   const unsubscribe = skills.subscribe(update => {
     print.update(update, findListeners(skills, conversation))
@@ -85,6 +85,16 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
       signal: end.signal,
       ...(options.question === undefined ? {} : { question: options.question }),
     })
+  }
+}
+
+/** Lets other processes find this one; one that cannot be found works all the same. */
+function tellOthers(config: Config, server: DevServer): () => void {
+  try {
+    return writeRunFile(config, server)
+  } catch (thrown) {
+    process.stderr.write(`note: ${toMessage(thrown)}; other processes will not find this one\n`)
+    return () => undefined
   }
 }
 

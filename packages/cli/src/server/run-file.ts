@@ -70,9 +70,15 @@ function listRunFiles(config: Config): string[] {
       .filter(name => /^\d+\.json$/.test(name))
       .map(name => join(folder, name))
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (isUnavailable(thrown)) return []
     throw thrown
   }
+}
+
+/** A folder that is not there, or cannot be used: nobody has left anything in it for us. */
+function isUnavailable(thrown: unknown): boolean {
+  const { code } = thrown as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM'
 }
 
 /** `undefined` when it was taken back meanwhile, or is not ours. */
@@ -87,7 +93,7 @@ function readRunFile(path: string): RunFile | undefined {
       Array.isArray(file.roots)
     return isWhole ? (file as RunFile) : undefined
   } catch (thrown) {
-    if (thrown instanceof SyntaxError || (thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (thrown instanceof SyntaxError || isUnavailable(thrown)) return undefined
     throw thrown
   }
 }

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { UsageError } from '../exit-code.ts'
+import { type ConfigFlags, resolveConfig } from './config.ts'
+
+let folder: string
+const before = process.cwd()
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'skillstoke-config-'))
+  process.chdir(folder)
+})
+afterEach(() => {
+  process.chdir(before)
+  rmSync(folder, { recursive: true })
+})
+
+const write = (text: string, name = 'skillstoke.json'): void => writeFileSync(join(folder, name), text)
+
+async function fault(text: string, flags: ConfigFlags = {}): Promise<string> {
+  write(text)
+  const thrown: unknown = await resolveConfig(flags, {}).catch((error: unknown) => error)
+  expect(thrown).toBeInstanceOf(UsageError)
+  return (thrown as UsageError).message
+}
+
+describe('skillstoke.json', () => {
+  test('names roots with their labels, relative to itself, and everything else that a project may decide', async () => {
+    write(`{
+      "$schema": "./node_modules/skillstoke/skillstoke.schema.json",
+      // comments and a comma too many are fine
+      "roots": ["./skills", { "path": "~/team", "label": "team" }],
+      "linkRoots": ["shared"],
+      "scope": { "include": ["support-*"], "exclude": ["support-old"] },
+      "catalog": { "maxTokens": 500 },
+      "server": { "port": 4000 },
+    }`)
+    const config = await resolveConfig({}, {})
+    expect(config.roots).toEqual([
+      { label: 'root-1', path: 'skills', isNamed: true },
+      { label: 'team', path: join(homedir(), 'team'), isNamed: true },
+    ])
+    expect(config).toMatchObject({
+      areRootsChosen: false,
+      linkRoots: [join(folder, 'shared')],
+      scope: { include: ['support-*'], exclude: ['support-old'] },
+      maxCatalogTokens: 500,
+      server: { port: 4000, isPortNamed: true, host: '127.0.0.1' },
+      file: join(folder, 'skillstoke.json'),
+    })
+  })
+
+  test('comes after the environment, which comes after flags', async () => {
+    write('{"roots": ["of-file"], "server": {"port": 1}, "scope": {"include": ["of-file"]}}')
+    const environment = {
+      SKILLSTOKE_ROOTS: 'of-environment:second',
+      SKILLSTOKE_PORT: '2',
+      SKILLSTOKE_STATE: '/state',
+    }
+    const paths = (roots: readonly { path: string }[]): string[] => roots.map(root => root.path)
+    const of = async (flags: ConfigFlags, given: NodeJS.ProcessEnv): Promise<unknown> => {
+      const { roots, server, areRootsChosen } = await resolveConfig(flags, given)
+      return [paths(roots), server.port, areRootsChosen]
+    }
+    expect(await of({}, {})).toEqual([['of-file'], 1, false])
+    expect(await of({}, environment)).toEqual([['of-environment', 'second'], 2, true])
+    expect(await of({ root: ['of-flag'], port: 3 }, environment)).toEqual([['of-flag'], 3, true])
+    expect((await resolveConfig({ include: ['of-flag'] }, {})).scope).toEqual({ include: ['of-flag'] })
+    expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
+  })
+
+  test('may be another file, whose roots then count as chosen', async () => {
+    write('{"roots": ["a"]}', 'other.json')
+    expect(await resolveConfig({ config: 'other.json' }, {})).toMatchObject({
+      roots: [{ path: 'a' }],
+      areRootsChosen: true,
+    })
+    expect((await resolveConfig({}, { SKILLSTOKE_CONFIG: 'other.json' })).roots[0]?.path).toBe('a')
+    await expect(resolveConfig({ config: 'missing.json' }, {})).rejects.toThrow(
+      'the configuration cannot be read',
+    )
+  })
+
+  test('is not needed', async () => {
+    const config = await resolveConfig({}, {})
+    expect(config).toMatchObject({
+      areRootsChosen: false,
+      linkRoots: [],
+      server: { port: 4114, isPortNamed: false },
+    })
+    expect(config.file).toBeUndefined()
+    expect(config.scope).toBeUndefined()
+  })
+
+  test.each([
+    ['{\n  "rootz": []\n}', 'skillstoke.json:2:12: there is no field "rootz"'],
+    ['{"roots": 5}', 'skillstoke.json:1:11: "roots": '],
+    ['{"roots": ["a", 5]}', 'skillstoke.json:1:17: "roots[1]": '],
+    [
+      '{\n "roots": [{"path": "a", "label": "a b"}]}',
+      'skillstoke.json:2:35: "roots[0].label": a label has 1 to 64',
+    ],
+    ['{"server": {"port": 70000}}', 'skillstoke.json:1:21: "server.port": '],
+    ['{"server": {"host": "0.0.0.0"}}', 'skillstoke.json:1:21: there is no field "server.host"'],
+    ['{"catalog": {"maxTokens": 1.5}}', 'skillstoke.json:1:27: "catalog.maxTokens": '],
+    ['{"linkRoots": ["../other"]}', 'skillstoke.json:1:16: "linkRoots[0]" is "../other", outside the folder'],
+    ['{"linkRoots": ["/etc"]}', 'outside the folder'],
+    ['[]', 'skillstoke.json:1:1: '],
+    ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
+    ['', 'skillstoke.json:1:1: not valid JSON'],
+  ])('%j is refused with its place and the reason', async (text, message) => {
+    expect(await fault(text)).toContain(message)
+  })
+
+  test('everything that is wrong is told at once', async () => {
+    expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
+  })
+})
+
+describe('the environment', () => {
+  test.each([
+    [{ SKILLSTOKE_PORT: 'x' }, 'SKILLSTOKE_PORT is "x"'],
+    [{ SKILLSTOKE_PORT: '70000' }, 'a port is a number from 0 to 65535'],
+    [{ SKILLSTOKE_TOKEN: 'short' }, 'SKILLSTOKE_TOKEN has 5 characters; use at least 16'],
+    [{ SKILLSTOKE_TOKEN: 'with a space in the middle' }, 'characters that no header can carry'],
+  ])('%j makes no sense', async (environment, message) => {
+    await expect(resolveConfig({}, environment)).rejects.toThrow(message)
+  })
+})
