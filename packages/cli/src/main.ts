@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '@skillstoke/core'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type ConfigFlags, resolveConfig } from './config/config.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { readVersion } from './version.ts'
@@ -68,16 +68,9 @@ Exit codes: 0 ok, 1 findings, 2 usage.`,
 }
 
 function addDev(program: Command, finish: (code: number) => void): void {
-  program
-    .command('dev')
+  withScopeOptions(withSourceOptions(program.command('dev')))
     .description('follow the skills: a page, an API, an MCP endpoint, and a conversation of the demo agent')
     .argument('[dir...]', 'folders of skills; replace the default ones')
-    .addOption(rootOption())
-    .addOption(linkRootOption())
-    .addOption(stateOption())
-    .addOption(configOption())
-    .addOption(includeOption())
-    .addOption(excludeOption())
     .option(
       '--port <number>',
       'where to listen, 0 for any free port (default: 4114, or a free one when it is taken)',
@@ -111,15 +104,8 @@ Examples:
 }
 
 function addMcp(program: Command, finish: (code: number) => void): void {
-  program
-    .command('mcp')
+  withScopeOptions(withSourceOptions(program.command('mcp')))
     .description('serve the skills to an MCP client over standard input and output')
-    .addOption(rootOption())
-    .addOption(linkRootOption())
-    .addOption(stateOption())
-    .addOption(configOption())
-    .addOption(includeOption())
-    .addOption(excludeOption())
     .option('--verbose', 'say on standard error what happens')
     .addHelpText(
       'after',
@@ -188,10 +174,8 @@ function addValidate(program: Command, finish: (code: number) => void): void {
 }
 
 function addRender(program: Command, finish: (code: number) => void): void {
-  withSharedOptions(program.command('render').alias('to-prompt'))
+  withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
     .description('print the catalog as a conversation that begins now would get it')
-    .addOption(includeOption())
-    .addOption(excludeOption())
     .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
     .addHelpText(
       'after',
@@ -230,44 +214,23 @@ function addStatus(program: Command, finish: (code: number) => void): void {
 }
 
 function withSharedOptions(command: Command): Command {
+  return withSourceOptions(command).option('--json', 'print JSON')
+}
+
+/** Where skills come from. */
+function withSourceOptions(command: Command): Command {
   return command
-    .addOption(rootOption())
-    .addOption(linkRootOption())
-    .addOption(stateOption())
-    .addOption(configOption())
-    .option('--json', 'print JSON')
+    .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
+    .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
+    .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
+    .option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
 }
 
-function configOption(): Option {
-  return new Option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
-}
-
-function includeOption(): Option {
-  return new Option(
-    '--include <pattern>',
-    'only skills whose name matches, "*" for anything; repeatable',
-  ).argParser(collect)
-}
-
-function excludeOption(): Option {
-  return new Option('--exclude <pattern>', 'no skills whose name matches; repeatable').argParser(collect)
-}
-
-function rootOption(): Option {
-  return new Option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones').argParser(
-    collect,
-  )
-}
-
-function linkRootOption(): Option {
-  return new Option(
-    '--link-root <dir>',
-    'a folder into which links of the roots may lead; repeatable',
-  ).argParser(collect)
-}
-
-function stateOption(): Option {
-  return new Option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
+/** What conversations and clients may see. */
+function withScopeOptions(command: Command): Command {
+  return command
+    .option('--include <pattern>', 'only skills whose name matches, "*" for anything; repeatable', collect)
+    .option('--exclude <pattern>', 'no skills whose name matches; repeatable', collect)
 }
 
 function collect(value: string, earlier: readonly string[] = []): string[] {

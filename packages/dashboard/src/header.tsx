@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { shortDigest } from './format.ts'
-import { isHelpOpen } from './help.tsx'
 import { type Route, route, toHash } from './route.ts'
-import { type Connection, connection, rows, sessions, status, timeline } from './store.ts'
+import { type Connection, connection, isHelpOpen, rows, sessions, status, timeline } from './store.ts'
 
 const CONNECTION_TEXT: Readonly<Record<Connection, string>> = {
   connecting: 'connecting',

@@ -1,9 +1,7 @@
-import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { KEYS } from './keyboard.ts'
-
-export const isHelpOpen = signal(false)
+import { isHelpOpen } from './store.ts'
 
 export function Help(): ComponentChildren {
   const dialog = useRef<HTMLDialogElement>(null)

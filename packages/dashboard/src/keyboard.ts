@@ -1,8 +1,6 @@
-import { isHelpOpen } from './help.tsx'
 import { go, route } from './route.ts'
 import { openRow, selectNext } from './selection.ts'
-import { detailTab } from './skill-detail.tsx'
-import { selectedRow } from './store.ts'
+import { detailTab, isHelpOpen, selectedRow } from './store.ts'
 
 /** What single keys do, for the help. */
 export const KEYS: readonly (readonly [key: string, meaning: string])[] = [

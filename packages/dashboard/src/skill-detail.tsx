@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApiClient, SkillDetail, SkillRow } from 'skillstoke/client'
@@ -8,14 +8,8 @@ import { formatCount, shortDigest } from './format.ts'
 import { Markdown } from './markdown.tsx'
 import { go } from './route.ts'
 import { SourceText } from './source-text.tsx'
-import { placeOf, rows, selectedPlace } from './store.ts'
+import { DETAIL_TABS, detailTab, placeOf, rows, selectedPlace } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
-
-const TABS = ['instructions', 'source', 'files', 'difference', 'why'] as const
-export type DetailTab = (typeof TABS)[number]
-
-/** The tab that was chosen; by itself a broken skill shows its source, any other its instructions. */
-export const detailTab = signal<DetailTab | undefined>(undefined)
 
 interface PaneProps {
   readonly name: string
@@ -76,7 +70,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
       <Facts detail={detail} />
       <Findings detail={detail} />
       <div role="tablist" aria-label="Parts of the skill" class="tabs" onKeyDown={onTabKey}>
-        {TABS.map(each => (
+        {DETAIL_TABS.map(each => (
           <button
             type="button"
             key={each}

@@ -15,6 +15,13 @@ export const filter = signal('')
 /** Place of the row that the keyboard is on. */
 export const selectedPlace = signal<string | undefined>(undefined)
 
+export const isHelpOpen = signal(false)
+
+export const DETAIL_TABS = ['instructions', 'source', 'files', 'difference', 'why'] as const
+export type DetailTab = (typeof DETAIL_TABS)[number]
+/** The tab that was chosen; by itself a broken skill shows its source, any other its instructions. */
+export const detailTab = signal<DetailTab | undefined>(undefined)
+
 const MAX_TIMELINE = 200
 
 /** Broken ones on top: they are what an author has to see. Then by name, and by precedence within one. */
