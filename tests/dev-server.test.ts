@@ -258,6 +258,29 @@ describe('the event stream', () => {
       expect((await readEvents(dev, id, 1))[0]?.event.kind, id).toBe('state')
   })
 
+  test('has 256 readers at most, and room again when one of them goes', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const headers = { authorization: `Bearer ${dev.token}` }
+    const held: Response[] = [] // an answer that nobody holds would be given up
+    const open = async (method = 'GET', signal = new AbortController().signal): Promise<number> => {
+      const response = await fetch(`${dev.url}/api/events`, { method, headers, signal })
+      held.push(response)
+      return response.status
+    }
+    // What ends at once is no reader.
+    for (let count = 0; count < 300; count++) expect(await open('HEAD')).toBe(200)
+    const first = new AbortController()
+    expect(await open('GET', first.signal)).toBe(200)
+    for (let count = 1; count < 256; count++) expect(await open()).toBe(200)
+    expect(await open()).toBe(503)
+    first.abort()
+    await expect.poll(() => open('GET'), { timeout: 5_000 }).toBe(200)
+    expect(await open()).toBe(503)
+  })
+
   test('the client finds the stream again when the server comes back, and says so meanwhile', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()

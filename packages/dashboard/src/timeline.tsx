@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { TimelineChange, TimelineEntry } from 'skillstoke/client'
-import { formatTime, shortDigest } from './format.ts'
+import { formatTime, plural, shortDigest } from './format.ts'
 import { toHash } from './route.ts'
 import { timeline } from './store.ts'
 
@@ -20,7 +20,7 @@ export function Timeline(): ComponentChildren {
 }
 
 function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren {
-  const { at, generation, isDigestChanged, detectedMs, changes, problems, fixed } = entry
+  const { at, generation, isDigestChanged, detectedMs, changes, problems, fixed, omitted } = entry
   return (
     <li>
       <p class="when">
@@ -51,6 +51,7 @@ function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren 
             <span class="badge ok">fixed</span> <SkillLink name={name} />
           </li>
         ))}
+        {omitted > 0 && <li>and {plural(omitted, 'more skill')}</li>}
       </ul>
     </li>
   )

@@ -126,7 +126,7 @@ export interface Turn {
   /** What the conversation was told of changes in this turn. */
   readonly told: readonly Told[]
   readonly calls: readonly ModelCall[]
-  /** Null until the turn is over. */
+  /** Its beginning when it is long; null until the turn is over. */
   readonly answer: string | null
   /** Why the turn failed; null when it did not. */
   readonly failure: string | null
@@ -188,6 +188,8 @@ export interface TimelineEntry {
   readonly problems: readonly TimelineProblem[]
   /** Skills that had a problem and no longer do, without a change of what is served. */
   readonly fixed: readonly string[]
+  /** How many more there were of these three, when they were too many to tell. */
+  readonly omitted: number
 }
 
 /** `POST /api/reload` */

@@ -3,6 +3,7 @@ import type { SessionUpdate } from '@skillstoke/core'
 import type { ModelCall, Told, Turn } from '../client/api-types.ts'
 
 const MAX_TURNS = 50
+const MAX_ANSWER = 2_000
 
 /** The last turns of one conversation, for the page. */
 export class TurnLog {
@@ -39,7 +40,8 @@ export class TurnLog {
   }
 
   answered(answer: string): void {
-    this.#change(turn => ({ ...turn, answer }))
+    const beginning = answer.length > MAX_ANSWER ? `${answer.slice(0, MAX_ANSWER - 1)}…` : answer
+    this.#change(turn => ({ ...turn, answer: beginning }))
   }
 
   failed(failure: string): void {

@@ -143,24 +143,28 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
 
 function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal }: ApiOptions) {
   let open = 0
-  return (context: Context): Response => {
-    if (open >= maxEventStreams)
-      return fail(
-        context,
-        503,
-        'TOO_MANY',
-        `${maxEventStreams} event streams are open, which is the most there may be`,
-      )
+  /** Counted from the first to the last event that is taken, however the stream ends. */
+  async function* encode(events: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    const encoder = new TextEncoder()
     open++
-    const closed = AbortSignal.any([signal, context.req.raw.signal])
-    closed.addEventListener('abort', () => void open--, { once: true })
+    try {
+      for await (const text of events) yield encoder.encode(text)
+    } finally {
+      open--
+    }
+  }
+  return (context: Context): Response => {
+    if (open >= maxEventStreams) {
+      const reason = `${maxEventStreams} event streams are open, which is the most there may be`
+      return fail(context, 503, 'TOO_MANY', reason)
+    }
     const events = streamEvents({
       log: state.log,
       startId,
       lastEventId: context.req.header('last-event-id'),
       createState: () => state.present(),
       keepAliveMs,
-      signal: closed,
+      signal: AbortSignal.any([signal, context.req.raw.signal]),
     })
     return context.body(ReadableStream.from(encode(events)), 200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
@@ -168,11 +172,6 @@ function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal
       'X-Accel-Buffering': 'no',
     })
   }
-}
-
-async function* encode(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder()
-  for await (const text of texts) yield encoder.encode(text)
 }
 
 /** Null when it is not UTF-8 text. */

@@ -7,6 +7,9 @@ export function toGenerationId({ number, digest }: Generation): GenerationId {
   return { number, digest }
 }
 
+/** Of changes, problems and repairs in one entry; a checkout of thousands of skills is one entry too. */
+const MAX_TOLD = 100
+
 /** An update as the timeline tells it. `now` is the wall time at which it became visible. */
 export function toTimelineEntry(update: RegistryUpdate, now: number): TimelineEntry {
   const { previous, generation, changes, reports } = update
@@ -14,16 +17,19 @@ export function toTimelineEntry(update: RegistryUpdate, now: number): TimelineEn
     ...changes.map(change => ageOfChange(change, now)),
     ...reports.filter(report => report.status === 'broken').map(report => ageOfReport(report, now)),
   ].filter(age => age !== undefined)
+  const problems = reports.filter(report => report.status !== 'ok')
+  const fixed = reports.filter(
+    ({ name, status }) => status === 'ok' && !changes.some(change => change.name === name),
+  )
   return {
     at: new Date(now).toISOString(),
     generation: toGenerationId(generation),
     isDigestChanged: previous.digest !== generation.digest,
     detectedMs: ages.length === 0 ? null : Math.min(...ages),
-    changes: changes.map(toTimelineChange),
-    problems: reports.filter(report => report.status !== 'ok').map(toProblem),
-    fixed: reports
-      .filter(({ name, status }) => status === 'ok' && !changes.some(change => change.name === name))
-      .map(report => report.name),
+    changes: changes.slice(0, MAX_TOLD).map(toTimelineChange),
+    problems: problems.slice(0, MAX_TOLD).map(toProblem),
+    fixed: fixed.slice(0, MAX_TOLD).map(report => report.name),
+    omitted: [changes, problems, fixed].reduce((sum, { length }) => sum + Math.max(0, length - MAX_TOLD), 0),
   }
 }
 
