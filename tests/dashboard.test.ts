@@ -1,4 +1,3 @@
-/// <reference lib="dom" />
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -121,7 +120,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await using opened = await openPage(dev, { viewport: { width: 360, height: 640 } })
     const { page } = opened
     const isTooWide = async (): Promise<boolean> =>
-      await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
+      await page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
     await page.getByRole('option', { name: /refund/ }).click()
     await page.getByRole('heading', { name: 'Refunds' }).waitFor()
     expect(await page.getByRole('listbox').isVisible()).toBe(false)
@@ -224,7 +223,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     // Given to the page that is open, an address is only a new fragment.
     const giveAddress = async (address: string): Promise<void> => {
       const startedOver = page.waitForEvent('load')
-      await page.evaluate(target => location.assign(target), address)
+      await page.evaluate(`location.assign(${JSON.stringify(address)})`)
       await startedOver
     }
     await giveAddress(`${dev.url}/#token=wrong`)
