@@ -18,7 +18,7 @@ function open(log: EventLog, lastEventId?: string): { next: () => Promise<string
     keepAliveMs: 5,
     signal: end.signal,
   })
-  return { next: async () => String((await stream.next()).value ?? 'end'), end }
+  return { next: async () => (await stream.next()).value ?? 'end', end }
 }
 
 const small: EventLogOptions = { maxEvents: 3, maxLength: 10_000 }
