@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '@skillstoke/core'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { ApiError } from './client/api-error.ts'
 import { type ConfigFlags, resolveConfig } from './config/config.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { readVersion } from './version.ts'
@@ -25,7 +26,11 @@ export async function main(argv: readonly string[]): Promise<void> {
 function toExitCode(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT_OK : EXIT_USAGE
   const isExpected =
-    thrown instanceof UsageError || thrown instanceof TypeError || SkillError.isInstance(thrown)
+    thrown instanceof UsageError ||
+    thrown instanceof ApiError ||
+    thrown instanceof TypeError ||
+    (thrown as Error).name === 'TimeoutError' ||
+    SkillError.isInstance(thrown)
   process.stderr.write(
     `error: ${isExpected ? toMessage(thrown) : ((thrown as Error).stack ?? String(thrown))}\n`,
   )
@@ -76,7 +81,7 @@ function addDev(program: Command, finish: (code: number) => void): void {
       'where to listen, 0 for any free port (default: 4114, or a free one when it is taken)',
       parsePort,
     )
-    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
+    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)', parseHost)
     .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
     .option('--no-agent', 'without the demo agent')
     .option('--ask <question>', 'what the demo agent is asked, now and after each change')
@@ -243,6 +248,11 @@ function parseCount(value: string): number {
   if (!Number.isInteger(count) || count < 1)
     throw new InvalidArgumentError(`${JSON.stringify(value)} is not a whole number above 0`)
   return count
+}
+
+function parseHost(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('it is empty')
+  return value
 }
 
 function parsePort(value: string): number {

@@ -10,13 +10,13 @@ export interface OpenOptions {
 
 /** The skills of the configured roots, with the store of the state directory. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
-  const paths = config.roots.map(root => root.path)
+  const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const sources = config.roots.map(({ label, path }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
       label,
       watching: options.watching,
-      linkRoots: [...paths.filter(other => other !== path), ...config.linkRoots],
+      linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
     }),
   )
   const store = await openPackStore(config.stateDirectory).catch((error: unknown) => {

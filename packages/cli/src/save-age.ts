@@ -33,9 +33,18 @@ function youngest(
 ): number | undefined {
   if (directory === undefined) return undefined
   const ages = paths.flatMap(path => {
-    const stats = statSync(join(directory, path), { throwIfNoEntry: false })
-    return stats === undefined ? [] : Math.max(0, Math.round(now - stats.mtimeMs))
+    const savedAt = timeOf(join(directory, path))
+    return savedAt === undefined ? [] : Math.max(0, Math.round(now - savedAt))
   })
   const age = Math.min(...ages)
   return age < MAX_AGE_MS ? age : undefined
+}
+
+/** `undefined` for what is not there or may not be looked at: its age is unknown, and that is all. */
+function timeOf(path: string): number | undefined {
+  try {
+    return statSync(path).mtimeMs
+  } catch {
+    return undefined
+  }
 }

@@ -69,6 +69,7 @@ export {
   type SessionRebase,
   type SessionUpdate,
   SkillSession,
+  type UpdateOptions,
 } from './session/skill-session.ts'
 export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
 export { diffSkills, type Facet } from './skill/diff-skills.ts'

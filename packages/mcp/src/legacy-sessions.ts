@@ -25,6 +25,8 @@ interface LegacySession {
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
+  /** Handshakes that are under way. */
+  #beginning = 0
   #cancelSweep: (() => void) | undefined
 
   constructor(options: LegacySessionsOptions) {
@@ -47,39 +49,44 @@ export class LegacySessions {
 
   async #begin(request: Request): Promise<Response> {
     const { createServer, maxSessions, maxRequestBytes } = this.#options
-    if (this.#sessions.size >= maxSessions && !(await this.#makeRoom()))
+    if (this.#sessions.size + this.#beginning >= maxSessions && !(await this.#makeRoom()))
       return toErrorResponse(503, -32_000, `${maxSessions} sessions are open; close one, or try again later`)
-    const server = createServer()
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      maxRequestBodySize: maxRequestBytes,
-      onsessioninitialized: id => {
-        this.#sessions.set(id, session)
-        this.#sweepLater()
-      },
-      onsessionclosed: id => void this.#sessions.delete(id),
-    })
-    const session: LegacySession = { transport, server, open: 0, lastUsed: this.#now }
-    await server.connect(transport)
-    const response = await this.#use(session, request)
-    // Anything but a handshake gets its error and leaves nothing behind.
-    if (transport.sessionId === undefined) await server.close()
-    return response
+    this.#beginning++
+    try {
+      const server = createServer()
+      const transport = new WebStandardStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        maxRequestBodySize: maxRequestBytes,
+        onsessioninitialized: id => {
+          this.#sessions.set(id, session)
+          this.#sweepLater()
+        },
+        onsessionclosed: id => void this.#sessions.delete(id),
+      })
+      const session: LegacySession = { transport, server, open: 0, lastUsed: this.#now }
+      await server.connect(transport)
+      const response = await this.#use(session, request)
+      // Anything but a handshake gets its error and leaves nothing behind.
+      if (transport.sessionId === undefined) await server.close()
+      return response
+    } finally {
+      this.#beginning--
+    }
   }
 
+  /** A session is in use until the last byte of its answer has been taken, or nobody wants it any more. */
   async #use(session: LegacySession, request: Request): Promise<Response> {
     session.open++
-    session.lastUsed = this.#now
-    const isStream = request.method === 'GET'
     const done = (): void => {
       session.open--
       session.lastUsed = this.#now
     }
-    if (isStream) request.signal.addEventListener('abort', done, { once: true })
     try {
-      return await session.transport.handleRequest(request)
-    } finally {
-      if (!isStream) done()
+      const response = await session.transport.handleRequest(request)
+      return onceTaken(response, done)
+    } catch (thrown) {
+      done()
+      throw thrown
     }
   }
 
@@ -113,6 +120,33 @@ export class LegacySessions {
   get #now(): number {
     return this.#options.clock.monotonic()
   }
+}
+
+/** The same answer, telling when its body has come to an end, whichever. */
+function onceTaken(response: Response, done: () => void): Response {
+  const { body, status, statusText, headers } = response
+  if (body === null) {
+    done()
+    return response
+  }
+  const reader = body.getReader()
+  const observed = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const part = await reader.read()
+        if (!part.done) return controller.enqueue(part.value)
+        controller.close()
+      } catch (thrown) {
+        controller.error(thrown)
+      }
+      done()
+    },
+    async cancel(reason) {
+      done()
+      await reader.cancel(reason)
+    },
+  })
+  return new Response(observed, { status, statusText, headers })
 }
 
 function toErrorResponse(status: number, code: number, message: string): Response {

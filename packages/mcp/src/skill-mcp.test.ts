@@ -79,8 +79,8 @@ async function open(
       expect(client.getNegotiatedProtocolVersion()).toBe(era)
       return client
     },
-    request: (headers, body, method = 'POST') =>
-      mcp.fetch(
+    request: async (headers, body, method = 'POST') => {
+      const response = await mcp.fetch(
         new Request(url, {
           method,
           headers: {
@@ -90,7 +90,10 @@ async function open(
           },
           ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
         }),
-      ),
+      )
+      await response.arrayBuffer() // taken to its end, as every server does
+      return response
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(clients.map(client => client.close()))
       await mcp.close()
@@ -340,6 +343,43 @@ describe('sessions of 2025-era clients', () => {
     expect(statuses).toEqual([200, 404, 200])
   })
 
+  test('one that was refused something is as unused as any other', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
+    const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
+    expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(
+      406,
+    )
+    await it.clock.advance(2_000)
+    expect(it.skills.sessions()).toEqual([])
+  })
+
+  test('there are never more than may be, however many begin at once', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxSessions: 5 })
+    await Promise.all(Array.from({ length: 30 }, () => it.request({}, initialize)))
+    expect(it.skills.sessions().length).toBeLessThanOrEqual(5)
+    expect(it.skills.sessions().length).toBeGreaterThan(0)
+  })
+
+  test('their beginning, their calls and their end are told', async () => {
+    const told: number[] = []
+    await using it: Harness = await open(
+      { 'pdf/SKILL.md': text('pdf') },
+      { onSessionChange: () => void told.push(it.skills.sessions().length) },
+    )
+    const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
+    expect(told.splice(0)).toEqual([1])
+    const call = {
+      jsonrpc: '2.0',
+      id: 3,
+      method: 'tools/call',
+      params: { name: 'skill', arguments: { name: 'pdf' } },
+    }
+    await it.request({ 'mcp-session-id': id }, call)
+    expect(told.splice(0)).toEqual([1])
+    await it.request({ 'mcp-session-id': id }, undefined, 'DELETE')
+    expect(told).toEqual([0])
+  })
+
   test('a request that begins no session leaves nothing behind', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)
@@ -353,6 +393,22 @@ test('a body beyond the limit is refused', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxRequestBytes: 1_000 })
   const response = await it.request({}, { jsonrpc: '2.0', id: 1, method: 'x'.repeat(2_000) })
   expect(response.status).toBe(413)
+})
+
+test.each(['https://example.org/', 'skill://pdf?x', `skill://${'x'.repeat(5_000)}`])(
+  'nobody subscribes to what is none of ours: %.40s',
+  async uri => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    const client = await it.connect('2025-11-25')
+    await expect(client.subscribeResource({ uri })).rejects.toThrow('is no resource of this server')
+  },
+)
+
+test('a closed server serves nobody any more', async () => {
+  await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+  await it.mcp.close()
+  await expect(it.mcp.serveStdio()).rejects.toThrow('closed')
+  expect((await it.request({}, { jsonrpc: '2.0', id: 1, method: 'ping' })).status).toBe(503)
 })
 
 test('close() ends every connection and leaves the runtime open', async () => {

@@ -11,6 +11,7 @@ import {
   createScopeTest,
   type Logger,
   type Scope,
+  SkillError,
   type SkillRuntime,
   type SkillSession,
   silentLogger,
@@ -41,11 +42,13 @@ export interface SkillMcpOptions {
   readonly sessionIdleMs?: number
   /** Largest request body over HTTP. @default 1,048,576 */
   readonly maxRequestBytes?: number
+  /** Told when the conversation of a connection began, may have gone on, or ended. */
+  readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
 }
 
-type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'logger' | 'clock'>>
+type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'onSessionChange' | 'logger' | 'clock'>>
 
 export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   name: 'skillstoke',
@@ -141,8 +144,12 @@ export class SkillMcp implements AsyncDisposable {
     return isLegacy ? await this.#legacy.handle(request) : await this.#modern.fetch(request)
   }
 
-  /** Serves standard input and output; resolves when the client has gone, or the signal ended it. */
+  /**
+   * Serves standard input and output; resolves when the client has gone, or the signal ended it.
+   * @throws {SkillError} CLOSED
+   */
   async serveStdio({ signal }: ServeStdioOptions = {}): Promise<void> {
+    if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the MCP server is closed')
     const transport = new ObservedStdioTransport()
     const handle = serveStdio(({ era }) => this.#createLasting(era), {
       transport,
@@ -202,10 +209,12 @@ export class SkillMcp implements AsyncDisposable {
     )
     const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
     this.#connections.add(connection)
+    this.#options.onSessionChange?.()
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is no event target
     server.server.onclose = () => {
       this.#connections.delete(connection)
       session.close()
+      this.#options.onSessionChange?.()
     }
     return server
   }
@@ -216,7 +225,15 @@ export class SkillMcp implements AsyncDisposable {
   ): McpServer {
     const { name, version, ttlMs } = this.#options
     return createSkillServer(
-      { name, version, ttlMs, source: this.#source, extension: this.#extension, ...own },
+      {
+        name,
+        version,
+        ttlMs,
+        source: this.#source,
+        extension: this.#extension,
+        onCall: () => this.#options.onSessionChange?.(),
+        ...own,
+      },
       subscribed,
     )
   }

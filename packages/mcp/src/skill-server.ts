@@ -5,9 +5,10 @@ import {
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
 import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
-import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { SessionUpdate, SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+import { parseSkillUri } from './skill-uri.ts'
 
 /** What every server object of one endpoint has in common; all state lives behind it. */
 export interface SkillServerParts {
@@ -20,6 +21,8 @@ export interface SkillServerParts {
   readonly ttlMs: number
   /** The conversation at the other end, when the connection lasts. It is told of changes with its next tool answer. */
   readonly session?: SkillSession
+  /** Told after each call of a tool. */
+  readonly onCall: () => void
 }
 
 /** One server object; it can be thrown away at any time. `subscribed` receives the URIs of 2025-era subscriptions. */
@@ -41,7 +44,7 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
 }
 
 /** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
-function serveTools(mcp: McpServer, { tools, session }: SkillServerParts): void {
+function serveTools(mcp: McpServer, { tools, session, onCall }: SkillServerParts): void {
   mcp.server.setRequestHandler('tools/list', () => ({ tools: tools.map(toWireTool) }))
   mcp.server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = tools.find(each => each.name === params.name)
@@ -52,7 +55,8 @@ function serveTools(mcp: McpServer, { tools, session }: SkillServerParts): void 
       )
     }
     const result = await tool.execute(params.arguments)
-    const update = await session?.update()
+    const update = await updateOf(session, result)
+    onCall()
     return {
       content: [result.text, ...(update === undefined ? [] : [update.text])].map(text => ({
         type: 'text' as const,
@@ -62,6 +66,16 @@ function serveTools(mcp: McpServer, { tools, session }: SkillServerParts): void 
       _meta: toMeta(result),
     }
   })
+}
+
+/** What the conversation is told with an answer: of the generation that the answer is of, or else with the next one. */
+async function updateOf(
+  session: SkillSession | undefined,
+  { generation }: ToolResult,
+): Promise<SessionUpdate | undefined> {
+  const pending = session?.pending()
+  if (pending === undefined || pending.digest !== generation) return undefined
+  return await session?.update({ fresh: false })
 }
 
 function toWireTool({ name, description, inputSchema }: ToolDefinition): {
@@ -104,10 +118,18 @@ function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
 }
 
 const MAX_SUBSCRIPTIONS = 1_000
+const MAX_URI_LENGTH = 4_096
 
 /** 2025-era clients; 2026-era ones subscribe on a stream that the SDK serves. */
 function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
   mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+    if (uri.length > MAX_URI_LENGTH || parseSkillUri(uri) === undefined) {
+      const shown = JSON.stringify(uri.slice(0, 200))
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `${shown} is no resource of this server; its resources are "skill://<name>/<path>"`,
+      )
+    }
     if (subscribed.size >= MAX_SUBSCRIPTIONS) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,

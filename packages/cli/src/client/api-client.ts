@@ -1,7 +1,7 @@
 import type { Explanation } from '@skillstoke/core'
 import { createParser } from 'eventsource-parser'
+import { ApiError } from './api-error.ts'
 import type {
-  ApiErrorCode,
   ApiFailure,
   FileText,
   ReloadResult,
@@ -23,19 +23,6 @@ export interface ApiClientOptions {
 }
 
 export const DEFAULT_API_TIMEOUT_MS = 10_000
-
-/** The server said no, or something else than what it promises. */
-export class ApiError extends Error {
-  override readonly name: string = 'ApiError'
-  readonly status: number
-  readonly code: ApiErrorCode
-
-  constructor(status: number, code: ApiErrorCode, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
 
 export interface EventStreamOptions {
   readonly signal?: AbortSignal
@@ -101,8 +88,8 @@ export class ApiClient {
   }
 
   /** Reads everything again; what was on disk before the call is visible afterwards. */
-  async reload(): Promise<ReloadResult> {
-    return (await this.#request('POST', '/api/reload', {})) as ReloadResult
+  async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
+    return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
   }
 
   /**
@@ -121,7 +108,7 @@ export class ApiClient {
           yield event
         }
       } catch (thrown) {
-        if (thrown instanceof ApiError && thrown.status < 500 && thrown.status !== 429) throw thrown
+        if (thrown instanceof ApiError && thrown.status < 500) throw thrown
       }
       if (signal?.aborted) return
       onConnection?.(false)
@@ -156,11 +143,16 @@ export class ApiClient {
     }
   }
 
-  async #request(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown> {
+  async #request(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+    timeoutMs: number = this.#timeoutMs,
+  ): Promise<unknown> {
     const response = await fetch(`${this.#url}${path}`, {
       method,
       headers: { ...this.#headers(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      signal: AbortSignal.timeout(this.#timeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     if (!response.ok) throw await toError(response)

@@ -243,11 +243,9 @@ export interface ApiFailure {
 }
 
 export type ApiErrorCode =
-  | 'BAD_REQUEST'
   | 'UNAUTHORIZED'
   | 'FORBIDDEN'
   | 'NOT_FOUND'
-  | 'METHOD_NOT_ALLOWED'
   | 'TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'TOO_MANY'

@@ -2,8 +2,8 @@
 export {
   ApiClient,
   type ApiClientOptions,
-  ApiError,
   DEFAULT_API_TIMEOUT_MS,
   type EventStreamOptions,
 } from './api-client.ts'
+export { ApiError } from './api-error.ts'
 export type * from './api-types.ts'

@@ -5,6 +5,9 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
+/** Tens of thousands of skills take their time. */
+const TIMEOUT_MS = 300_000
+
 /** `stoke reload`: makes the running `dev` read everything again, whatever it was told of changes. */
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
@@ -12,7 +15,7 @@ export async function reload(config: Config, options: { readonly json: boolean }
     const roots = config.roots.map(root => root.path).join(', ')
     throw new UsageError(`no running dev has these roots (${roots}); start one with "stoke dev"`)
   }
-  const result = await dev.client.reload()
+  const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })
   const code = result.problems.some(problem => problem.status === 'broken') ? EXIT_FINDINGS : EXIT_OK
   if (options.json) printJson(result)
   else printResult(result, config)

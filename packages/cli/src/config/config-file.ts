@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { toMessage } from '@skillstoke/core'
 import { UsageError } from '../exit-code.ts'
 import type { ConfigFile } from './config-schema.ts'
@@ -12,11 +12,18 @@ const MAX_BYTES = 262_144
 /** A configuration file with its paths made absolute. */
 export interface LoadedConfigFile {
   readonly path: string
-  readonly roots: readonly { readonly path: string; readonly label?: string }[] | undefined
+  readonly roots: readonly LoadedRoot[] | undefined
   readonly linkRoots: readonly string[]
   readonly scope: ConfigFile['scope']
   readonly maxTokens: number | undefined
   readonly port: number | undefined
+}
+
+interface LoadedRoot {
+  readonly path: string
+  readonly label?: string
+  /** Whether it is, links followed, inside the folder of the file. */
+  readonly isInside: boolean
 }
 
 interface Fault {
@@ -79,7 +86,12 @@ function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
     path,
     roots: file.roots?.map(root => {
       const { path: written, label } = typeof root === 'string' ? { path: root } : root
-      return { path: toAbsolute(written, folder), ...(label === undefined ? {} : { label }) }
+      const absolute = toAbsolute(written, folder)
+      return {
+        path: absolute,
+        isInside: isInside(absolute, folder),
+        ...(label === undefined ? {} : { label }),
+      }
     }),
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
     scope: file.scope,
@@ -91,11 +103,27 @@ function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
 /** A file that came with a project may not open folders elsewhere to the links of its skills. */
 function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   return (file.linkRoots ?? []).flatMap((written, index) => {
-    const inside = relative(folder, toAbsolute(written, folder))
-    if (!inside.startsWith('..') && inside !== resolve(inside)) return []
+    if (isInside(toAbsolute(written, folder), folder)) return []
     const reason = `"linkRoots[${index}]" is ${JSON.stringify(written)}, outside the folder of this file; allow it yourself with --link-root`
     return [{ path: ['linkRoots', index], reason }]
   })
+}
+
+/** By where the paths really lead: a link that came with a project is no way out of it. */
+function isInside(path: string, folder: string): boolean {
+  const fromFolder = relative(realPath(folder), realPath(path))
+  return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
+}
+
+/** Of the part that exists; what is not there yet cannot be a link. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (thrown) {
+    const parent = dirname(path)
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) return path
+    return join(realPath(parent), basename(path))
+  }
 }
 
 function toAbsolute(written: string, folder: string): string {

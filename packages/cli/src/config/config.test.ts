@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -38,8 +38,8 @@ describe('skillstoke.json', () => {
     }`)
     const config = await resolveConfig({}, {})
     expect(config.roots).toEqual([
-      { label: 'root-1', path: 'skills', isNamed: true },
-      { label: 'team', path: join(homedir(), 'team'), isNamed: true },
+      { label: 'root-1', path: 'skills', isNamed: true, isLinkTarget: true },
+      { label: 'team', path: join(homedir(), 'team'), isNamed: true, isLinkTarget: false },
     ])
     expect(config).toMatchObject({
       areRootsChosen: false,
@@ -113,12 +113,29 @@ describe('skillstoke.json', () => {
     expect(await fault(text)).toContain(message)
   })
 
+  test('no link that came with the project leads links of skills out of it', async () => {
+    mkdirSync(join(folder, 'inside'))
+    symlinkSync(tmpdir(), join(folder, 'shared'))
+    symlinkSync('inside', join(folder, 'fine'))
+    expect(await fault('{"linkRoots": ["shared"]}')).toContain('outside the folder of this file')
+    expect(await fault('{"linkRoots": ["shared/later"]}')).toContain('outside the folder of this file')
+    write('{"linkRoots": ["fine"], "roots": ["shared", "fine", "later", ".."]}')
+    const { roots } = await resolveConfig({}, {})
+    expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])
+  })
+
   test('everything that is wrong is told at once', async () => {
     expect((await fault('{"roots": 5, "server": {"port": -1}, "x": 1}')).split('\n')).toHaveLength(3)
   })
 })
 
 describe('the environment', () => {
+  test('a variable that is set to nothing is not set', async () => {
+    const names = ['ROOTS', 'CONFIG', 'STATE', 'PORT', 'HOST', 'TOKEN', 'MODEL', 'BASE_URL', 'API_KEY']
+    const empty = Object.fromEntries(names.map(name => [`SKILLSTOKE_${name}`, '']))
+    expect(await resolveConfig({}, empty)).toEqual(await resolveConfig({}, {}))
+  })
+
   test.each([
     [{ SKILLSTOKE_PORT: 'x' }, 'SKILLSTOKE_PORT is "x"'],
     [{ SKILLSTOKE_PORT: '70000' }, 'a port is a number from 0 to 65535'],

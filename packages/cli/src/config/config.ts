@@ -13,6 +13,8 @@ export interface RootConfig {
   readonly path: string
   /** Whether somebody asked for it, instead of getting it by default. */
   readonly isNamed: boolean
+  /** Whether links of the other roots may lead into it. Not where a project's own file sent them out of the project. */
+  readonly isLinkTarget: boolean
 }
 
 /** Where the dev server listens, and what it wants of its callers. */
@@ -33,6 +35,8 @@ export interface Config {
   readonly roots: readonly RootConfig[]
   /** Whether the user of this process named the roots, instead of a file that was found beside them. */
   readonly areRootsChosen: boolean
+  /** Whether they are those of the file. */
+  readonly areRootsOfFile: boolean
   /** Further folders into which links of the roots may lead. */
   readonly linkRoots: readonly string[]
   readonly stateDirectory: string
@@ -67,14 +71,15 @@ export const DEFAULT_PORT = 4114
 const MIN_TOKEN_LENGTH = 16
 
 /**
- * Flags come before the environment, the environment before the file. Where the model is, what the server listens on and
- * where state is kept are not for a file to say: it may have come with a repository.
+ * Flags come before the environment, the environment before the file. Which model is asked, the address that the server
+ * listens on and where state is kept are not for a file to say: it may have come with a repository.
  * @throws {UsageError} for a file or a variable that makes no sense
  */
 export async function resolveConfig(
   flags: ConfigFlags,
-  environment: NodeJS.ProcessEnv = process.env,
+  variables: NodeJS.ProcessEnv = process.env,
 ): Promise<Config> {
+  const environment = withoutEmpty(variables)
   const namedFile = flags.config ?? environment['SKILLSTOKE_CONFIG']
   const file = await loadConfigFile(namedFile)
   const model = flags.model ?? environment['SKILLSTOKE_MODEL']
@@ -86,6 +91,7 @@ export async function resolveConfig(
   return {
     roots: resolveRoots(given, file),
     areRootsChosen: given.length > 0 || (namedFile !== undefined && file?.roots !== undefined),
+    areRootsOfFile: given.length === 0 && file?.roots !== undefined,
     linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],
     stateDirectory: resolve(
       flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment),
@@ -102,6 +108,11 @@ export async function resolveConfig(
     hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
+}
+
+/** A variable that is set to nothing is one that is not set. */
+function withoutEmpty(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
 function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): Scope | undefined {
@@ -134,7 +145,7 @@ function resolveServer(
 }
 
 function parsePort(text: string | undefined): number | undefined {
-  if (text === undefined || text === '') return undefined
+  if (text === undefined) return undefined
   const port = Number(text)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`SKILLSTOKE_PORT is ${JSON.stringify(text)}; a port is a number from 0 to 65535`)
@@ -146,7 +157,7 @@ function splitPaths(text: string | undefined): readonly string[] {
 }
 
 function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefined): RootConfig[] {
-  const named: readonly { path: string; label?: string }[] | undefined =
+  const named: readonly { path: string; label?: string; isInside?: boolean }[] | undefined =
     given.length > 0
       ? given.map(path => ({ path }))
       : file?.roots?.map(root => ({ ...root, path: display(root.path) }))
@@ -155,15 +166,21 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
     const distinct = named.filter(
       ({ path }, index) => named.findIndex(other => resolve(other.path) === resolve(path)) === index,
     )
-    return distinct.map(({ path, label }, index) => ({
+    return distinct.map(({ path, label, isInside }, index) => ({
       label: label ?? `root-${index + 1}`,
       path: path.replace(/(?!^)\/+$/, ''),
       isNamed: true,
+      isLinkTarget: isInside ?? true,
     }))
   }
-  const roots: RootConfig[] = DEFAULT_ROOTS.map(path => ({ label: path, path, isNamed: false }))
+  const roots: RootConfig[] = DEFAULT_ROOTS.map(path => ({
+    label: path,
+    path,
+    isNamed: false,
+    isLinkTarget: true,
+  }))
   const home = join(homedir(), '.agents', 'skills')
-  return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false }]
+  return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
 }
 
 /** Relative where that is shorter to read; a root in another place keeps its absolute path. */

@@ -37,7 +37,8 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog } })
   await print.start(skills)
   const log = new TurnLog(() => server.state.tellSessions())
-  await using mcp = new SkillMcp(skills, { version: readVersion(), ...scope })
+  const onSessionChange = (): void => server.state.tellSessions()
+  await using mcp = new SkillMcp(skills, { version: readVersion(), onSessionChange, ...scope })
   await using server = await DevServer.start({
     config,
     skills,

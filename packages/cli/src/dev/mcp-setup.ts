@@ -23,13 +23,18 @@ export function describeMcpSetup(config: Config): readonly string[] {
 
 function toMcpCommand(config: Config): McpCommand {
   const bin = fileURLToPath(new URL('../../bin/stoke.js', import.meta.url))
-  const roots = config.roots.flatMap(root => ['--root', resolve(root.path)])
-  const links = config.linkRoots.flatMap(path => ['--link-root', resolve(path)])
-  const state = ['--state', config.stateDirectory]
+  const options = [
+    ...(config.file === undefined ? [] : ['--config', config.file]),
+    ...(config.areRootsOfFile ? [] : config.roots.flatMap(root => ['--root', resolve(root.path)])),
+    ...config.linkRoots.flatMap(path => ['--link-root', resolve(path)]),
+    ...(config.scope?.include ?? []).flatMap(pattern => ['--include', pattern]),
+    ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
+    ...['--state', config.stateDirectory],
+  ]
   // Out of a package the name is enough and survives updates; a clone is only known by its path.
   return /[\\/]node_modules[\\/]skillstoke[\\/]/.test(bin)
-    ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...roots, ...links, ...state] }
-    : { command: process.execPath, args: [bin, 'mcp', ...roots, ...links, ...state] }
+    ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
+    : { command: process.execPath, args: [bin, 'mcp', ...options] }
 }
 
 function quote(word: string): string {

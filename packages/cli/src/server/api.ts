@@ -1,4 +1,4 @@
-import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type Scope, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
@@ -13,6 +13,8 @@ export interface ApiOptions {
   readonly skills: SkillRuntime
   readonly state: LiveState
   readonly guard: RequestGuard
+  /** What conversations may see, in explanations that are not about one of them. */
+  readonly within: { readonly scope?: Scope }
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number
@@ -54,7 +56,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name', context => getSkill(context, options))
   api.get('/skills/:name/file', context => getFile(context, skills))
   api.get('/skills/:name/diff', context => getDiff(context, options))
-  api.get('/skills/:name/why', context => explain(context, skills))
+  api.get('/skills/:name/why', context => explain(context, options))
   api.get('/sessions', async context => {
     await skills.fresh()
     return context.json(state.sessions())
@@ -68,10 +70,10 @@ function isJson(context: Context): boolean {
   return /^application\/json\s*(;|$)/i.test(context.req.header('content-type') ?? '')
 }
 
-async function getSkill(context: Context, { skills, state }: ApiOptions): Promise<Response> {
+async function getSkill(context: Context, { skills, state, within }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const generation = await skills.fresh()
-  const explanation = skills.explain(name)
+  const explanation = skills.explain(name, within)
   const rows = state.rowsOf(name, generation)
   if (rows.length === 0) {
     const reason = explanation.steps[0]?.detail ?? ''
@@ -105,11 +107,11 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
   return context.json({ kind: 'changed', text } satisfies SkillDiff)
 }
 
-async function explain(context: Context, skills: SkillRuntime): Promise<Response> {
+async function explain(context: Context, { skills, within }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh()
-  if (id === undefined) return context.json(skills.explain(name))
+  if (id === undefined) return context.json(skills.explain(name, within))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
   if (session !== undefined) return context.json(skills.explain(name, { session }))

@@ -69,17 +69,14 @@ export class DevServer implements AsyncDisposable {
     const app = new Hono()
     app.use(addSecurityHeaders)
     app.use(this.#guard.checkAddress)
-    app.all('/mcp', this.#guard.checkToken, async context => {
-      const response = await mcp.fetch(context.req.raw)
-      this.state.tellSessions()
-      return response
-    })
+    app.all('/mcp', this.#guard.checkToken, context => mcp.fetch(context.req.raw))
     app.route(
       '/api',
       createApi({
         skills,
         state: this.state,
         guard: this.#guard,
+        within: config.scope === undefined ? {} : { scope: config.scope },
         startId: this.startId,
         keepAliveMs: KEEP_ALIVE_MS,
         maxEventStreams: MAX_EVENT_STREAMS,

@@ -42,7 +42,7 @@ export class EventLog {
     const { maxEvents, maxLength } = this.#options
     while (this.#events.length > maxEvents || (this.#length > maxLength && this.#events.length > 0))
       this.#length -= this.#events.shift()?.json.length ?? 0
-    this.wake()
+    for (const done of [...this.#waiting]) done()
   }
 
   /** The event after a number, `undefined` when there is none yet, `'lost'` when it is no longer kept. */
@@ -66,9 +66,5 @@ export class EventLog {
       this.#waiting.add(done)
       signal.addEventListener('abort', done, { once: true })
     })
-  }
-
-  wake(): void {
-    for (const done of [...this.#waiting]) done()
   }
 }

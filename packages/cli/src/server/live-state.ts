@@ -37,6 +37,7 @@ export interface LiveStateOptions {
 }
 
 const MAX_TIMELINE = 200
+const MAX_LAST_CHANGES = 1_000
 
 /**
  * What the API and the page show: functions of the newest generation, and the log of events that leads there. Everything
@@ -126,7 +127,7 @@ export class LiveState {
     }
   }
 
-  /** What this process saw of a skill last; `undefined` when it has not changed since the start. */
+  /** What this process saw of a skill last; `undefined` when it has not changed since the start, or long ago. */
   lastChangeOf(name: string): SkillChange | undefined {
     return this.#lastChanges.get(name)
   }
@@ -139,7 +140,7 @@ export class LiveState {
   #onUpdate(update: RegistryUpdate): void {
     this.#told = update.generation
     const entry = toTimelineEntry(update, Date.now())
-    for (const change of update.changes) this.#lastChanges.set(change.name, change)
+    for (const change of update.changes) this.#noteChange(change)
     this.#timeline.push(entry)
     if (this.#timeline.length > MAX_TIMELINE) this.#timeline.shift()
     const { changed, gone } = this.#rows.replace(this.#toRows(update.generation))
@@ -151,6 +152,13 @@ export class LiveState {
       entry,
     })
     this.tellSessions()
+  }
+
+  #noteChange(change: SkillChange): void {
+    this.#lastChanges.delete(change.name) // noted anew, so that the oldest stays first
+    this.#lastChanges.set(change.name, change)
+    const oldest = this.#lastChanges.keys().next().value
+    if (this.#lastChanges.size > MAX_LAST_CHANGES && oldest !== undefined) this.#lastChanges.delete(oldest)
   }
 
   #onCounted(): void {

@@ -1,12 +1,16 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ApiClient } from '../client/api-client.ts'
+import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config, RootConfig } from '../config/config.ts'
 
 /** What a running `dev` leaves for other processes of its user. */
 export interface RunFile {
   readonly url: string
+  /** The machine or container that the process is in. */
+  readonly host: string
   readonly pid: number
   readonly startId: string
   readonly token: string
@@ -39,7 +43,8 @@ export function writeRunFile(
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `${process.pid}.json`)
   const { url, startId, token } = dev
-  const file: RunFile = { url, pid: process.pid, startId, token, roots: config.roots.map(toRunFileRoot) }
+  const roots = config.roots.map(toRunFileRoot)
+  const file: RunFile = { url, host: hostname(), pid: process.pid, startId, token, roots }
   const draft = `${path}.${startId}.tmp`
   writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
   chmodSync(draft, 0o600)
@@ -55,7 +60,8 @@ export async function findRunningDev(config: Config): Promise<RunningDev | undef
   const wanted = JSON.stringify(config.roots.map(toRunFileRoot))
   for (const path of listRunFiles(config)) {
     const file = readRunFile(path)
-    if (file === undefined) continue
+    // A process of another machine or container with the same state cannot be reached, nor told to be gone.
+    if (file === undefined || file.host !== hostname()) continue
     const running = isAlive(file.pid) ? await probe(file) : 'gone'
     if (running === 'gone') rmSync(path, { force: true })
     else if (running !== undefined && JSON.stringify(file.roots) === wanted) return running
@@ -87,6 +93,7 @@ function readRunFile(path: string): RunFile | undefined {
     const file = JSON.parse(readFileSync(path, 'utf8')) as Partial<RunFile>
     const isWhole =
       typeof file.url === 'string' &&
+      typeof file.host === 'string' &&
       typeof file.pid === 'number' &&
       typeof file.startId === 'string' &&
       typeof file.token === 'string' &&
@@ -98,7 +105,7 @@ function readRunFile(path: string): RunFile | undefined {
   }
 }
 
-/** `'gone'` when something else answers there, or nothing does; `undefined` when it does not answer in time. */
+/** `'gone'` when another dev answers there; `undefined` when it does not answer as it should, which may pass. */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
   const client = new ApiClient({ url: file.url, token: file.token, timeoutMs: PROBE_TIMEOUT_MS })
   try {
@@ -106,7 +113,7 @@ async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
     if (status.startId !== file.startId) return 'gone'
     return { file, status, client: new ApiClient({ url: file.url, token: file.token }) }
   } catch (thrown) {
-    return (thrown as Error).name === 'TimeoutError' ? undefined : 'gone'
+    return thrown instanceof ApiError && thrown.code === 'UNAUTHORIZED' ? 'gone' : undefined
   }
 }
 
@@ -115,7 +122,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'EPERM'
+    return (thrown as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 

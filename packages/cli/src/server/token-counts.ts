@@ -36,11 +36,6 @@ export class TokenCounts {
     return null
   }
 
-  /** Resolves when everything that was asked for has been counted. */
-  async settled(): Promise<void> {
-    while (this.#running !== undefined) await this.#running
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wanted.clear()

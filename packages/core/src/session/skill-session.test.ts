@@ -197,6 +197,16 @@ test('sessions() lists the conversations in use', async () => {
   await skills.close()
 })
 
+test('SkillSession.update({ fresh: false }) tells of what is visible, and leaves the disk alone', async () => {
+  const { skills, write } = await open(['pdf'])
+  const session = skills.session({ id: 's' })
+  write('maps')
+  expect(await session.update({ fresh: false })).toBeUndefined()
+  await skills.fresh()
+  expect((await session.update({ fresh: false }))?.text).toContain('added: maps')
+  await skills.close()
+})
+
 describe('SkillSession.pending()', () => {
   test('is what update() will return, and counts as not told', async () => {
     const { skills, write, fileSystem } = await open(['pdf', 'tone'])

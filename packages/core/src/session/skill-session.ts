@@ -59,6 +59,11 @@ export interface SessionRebase {
   readonly digest: Digest
 }
 
+export interface UpdateOptions {
+  /** Whether what is on disk by now is waited for, instead of telling of the newest generation as it is. @default true */
+  readonly fresh?: boolean
+}
+
 export interface RebaseOptions {
   /** Tokens that restored skills may take together. @default 8,000 */
   readonly maxTokens?: number
@@ -113,8 +118,8 @@ export class SkillSession implements Disposable {
    * To be called before every model call. Returns nothing, or one message with the net difference since the
    * conversation was last told. What came and went in between says nothing.
    */
-  async update(): Promise<SessionUpdate | undefined> {
-    await this.#host.fresh()
+  async update(options: UpdateOptions = {}): Promise<SessionUpdate | undefined> {
+    if (options.fresh !== false) await this.#host.fresh()
     const now = this.#host.current()
     if (now === this.#told) return undefined
     const update = this.#describe(now)
