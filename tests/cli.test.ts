@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { BIN, stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -508,10 +516,15 @@ test('stoke dev in a terminal: the keys h, o, r, c, d and q', async () => {
   dev.press('r')
   await dev.until(/reloaded: everything was read again, nothing changed/)
   dev.press('o')
-  await expect.poll(() => readFileSync(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=\S+\n$/)
+  await expect.poll(() => readFileSync(opened, 'utf8')).toMatch(/run\/open-\d+\.html\n$/)
+  const page = readFileSync(opened, 'utf8').trim()
+  expect(statSync(page).mode & 0o777).toBe(0o600)
+  expect(readFileSync(page, 'utf8')).toMatch(/url=http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}"/)
+  writeFileSync(browser, '#!/bin/sh\nexit 3\n')
+  dev.press('o')
+  await dev.until(/o: xdg-open ended with 3/)
   dev.press('c')
   await expect.poll(() => dev.output).toContain('\u001b[2J')
-  chmodSync(browser, 0o644)
   dev.press('h')
   await dev.until(/keys: h help[\s\S]*keys: h help/)
   dev.press('q')

@@ -15,6 +15,33 @@ const SKILL_SCENARIOS = [
 ]
 const VERSIONS = ['2025-11-25', '2026-07-28']
 
+/** Of the base protocol, what needs no tools, prompts or resources with names that the suite prescribes. */
+const BASE_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
+  '2025-11-25': [
+    'server-initialize',
+    'server-session-lifecycle',
+    'ping',
+    'tools-list',
+    'server-sse-multiple-streams',
+    'resources-list',
+    'resources-subscribe',
+    'resources-unsubscribe',
+  ],
+  '2026-07-28': [
+    'tools-list',
+    'server-sse-multiple-streams',
+    'resources-list',
+    'sep-2164-resource-not-found',
+    'http-header-validation',
+  ],
+}
+
+const SCENARIOS = VERSIONS.flatMap(version =>
+  [...SKILL_SCENARIOS, 'dns-rebinding-protection', ...(BASE_SCENARIOS[version] ?? [])].map(
+    name => [name, version] as const,
+  ),
+)
+
 const folder = new TemporaryFolder()
 const state = new TemporaryFolder()
 let dev: DevProcess
@@ -78,16 +105,14 @@ async function run(scenario: string, version: string): Promise<string> {
   return output
 }
 
-test.each(
-  VERSIONS.flatMap(version => [...SKILL_SCENARIOS, 'dns-rebinding-protection'].map(name => [name, version])),
-)(
+test.each(SCENARIOS)(
   'the scenario %s holds for %s',
   async (scenario, version) => {
     const output = await run(scenario, version)
     const [, passed, all, failed, warnings] =
       /Passed: (\d+)\/(\d+), (\d+) failed, (\d+) warnings/.exec(output) ?? []
     expect({ passed, failed, warnings }, output).toEqual({ passed: all, failed: '0', warnings: '0' })
-    expect(Number(passed)).toBeGreaterThan(1)
+    expect(Number(passed)).toBeGreaterThan(0)
   },
   60_000,
 )

@@ -182,6 +182,25 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble.slice(0, trouble)).toEqual([])
   })
 
+  test('follows one broken save after the other', async () => {
+    await using opened = await openPage(dev)
+    const { page } = opened
+    folder.writeSkill('draft')
+    await page.getByRole('option', { name: /ok draft/ }).click()
+    folder.write('draft/SKILL.md', '---\nname: draft\ndescription: "open\n---\nFirst.\n')
+    await page.locator('.source li.error', { hasText: '"open' }).waitFor()
+    folder.write('draft/SKILL.md', '---\nname: draft\nlicense: x\ndescription: [open\n---\nSecond.\n')
+    await page.locator('.source li.error', { hasText: '[open' }).waitFor()
+    await page.getByText('Second.').waitFor()
+    expect(await page.locator('.source li.error').count()).toBe(1)
+    await page.getByRole('tab', { name: 'difference' }).click()
+    await page.getByText('+Second.').waitFor()
+    folder.write('draft/SKILL.md', '---\nname: draft\ndescription: "again\n---\nThird.\n')
+    await page.getByText('+Third.').waitFor()
+    expect(opened.trouble).toEqual([])
+    folder.remove('draft')
+  })
+
   test('never makes markup of what a skill says, and loads nothing for it', async () => {
     await using opened = await openPage(dev)
     const { page } = opened

@@ -1,11 +1,14 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { connect } from 'node:net'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { GENERATION_META_KEY } from '@skillstoke/mcp'
 import { ApiClient, ApiError, type ServerEvent, type UpdateEvent } from 'skillstoke/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { startClient } from './fixtures/mcp-client.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 describe('who may talk to the dev server', () => {
@@ -91,7 +94,7 @@ describe('who may talk to the dev server', () => {
     }
   })
 
-  test('a page exchanges the token for a strict cookie, which opens the API and not the MCP endpoint', async () => {
+  test('a page exchanges the token for a strict cookie and a key, which open the API and not the MCP endpoint', async () => {
     const login = async (token: unknown): Promise<Response> =>
       await fetch(`${dev.url}/api/login`, {
         method: 'POST',
@@ -104,9 +107,16 @@ describe('who may talk to the dev server', () => {
     const cookie = response.headers.get('set-cookie') ?? ''
     expect(cookie).toMatch(new RegExp(`^skillstoke-${port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`))
     expect(cookie).not.toContain(dev.token)
-    const headers = { cookie: cookie.split(';')[0] ?? '' }
-    expect((await fetch(`${dev.url}/api/skills`, { headers })).status).toBe(200)
-    expect((await fetch(`${dev.url}/mcp`, { headers })).status).toBe(401)
+    const { key } = (await response.json()) as { key: string }
+    const pair = cookie.split(';')[0] ?? ''
+    const get = async (path: string, headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${dev.url}${path}`, { headers })).status
+    expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': key })).toBe(200)
+    expect(await get('/mcp', { cookie: pair, 'x-skillstoke-key': key })).toBe(401)
+    // A server on another port of this machine is sent the cookie by browsers, and has no key.
+    expect(await get('/api/skills', { cookie: pair })).toBe(401)
+    expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': 'wrong' })).toBe(401)
+    expect(await get('/api/skills', { 'x-skillstoke-key': key })).toBe(401)
   })
 
   test('what changes something wants JSON, so that no form of another site can send it', async () => {
@@ -211,6 +221,106 @@ describe('the API', () => {
     expect(result.problems).toMatchObject([
       { name: 'refund', status: 'broken', place: expect.stringContaining(':3:') },
     ])
+  })
+})
+
+describe('views of the same moment', () => {
+  test('a skill that cannot even be looked at is told as any other that is broken', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    const file = folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const place = (await readEvents(dev, undefined, 1))[0]?.id
+    rmSync(file)
+    symlinkSync('SKILL.md', file) // leads to itself
+    await dev.client.reload()
+    const [first] = await readEvents(dev, place, 1, 'update')
+    expect(first?.event).toMatchObject({ entry: { problems: [{ name: 'refund', status: 'broken' }] } })
+    const [present] = await readEvents(dev, undefined, 1)
+    expect(present?.event).toMatchObject({
+      status: { counts: { ok: 0, broken: 1 } },
+      skills: [{ name: 'refund', status: 'broken' }],
+      timeline: [{ problems: [{ name: 'refund' }] }],
+    })
+    await dev.printed(/REJECTED/)
+    rmSync(file)
+    folder.writeSkill('refund', { body: 'Mended.' })
+    await dev.printed(/LIVE refund/)
+  })
+
+  test('what conversations may not see is explained alike by a running dev and by a scan', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    folder.writeSkill('hidden')
+    const args = ['--exclude', 'hidden']
+    const why = (name: string): { status: number | null; steps: unknown } => {
+      const run = stoke<{ steps: unknown }>([
+        'why',
+        name,
+        '--json',
+        '--config',
+        folder.at('config.json'),
+        '--state',
+        state.path,
+      ])
+      return { status: run.status, steps: run.json.steps }
+    }
+    folder.write('config.json', JSON.stringify({ roots: ['.'], scope: { exclude: ['hidden'] } }))
+    const scanned = [why('refund'), why('hidden')]
+    await using dev = await startDev({ root: folder.path, state: state.path, args })
+    expect([why('refund'), why('hidden')]).toEqual(scanned)
+    expect(scanned.map(each => each.status)).toEqual([0, 1])
+    expect((await dev.client.skill('hidden')).explanation.steps.at(-1)).toMatchObject({
+      step: 'scoped',
+      ok: false,
+    })
+  })
+
+  test('the setup that dev prints for MCP clients serves what dev serves: same scope, same digest', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    folder.writeSkill('skills/hidden')
+    const file = { roots: [{ path: 'skills', label: 'team' }], scope: { exclude: ['hidden'] } }
+    const config = folder.write('skillstoke.json', JSON.stringify(file))
+    await using dev = await startDev({ state: state.path, args: ['--no-agent', '--config', config] })
+    const [, json = ''] = /others {3}(\{.*\})/.exec(dev.output()) ?? []
+    const { mcpServers } = JSON.parse(json) as {
+      mcpServers: { skillstoke: { command: string; args: string[] } }
+    }
+    await using client = await startClient('v2 of 2026-07-28', { kind: 'stdio', ...mcpServers.skillstoke })
+    const load = async (name: string): Promise<unknown> =>
+      await client.ask('tools/call', { name: 'skill', arguments: { name } })
+    expect(await load('refund')).toMatchObject({
+      isError: false,
+      _meta: { [GENERATION_META_KEY]: (await dev.client.status()).generation.digest },
+    })
+    expect(await load('hidden')).toMatchObject({ isError: true })
+  })
+
+  test('the conversation of an MCP client is told from its first load to its end', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const client = await startClient('v1', {
+      kind: 'http',
+      url: dev.mcpUrl,
+      headers: { authorization: `Bearer ${dev.token}` },
+    })
+    const end = new AbortController()
+    const loaded = new Set<string>()
+    for await (const event of dev.client.events({ signal: end.signal })) {
+      if (event.kind === 'state')
+        await client.ask('tools/call', { name: 'skill', arguments: { name: 'refund' } })
+      if (event.kind !== 'sessions') continue
+      for (const session of event.sessions)
+        for (const { name } of session.loaded) loaded.add(`${session.id} ${name}`)
+      if (loaded.size > 0) break
+    }
+    expect([...loaded]).toEqual(['mcp-1 refund'])
+    await client[Symbol.asyncDispose]()
   })
 })
 
@@ -388,12 +498,27 @@ describe('a running dev and other processes', () => {
 
     // The number belongs to somebody else by now, and what listens there is another dev.
     await using dev = await startDev({ root: folder.path, state: state.path })
-    const stale = { url: dev.url, pid: process.pid, startId: 'earlier', token: dev.token, roots: [] }
+    const stale = {
+      url: dev.url,
+      host: hostname(),
+      pid: process.pid,
+      startId: 'earlier',
+      token: dev.token,
+      roots: [],
+    }
     writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(stale))
     writeFileSync(join(run, '1.json'), 'not JSON')
     const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
     expect(asked.json.from.pid).toBe(dev.process.pid)
     expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
+    // What cannot be reached may be there all the same: no answer, or another machine with the same state.
+    const silent = { ...stale, url: 'http://127.0.0.1:1' }
+    const elsewhere = { ...stale, host: 'another.example', pid: 999_999_999 }
+    writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(silent))
+    writeFileSync(join(run, '999999999.json'), JSON.stringify(elsewhere))
+    expect(stoke(['list', ...args(folder, state)]).stdout).toContain(`running dev at ${dev.url}`)
+    expect(readdirSync(run)).toContain(`${process.pid}.json`)
+    expect(readdirSync(run)).toContain('999999999.json')
   })
 })
 

@@ -4,7 +4,9 @@ import { nodeHasher } from '@skillstoke/core/node'
 export interface PrefixReading {
   /** Digest of system text, tools and all messages of this request: the first eight digits. */
   readonly digest: string
-  /** Digest of the part that was sent before, taken from this request; absent for the first one. */
+  /** Digest of the last request; absent for the first one. */
+  readonly last?: string
+  /** Digest of the part of this request that was sent with the last one; equal to `last` when nothing of it changed. */
   readonly sentBefore?: string
   /** Whether that part is byte for byte what was sent before, so that a provider's cache still holds. */
   readonly isUnchanged: boolean
@@ -35,6 +37,7 @@ export class PrefixMeter {
     })
     const reading = {
       digest: digest.slice(0, 8),
+      ...(this.#last === undefined ? {} : { last: this.#last.digest.slice(0, 8) }),
       ...(sentBefore === undefined ? {} : { sentBefore: sentBefore.slice(0, 8) }),
       isUnchanged: this.#last === undefined || this.#last.digest === sentBefore,
     }

@@ -78,10 +78,14 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
               <td>{turn}</td>
               <td>{told.length === 0 ? '–' : cost(told.reduce((sum, each) => sum + each.tokens, 0))}</td>
               <td>
-                {calls.map(({ step, prefix, sentBefore, isUnchanged }) => (
+                {calls.map(({ step, prefix, last, sentBefore, isUnchanged }) => (
                   <span key={step} class={isUnchanged ? 'prefix' : 'prefix changed'}>
-                    {step}: <code>{sentBefore ?? prefix}</code>{' '}
-                    {sentBefore === null ? 'first sent' : isUnchanged ? 'unchanged' : 'CHANGED'}
+                    {step}: <code>{last ?? prefix}</code>{' '}
+                    {last === null
+                      ? 'first sent'
+                      : isUnchanged
+                        ? 'unchanged'
+                        : `CHANGED to ${sentBefore ?? 'less'}`}
                   </span>
                 ))}
               </td>

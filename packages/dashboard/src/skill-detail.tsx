@@ -22,7 +22,8 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
   const openFile = useSignal<string | undefined>(undefined)
   const heading = useRef<HTMLHeadingElement>(null)
   const own = rows.value.filter(each => each.name === name)
-  const version = own.map(each => `${each.revision} ${each.serving} ${each.status}`).join('\n')
+  // Whatever a row says may come with another text or another finding.
+  const version = JSON.stringify(own)
 
   const loaded = useLoaded(() => client.skill(name), [name, version])
 

@@ -8,7 +8,6 @@ import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import type { SessionUpdate, SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
-import { parseSkillUri } from './skill-uri.ts'
 
 /** What every server object of one endpoint has in common; all state lives behind it. */
 export interface SkillServerParts {
@@ -123,11 +122,10 @@ const MAX_URI_LENGTH = 4_096
 /** 2025-era clients; 2026-era ones subscribe on a stream that the SDK serves. */
 function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
   mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
-    if (uri.length > MAX_URI_LENGTH || parseSkillUri(uri) === undefined) {
-      const shown = JSON.stringify(uri.slice(0, 200))
+    if (uri.length > MAX_URI_LENGTH) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `${shown} is no resource of this server; its resources are "skill://<name>/<path>"`,
+        `the URI has ${uri.length} characters; none of this server has more than ${MAX_URI_LENGTH}`,
       )
     }
     if (subscribed.size >= MAX_SUBSCRIPTIONS) {

@@ -1,16 +1,18 @@
 import type { Explanation } from '@skillstoke/core'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
-import type {
-  ApiFailure,
-  FileText,
-  ReloadResult,
-  ServerEvent,
-  ServerStatus,
-  SessionList,
-  SkillDetail,
-  SkillDiff,
-  SkillList,
+import {
+  type ApiFailure,
+  type FileText,
+  KEY_HEADER,
+  type LoginResult,
+  type ReloadResult,
+  type ServerEvent,
+  type ServerStatus,
+  type SessionList,
+  type SkillDetail,
+  type SkillDiff,
+  type SkillList,
 } from './api-types.ts'
 
 export interface ApiClientOptions {
@@ -18,6 +20,8 @@ export interface ApiClientOptions {
   readonly url?: string
   /** @default none: the cookie of the page is sent */
   readonly token?: string
+  /** The key of a page that has the cookie, asked for at each request. @default none */
+  readonly key?: () => string | null
   /** Limit for one answer, event streams excepted. @default 10,000 */
   readonly timeoutMs?: number
 }
@@ -37,17 +41,19 @@ const MAX_RETRY_MS = 5_000
 export class ApiClient {
   readonly #url: string
   readonly #token: string | undefined
+  readonly #key: (() => string | null) | undefined
   readonly #timeoutMs: number
 
   constructor(options: ApiClientOptions = {}) {
     this.#url = options.url?.replace(/\/$/, '') ?? ''
     this.#token = options.token
+    this.#key = options.key
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_API_TIMEOUT_MS
   }
 
-  /** Exchanges the token for the cookie of a page. */
-  async login(token: string): Promise<void> {
-    await this.#request('POST', '/api/login', { token })
+  /** Exchanges the token for the cookie of a page and the key that goes with it. */
+  async login(token: string): Promise<LoginResult> {
+    return (await this.#request('POST', '/api/login', { token })) as LoginResult
   }
 
   async status(): Promise<ServerStatus> {
@@ -160,7 +166,11 @@ export class ApiClient {
   }
 
   #headers(): Record<string, string> {
-    return this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+    const key = this.#key?.()
+    return {
+      ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+      ...(key ? { [KEY_HEADER]: key } : {}),
+    }
   }
 }
 

@@ -106,11 +106,14 @@ export interface FileText extends FileInfo {
   readonly text: string | null
 }
 
-/** One model call: the request's prefix before and now, as eight digits. */
+/** One model call: digests of requests and their parts, as eight digits. */
 export interface ModelCall {
   readonly step: number
+  /** Of the whole request. */
   readonly prefix: string
-  /** Digest of the part that was sent before; null for the first call. */
+  /** Of the last request; null for the first call. */
+  readonly last: string | null
+  /** Of the part of this request that was sent with the last one; null when it is not there. */
   readonly sentBefore: string | null
   readonly isUnchanged: boolean
 }
@@ -236,6 +239,14 @@ export interface SessionsEvent {
 
 /** What `GET /api/events` sends. */
 export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent
+
+/** `POST /api/login` */
+export interface LoginResult {
+  /** To be sent with the cookie, as the header `KEY_HEADER`. */
+  readonly key: string
+}
+
+export const KEY_HEADER = 'x-skillstoke-key'
 
 /** Every answer that is not 2xx. */
 export interface ApiFailure {

@@ -3,6 +3,7 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { askOrScan, printSource } from '../running-dev.ts'
+import { loadTokenCounter } from '../tokens.ts'
 
 export interface WhyOptions {
   readonly json: boolean
@@ -20,7 +21,8 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
         throw new UsageError(
           '--session asks a running dev, and none has these roots; start one with "stoke dev"',
         )
-      await using skills = await openSkills(config, { watching: 'off' })
+      const catalog = { countTokens: await loadTokenCounter(), maxTokens: config.maxCatalogTokens }
+      await using skills = await openSkills(config, { watching: 'off', runtime: { catalog } })
       return skills.explain(name, config.scope === undefined ? {} : { scope: config.scope })
     },
   )

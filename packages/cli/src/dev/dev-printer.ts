@@ -90,9 +90,9 @@ export class DevPrinter {
     else this.#options.print('edit a skill and save it; end with Ctrl-C')
   }
 
-  /** A window that could not be opened is no reason to stop. */
-  notOpened(url: string, reason: string): void {
-    this.#options.print(`no browser could be started (${reason}); the page is at ${url}`)
+  /** A key whose work failed is no reason to stop. */
+  keyFailed(key: string, reason: string): void {
+    this.#options.print(`${key}: ${toTerminalText(reason)}`)
   }
 
   clear(): void {
@@ -254,11 +254,10 @@ export class DevPrinter {
   }
 }
 
-function describePrefix({ digest, sentBefore, isUnchanged }: PrefixReading): string {
-  if (!isUnchanged) return `prefix CHANGED: the provider's cache is lost`
-  return sentBefore === undefined
-    ? `prefix first sent ${digest}`
-    : `prefix unchanged ${sentBefore} == ${sentBefore}`
+function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading): string {
+  if (last === undefined) return `prefix first sent ${digest}`
+  if (isUnchanged) return `prefix unchanged ${last} == ${sentBefore}`
+  return `prefix CHANGED ${last} != ${sentBefore ?? 'shorter than before'}: the provider's cache is lost`
 }
 
 function indent(text: string): string {

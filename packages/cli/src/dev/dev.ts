@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
 import { type SkillRuntime, toMessage } from '@skillstoke/core'
 import { SkillMcp } from '@skillstoke/mcp'
+import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 import { describeLastChange } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
@@ -14,7 +16,7 @@ import { readVersion } from '../version.ts'
 import { DevConversation } from './dev-conversation.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { listenForKeys } from './keys.ts'
-import { openInBrowser } from './open-in-browser.ts'
+import { BrowserOpener } from './open-in-browser.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface DevOptions {
@@ -32,51 +34,47 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
   const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()
-  const stopSignals = listenForSignals(() => end.abort())
-  const catalog = { countTokens, maxTokens: config.maxCatalogTokens }
-  await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog } })
-  await print.start(skills)
-  const log = new TurnLog(() => server.state.tellSessions())
-  const onSessionChange = (): void => server.state.tellSessions()
-  await using mcp = new SkillMcp(skills, { version: readVersion(), onSessionChange, ...scope })
-  await using server = await DevServer.start({
-    config,
-    skills,
-    mcp,
-    countTokens,
-    turnsOf: id => (id === SESSION_ID ? log.list() : []),
-  })
-  const removeRunFile = tellOthers(config, server)
-  const conversation = options.hasAgent === false ? undefined : createConversation()
-  const unsubscribe = skills.subscribe(update => {
-    print.update(update, findListeners(skills, conversation))
-    if (update.changes.length > 0) conversation?.requestTurn(update)
-  })
-  const onKey = async (key: string): Promise<void> => {
-    if (key === 'q' || key === '\u0003') end.abort()
-    else if (key === 'h') print.help()
-    else if (key === 'o') await open(server.pageUrl, print)
-    else if (key === 'r') await reload(skills, print)
-    else if (key === 'c') print.clear()
-    else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
+  {
+    // Ended in the opposite order of their beginning, however the block is left.
+    await using parts = new AsyncDisposableStack()
+    parts.defer(listenForSignals(() => end.abort()))
+    const catalog = { countTokens, maxTokens: config.maxCatalogTokens }
+    const skills = parts.use(await openSkills(config, { watching: 'auto', runtime: { catalog } }))
+    await print.start(skills)
+    const tellSessions = (): void => server.state.tellSessions()
+    const log = new TurnLog(tellSessions)
+    const turnsOf = (id: string): readonly Turn[] => (id === SESSION_ID ? log.list() : [])
+    const mcp = parts.use(
+      new SkillMcp(skills, { version: readVersion(), onSessionChange: tellSessions, ...scope }),
+    )
+    const server = parts.use(await DevServer.start({ config, skills, mcp, countTokens, turnsOf }))
+    parts.defer(tellOthers(config, server))
+    const conversation = options.hasAgent === false ? undefined : createConversation(skills, log)
+    parts.defer(async () => await conversation?.close())
+    parts.defer(
+      skills.subscribe(update => {
+        print.update(update, findListeners(skills, conversation))
+        if (update.changes.length > 0) conversation?.requestTurn(update)
+      }),
+    )
+    if (config.isInteractive) {
+      const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
+      const onKey = (key: string): void => {
+        actOn(key, { skills, print, end, open: () => opener.open(server.pageUrl) }).catch((error: unknown) =>
+          print.keyFailed(key, toMessage(error)),
+        )
+      }
+      parts.defer(listenForKeys(onKey))
+    }
+    print.addresses(server)
+    print.ready(config.isInteractive)
+    conversation?.requestTurn()
+    await untilAborted(end.signal)
   }
-  const stopKeys = config.isInteractive ? listenForKeys(key => void onKey(key)) : (): void => undefined
-  print.addresses(server)
-  print.ready(config.isInteractive)
-  conversation?.requestTurn()
-  await untilAborted(end.signal)
-  removeRunFile()
-  stopKeys()
-  unsubscribe()
-  await conversation?.close()
-  await server.close()
-  await mcp.close()
-  await skills.close()
-  stopSignals()
   print.end()
   return EXIT_OK
 
-  function createConversation(): DevConversation {
+  function createConversation(skills: SkillRuntime, log: TurnLog): DevConversation {
     const agent = new SkillAgent({ skills, model: resolveModel(config.model), ...scope })
     return new DevConversation({
       conversation: agent.conversation(SESSION_ID),
@@ -87,6 +85,22 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
       ...(options.question === undefined ? {} : { question: options.question }),
     })
   }
+}
+
+interface KeyTargets {
+  readonly skills: SkillRuntime
+  readonly print: DevPrinter
+  readonly end: AbortController
+  readonly open: () => Promise<void>
+}
+
+async function actOn(key: string, { skills, print, end, open }: KeyTargets): Promise<void> {
+  if (key === 'q' || key === '\u0003') end.abort()
+  else if (key === 'h') print.help()
+  else if (key === 'o') await open()
+  else if (key === 'r') await reload(skills, print)
+  else if (key === 'c') print.clear()
+  else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))
 }
 
 /** Lets other processes find this one; one that cannot be found works all the same. */
@@ -106,14 +120,6 @@ function findListeners(skills: SkillRuntime, own: DevConversation | undefined): 
     pending: session.pending(),
     ...(own !== undefined && session.id === SESSION_ID ? own.next() : {}),
   }))
-}
-
-async function open(url: string, print: DevPrinter): Promise<void> {
-  try {
-    await openInBrowser(url)
-  } catch (thrown) {
-    print.notOpened(url, toMessage(thrown))
-  }
 }
 
 async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {

@@ -1,23 +1,54 @@
 import { spawn } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 
-/** Shows an address in the user's browser; rejects when there is no program that would. */
-export async function openInBrowser(url: string): Promise<void> {
-  const [command, args] = toCommand(url)
-  const child = spawn(command, args, { stdio: 'ignore', detached: true })
-  await new Promise<void>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('spawn', resolve)
-  })
-  child.unref()
+/** A program that is still running by then shows the page itself. */
+const START_MS = 2_000
+
+/** Opens pages in the user's browser without showing their secret address to other users of the machine. */
+export class BrowserOpener implements Disposable {
+  readonly #file: string
+
+  /** `folder` is where a file for the user alone may be kept. */
+  constructor(folder: string) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    this.#file = join(folder, `open-${process.pid}.html`)
+  }
+
+  /**
+   * Everybody can read the arguments of a process, so what is opened is a file that only leads on.
+   * @throws when there is no program that would open it, or it could not
+   */
+  async open(url: string): Promise<void> {
+    const address = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+    const page = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`
+    this[Symbol.dispose]()
+    writeFileSync(this.#file, page, { mode: 0o600, flag: 'wx' })
+    const [command, args] = toCommand(this.#file)
+    const child = spawn(command, args, { stdio: 'ignore', detached: true })
+    const exited = new Promise<void>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', code =>
+        code === 0 ? resolve() : reject(new Error(`${command} ended with ${code ?? 'a signal'}`)),
+      )
+    })
+    await Promise.race([exited, setTimeout(START_MS, undefined, { ref: false })])
+    child.unref()
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#file, { force: true })
+  }
 }
 
-function toCommand(url: string): [command: string, args: string[]] {
+function toCommand(file: string): [command: string, args: string[]] {
   switch (process.platform) {
     case 'darwin':
-      return ['open', [url]]
+      return ['open', [file]]
     case 'win32':
-      return ['rundll32', ['url.dll,FileProtocolHandler', url]]
+      return ['rundll32', ['url.dll,FileProtocolHandler', file]]
     default:
-      return ['xdg-open', [url]]
+      return ['xdg-open', [file]]
   }
 }

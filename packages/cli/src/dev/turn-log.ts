@@ -33,6 +33,7 @@ export class TurnLog {
     const call: ModelCall = {
       step,
       prefix: prefix.digest,
+      last: prefix.last ?? null,
       sentBefore: prefix.sentBefore ?? null,
       isUnchanged: prefix.isUnchanged,
     }

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { ApiErrorCode, ApiFailure } from '../client/api-types.ts'
+import { type ApiErrorCode, type ApiFailure, KEY_HEADER, type LoginResult } from '../client/api-types.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
@@ -24,12 +24,14 @@ export function fail(
 
 /**
  * Who may talk to the dev server: requests addressed to a name of ours, from a page of ours or from no page at all, with
- * the token or the cookie that a page got for it. Without the first two, any web page could reach the server by pointing
+ * the token or the cookie and key that a page got for it. Without the first two, any web page could reach the server by pointing
  * its own name at this machine.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
   readonly #cookie = randomBytes(32).toString('base64url')
+  /** Goes with the cookie. Browsers send cookies to every port of a host; this one only the page itself can send. */
+  readonly #key = randomBytes(32).toString('base64url')
   #port = 0
 
   constructor(options: RequestGuardOptions) {
@@ -57,7 +59,7 @@ export class RequestGuard {
     return await next()
   }
 
-  /** The token, or the cookie of the page. */
+  /** The token, or the cookie and the key of the page. */
   readonly checkCaller: MiddlewareHandler = async (context, next) => {
     if (this.#hasToken(context) || this.#hasCookie(context)) return await next()
     return this.#refuse(context)
@@ -69,7 +71,7 @@ export class RequestGuard {
     return this.#refuse(context)
   }
 
-  /** Gives a page its cookie in exchange for the token. */
+  /** Gives a page its cookie and its key in exchange for the token. */
   login(context: Context, token: unknown): Response {
     if (typeof token !== 'string' || !isEqual(token, this.#options.token))
       return fail(
@@ -79,7 +81,7 @@ export class RequestGuard {
         'this is not the token of this start; use the address that dev printed',
       )
     setCookie(context, this.#cookieName, this.#cookie, { httpOnly: true, sameSite: 'Strict', path: '/' })
-    return context.json({ ok: true })
+    return context.json({ key: this.#key } satisfies LoginResult)
   }
 
   #refuse(context: Context): Response {
@@ -99,7 +101,10 @@ export class RequestGuard {
 
   #hasCookie(context: Context): boolean {
     const cookie = getCookie(context, this.#cookieName)
-    return cookie !== undefined && isEqual(cookie, this.#cookie)
+    const key = context.req.header(KEY_HEADER)
+    return (
+      cookie !== undefined && isEqual(cookie, this.#cookie) && key !== undefined && isEqual(key, this.#key)
+    )
   }
 
   /** Cookies know no ports, so two servers on one machine need two names. */
