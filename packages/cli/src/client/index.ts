@@ -7,4 +7,3 @@ export {
 } from './api-client.ts'
 export { ApiError } from './api-error.ts'
 export type * from './api-types.ts'
-export { KEY_HEADER } from './api-types.ts'
