@@ -69,8 +69,8 @@ test('verifying clients read while files are edited every 20 ms: each answer is 
   for (const { reads, verified, mismatches, revisions } of all) {
     // Without a pause, what was written becomes visible every two seconds: a folder is read whole or not at all.
     expect(revisions.size).toBeGreaterThan(DURATION_MS / 2_000 / 3)
-    expect(reads).toBeGreaterThan(10)
-    expect(verified + mismatches).toBeGreaterThan(5)
+    expect(reads).toBeGreaterThan(20)
+    expect(verified).toBeGreaterThan(mismatches)
   }
 }, 90_000)
 

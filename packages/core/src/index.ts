@@ -57,6 +57,7 @@ export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
 export {
   createSkillRuntime,
   DEFAULT_REHASH_MS,
+  type FreshOptions,
   SkillRuntime,
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime.ts'

@@ -24,6 +24,12 @@ export interface RuntimeSkillSourceOptions {
   readonly logger: Logger
 }
 
+/**
+ * A burst settles sooner. While somebody writes without a pause, answers of the newest whole generation belong together,
+ * and waiting for the next one before each of them would tear them apart.
+ */
+const BOUND = { maxWaitMs: 150 }
+
 interface Page<T> {
   readonly items: readonly T[]
   readonly nextCursor?: string
@@ -38,7 +44,7 @@ export interface SkillFileReading {
 
 /**
  * The Skills extension's view of a runtime. Each answer is taken from one generation, after what was on disk before the
- * request is visible. A cursor names the last entry of the page before, so a page is right whatever changed meanwhile.
+ * request is visible, or 150 ms while it does not hold still. A cursor names the last entry of the page before, so a page is right whatever changed meanwhile.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #skills: SkillRuntime
@@ -54,7 +60,7 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
-    const { items, nextCursor } = this.#page(this.#inScope(await this.#skills.fresh()), cursor, nameOf)
+    const { items, nextCursor } = this.#page(this.#inScope(await this.#skills.fresh(BOUND)), cursor, nameOf)
     const entries = await Promise.all(items.map(skill => this.#entries.get(skill)))
     return {
       skills: entries.filter(entry => entry !== undefined),
@@ -65,7 +71,7 @@ export class RuntimeSkillSource implements SkillSource {
   async get(uri: string): Promise<SkillEntry | undefined> {
     const place = parseSkillUri(uri)
     if (place?.path !== MANIFEST_FILE) return undefined
-    const skill = this.#find(await this.#skills.fresh(), place.name)
+    const skill = this.#find(await this.#skills.fresh(BOUND), place.name)
     return skill === undefined ? undefined : await this.#entries.get(skill)
   }
 
@@ -77,7 +83,7 @@ export class RuntimeSkillSource implements SkillSource {
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const generation = await this.#skills.fresh()
+    const generation = await this.#skills.fresh(BOUND)
     const skill = this.#find(generation, place.name)
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
@@ -93,7 +99,7 @@ export class RuntimeSkillSource implements SkillSource {
   ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const skill = this.#find(await this.#skills.fresh(), place.name)
+    const skill = this.#find(await this.#skills.fresh(BOUND), place.name)
     const children = skill === undefined ? [] : childrenOf(skill, place.path)
     if (children.length === 0) return undefined
     const { items, nextCursor } = this.#page(children, cursor, child => child.uri)
@@ -104,7 +110,7 @@ export class RuntimeSkillSource implements SkillSource {
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
-    const generation = await this.#skills.fresh()
+    const generation = await this.#skills.fresh(BOUND)
     const { items, nextCursor } = this.#page(this.#inScope(generation), cursor, nameOf)
     return {
       resources: items.map(skill => ({

@@ -79,6 +79,9 @@ export class DevPrinter {
   /** Where it can be reached, and how clients are set up. */
   addresses(server: { readonly pageUrl: string; readonly mcpUrl: string; readonly token: string }): void {
     const { print, paint, config } = this.#options
+    const { port, isPortNamed } = config.server
+    if (!isPortNamed && !server.mcpUrl.endsWith(`:${port}/mcp`))
+      print(`  port ${port} is taken, so another one serves; --port names one`)
     print(`  page ${paint('cyan', server.pageUrl)}`)
     print(`  MCP  ${paint('cyan', server.mcpUrl)}  Authorization: Bearer ${server.token}`)
     print('  MCP clients that start their servers themselves:')

@@ -23,6 +23,8 @@ export interface ApiOptions {
 }
 
 const MAX_BODY_BYTES = 16_384
+/** While somebody writes without a pause, the newest whole generation has to do. */
+const BOUND = { maxWaitMs: 150 }
 
 /** `/api`: what the page and other processes ask for. Every answer is taken from one generation and says which. */
 export function createApi(options: ApiOptions): Hono {
@@ -46,11 +48,11 @@ export function createApi(options: ApiOptions): Hono {
   })
   api.use(guard.checkCaller)
   api.get('/generation', async context => {
-    await skills.fresh()
+    await skills.fresh(BOUND)
     return context.json(state.status())
   })
   api.get('/skills', async context => {
-    await skills.fresh()
+    await skills.fresh(BOUND)
     return context.json(state.list())
   })
   api.get('/skills/:name', context => getSkill(context, options))
@@ -58,7 +60,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name/diff', context => getDiff(context, options))
   api.get('/skills/:name/why', context => explain(context, options))
   api.get('/sessions', async context => {
-    await skills.fresh()
+    await skills.fresh(BOUND)
     return context.json(state.sessions())
   })
   api.post('/reload', async context => context.json(await state.reload()))
@@ -72,7 +74,7 @@ function isJson(context: Context): boolean {
 
 async function getSkill(context: Context, { skills, state, within }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
-  const generation = await skills.fresh()
+  const generation = await skills.fresh(BOUND)
   const explanation = skills.explain(name, within)
   const rows = state.rowsOf(name, generation)
   if (rows.length === 0) {
@@ -94,7 +96,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
 
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
-  const generation = await skills.fresh()
+  const generation = await skills.fresh(BOUND)
   const refused = generation.reports().find(report => report.name === name && report.status === 'broken')
   if (refused !== undefined)
     return context.json({
@@ -110,7 +112,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
 async function explain(context: Context, { skills, within }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
-  await skills.fresh()
+  await skills.fresh(BOUND)
   if (id === undefined) return context.json(skills.explain(name, within))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
@@ -123,7 +125,7 @@ async function explain(context: Context, { skills, within }: ApiOptions): Promis
 async function getFile(context: Context, skills: SkillRuntime): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const path = context.req.query('path') ?? ''
-  const skill: Skill | undefined = (await skills.fresh()).find(name)
+  const skill: Skill | undefined = (await skills.fresh(BOUND)).find(name)
   const file = skill?.files.find(each => each.path === path)
   if (skill === undefined || file === undefined) {
     const reason =

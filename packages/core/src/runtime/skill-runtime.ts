@@ -53,6 +53,11 @@ export interface SkillRuntimeOptions {
   readonly clock?: Clock
 }
 
+export interface FreshOptions {
+  /** After how long the newest generation will do as it is. @default none */
+  readonly maxWaitMs?: number
+}
+
 export const DEFAULT_REHASH_MS = 600_000
 
 const DEFAULT_SEARCH_LIMIT = 10
@@ -78,6 +83,7 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #catalogs: CatalogCache
   readonly #search = new SkillSearch()
   readonly #host: SessionHost
+  readonly #clock: Clock
   readonly #sessions = new Set<WeakRef<SkillSession>>()
   readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
   readonly #finalizer = new FinalizationRegistry<Set<Digest>>(revisions => {
@@ -91,6 +97,7 @@ export class SkillRuntime implements AsyncDisposable {
     const hasher = options.hasher ?? portableHasher
     const store = options.store ?? new MemorySkillStore({ clock })
     this.#store = store
+    this.#clock = clock
     this.#registry = new SkillRegistry({
       store,
       hasher,
@@ -158,12 +165,16 @@ export class SkillRuntime implements AsyncDisposable {
   }
 
   /**
-   * The same barrier at next to no cost while events can be trusted; to be awaited before the skills are used.
+   * The same barrier at next to no cost while events can be trusted; to be awaited before the skills are used. Folders
+   * that do not hold still are read whole or not at all, so it can take two seconds while somebody writes all the time.
    * @throws {SkillError} CLOSED
    */
-  async fresh(): Promise<Generation> {
+  async fresh(options: FreshOptions = {}): Promise<Generation> {
     this.#assertOpen()
-    await Promise.all(this.#syncs.map(sync => sync.fresh()))
+    const { maxWaitMs } = options
+    const read = Promise.all(this.#syncs.map(sync => sync.fresh()))
+    if (maxWaitMs === undefined) await read
+    else await this.#atMost(maxWaitMs, read)
     return this.current
   }
 
@@ -280,6 +291,14 @@ export class SkillRuntime implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
+  }
+
+  async #atMost(maxWaitMs: number, work: Promise<unknown>): Promise<void> {
+    let cancel = (): void => undefined
+    const deadline = new Promise<void>(resolve => {
+      cancel = this.#clock.after(maxWaitMs, resolve, { background: true })
+    })
+    await Promise.race([work, deadline]).finally(() => cancel())
   }
 
   #assertOpen(): void {

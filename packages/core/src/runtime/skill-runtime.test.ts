@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { FileSource } from '../source/file-source.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { createSkillRuntime } from './skill-runtime.ts'
+
+const text = (body: string): string => `---\nname: pdf\ndescription: Reads.\n---\n${body}\n`
+
+test('SkillRuntime.fresh({ maxWaitMs }) waits no longer for folders that do not hold still', async () => {
+  const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('First.') })
+  const clock = new FakeClock()
+  const skills = await createSkillRuntime({
+    sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
+    clock,
+  })
+  const first = skills.current
+  fileSystem.write('/skills/pdf/SKILL.md', text('Second.'))
+  const soon = skills.fresh({ maxWaitMs: 5 })
+  const whole = skills.fresh()
+  await clock.advance(5)
+  expect(await soon).toBe(first)
+  await clock.advance(100)
+  expect(await whole).not.toBe(first)
+  expect((await skills.load('pdf')).body).toBe('Second.')
+  expect(await skills.fresh({ maxWaitMs: 5 })).toBe(skills.current)
+  await skills.close()
+})
