@@ -254,6 +254,30 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await context.close()
   })
 
+  test('outlives a restart of a dev whose token stays', async () => {
+    using own = new TemporaryFolder()
+    using ownState = new TemporaryFolder()
+    own.writeSkill('before')
+    const options = {
+      root: own.path,
+      state: ownState.path,
+      env: { SKILLSTOKE_TOKEN: 'a-token-for-this-test' },
+    }
+    const first = await startDev({ ...options, args: ['--no-agent'] })
+    await using opened = await openPage(first)
+    const { page } = opened
+    await first[Symbol.asyncDispose]()
+    await page.getByText('connection lost').waitFor()
+    own.writeSkill('after')
+    await using second = await startDev({
+      ...options,
+      args: ['--no-agent', '--port', new URL(first.url).port],
+    })
+    expect(second.url).toBe(first.url)
+    await page.getByRole('option', { name: /after/ }).waitFor()
+    await page.getByText('live', { exact: true }).waitFor()
+  })
+
   test('takes the token out of the address, and needs it no more', async () => {
     await using opened = await openPage(dev)
     const { page } = opened

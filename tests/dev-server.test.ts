@@ -418,6 +418,25 @@ describe('the event stream', () => {
   })
 })
 
+test('a dev that cannot begin says why in one line, and leaves nothing behind', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  for (let index = 0; index < 50; index++) folder.writeSkill(`skill-${index}`)
+  await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  const { port } = new URL(dev.url)
+  for (const args of [
+    ['--port', port],
+    ['--host', '192.0.2.1', '--port', '0'],
+  ]) {
+    const run = stoke(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
+    expect(run.status, args.join(' ')).toBe(2)
+    expect(run.stderr.trimEnd()).toMatch(
+      /^error: (port \d+ is taken; name another one|cannot listen on)[^\n]*$/,
+    )
+  }
+  expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
+})
+
 describe('a running dev and other processes', () => {
   const args = (folder: TemporaryFolder, state: TemporaryFolder): string[] => [
     '--root',

@@ -23,6 +23,6 @@ export function printSource(from: AnswerSource, paint: Paint): void {
   const words =
     from.kind === 'dev'
       ? `as the running dev at ${from.url} (process ${from.pid}) has it`
-      : 'scanned just now: no running dev has these roots'
+      : 'scanned just now: no running dev has these roots and this state directory'
   printLine(paint('dim', words))
 }

@@ -1,9 +1,20 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Skill, SkillChange, SkillReport } from '@skillstoke/core'
+import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstoke/core'
 
 /** Older than this, and a file's time says nothing about the change at hand. */
 const MAX_AGE_MS = 60_000
+
+const seenAt = new WeakMap<RegistryUpdate, number>()
+
+/** The wall time at which an update was seen first; the same for everybody who tells of it. */
+export function timeOfUpdate(update: RegistryUpdate): number {
+  const known = seenAt.get(update)
+  if (known !== undefined) return known
+  const now = Date.now()
+  seenAt.set(update, now)
+  return now
+}
 
 /**
  * Milliseconds from the newest save among the files that a change is about until `now`; `undefined` when their times

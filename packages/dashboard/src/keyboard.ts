@@ -31,7 +31,10 @@ export function listenForKeys(): void {
 const ACTIONS: Readonly<Record<string, () => void>> = {
   '/': () => {
     const field = document.getElementById('filter')
-    if (field?.checkVisibility() === true) return field.focus()
+    if (field instanceof HTMLInputElement && field.checkVisibility()) {
+      field.focus()
+      return field.select()
+    }
     go({ view: 'skills' })
     // The field is there once the list is.
     addEventListener('hashchange', () => setTimeout(() => document.getElementById('filter')?.focus()), {

@@ -76,7 +76,9 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
           {turns.toReversed().map(({ turn, question, told, calls, answer, failure }) => (
             <tr key={turn}>
               <td>{turn}</td>
-              <td>{told.length === 0 ? '–' : cost(told.reduce((sum, each) => sum + each.tokens, 0))}</td>
+              <td title={told.map(each => each.text).join('\n')}>
+                {told.length === 0 ? '–' : cost(told.reduce((sum, each) => sum + each.tokens, 0))}
+              </td>
               <td>
                 {calls.map(({ step, prefix, last, sentBefore, isUnchanged }) => (
                   <span key={step} class={isUnchanged ? 'prefix' : 'prefix changed'}>

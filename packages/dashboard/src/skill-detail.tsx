@@ -137,7 +137,7 @@ function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren 
             : `${formatCount(row.tokens.listed)} listed, ${formatCount(row.tokens.body)} in the body`}
         </Fact>
         {detail.skills.map(each => (
-          <Fact key={each.location} label={each.serving === null ? 'Also at' : 'Folder'}>
+          <Fact key={each.location} label={each === row ? 'Folder' : 'Also at'}>
             <span class="path">{each.location}</span> ({each.source}
             {each.status === 'shadowed' && ', shadowed'})
           </Fact>
@@ -193,9 +193,10 @@ function Instructions({ detail, onFile }: InstructionsProps): ComponentChildren 
 function Source({ detail }: { readonly detail: SkillDetail }): ComponentChildren {
   const text = detail.refusedText ?? detail.text
   if (text === null) return <p class="empty">The text cannot be shown.</p>
-  const findings = detail.skills
-    .filter(row => detail.refusedText === null || row.status === 'broken')
-    .flatMap(row => row.diagnostics)
+  // Of the folder whose text it is: the refused one, or the one that serves.
+  const own =
+    detail.refusedText === null ? detail.skills[0] : detail.skills.find(row => row.status === 'broken')
+  const findings = own?.diagnostics ?? []
   return (
     <>
       {detail.refusedText !== null && <p class="note">This is the text on the disk, which was refused.</p>}

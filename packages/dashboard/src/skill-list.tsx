@@ -100,7 +100,8 @@ interface RowProps {
 }
 
 function Row({ row, index, total, isSelected }: RowProps): ComponentChildren {
-  const { name, status, serving, tokens, description } = row
+  const { name, status, serving, tokens, description, diagnostics } = row
+  const fault = diagnostics.find(each => each.severity === 'error')?.message
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys for its options
     // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus, as a listbox does
@@ -122,9 +123,7 @@ function Row({ row, index, total, isSelected }: RowProps): ComponentChildren {
       <span class="tokens" title="tokens listed in the catalog + tokens of the instructions (estimated)">
         {tokens === null ? '–' : `${formatCount(tokens.listed)} + ${formatCount(tokens.body)} tokens`}
       </span>
-      <span class="description">
-        {description === '' ? (row.diagnostics[0]?.message ?? '') : description}
-      </span>
+      <span class="description">{fault ?? description}</span>
     </div>
   )
 }

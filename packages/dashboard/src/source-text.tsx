@@ -19,10 +19,10 @@ export function SourceText({ text, findings }: SourceTextProps): ComponentChildr
         return (
           <li key={index} class={here[0]?.severity ?? ''}>
             <code>{line === '' ? ' ' : line}</code>
-            {here.map(({ code, message, fix }) => (
-              <p key={`${code} ${message}`}>
+            {here.map(({ code, severity, message, fix }) => (
+              <p key={`${code} ${message}`} class={severity}>
                 {message}
-                {fix !== undefined && ` Fix: ${fix}.`}
+                {fix !== undefined && `; fix: ${fix}`}
               </p>
             ))}
           </li>

@@ -39,9 +39,10 @@ function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren 
             {describe(change)}
           </li>
         ))}
-        {problems.map(({ name, status, message, serving }) => (
+        {problems.map(({ name, status, message, place, serving }) => (
           <li key={`${status} ${name} ${message}`}>
-            <span class={`badge ${status}`}>{status}</span> <SkillLink name={name} /> {message}
+            <span class={`badge ${status}`}>{status}</span> <SkillLink name={name} /> {lineOf(place)}
+            {message}
             {status === 'broken' &&
               `; ${serving === null ? 'nothing of it' : shortDigest(serving)} stays live`}
           </li>
@@ -59,6 +60,13 @@ function Entry({ entry }: { readonly entry: TimelineEntry }): ComponentChildren 
 
 function SkillLink({ name }: { readonly name: string }): ComponentChildren {
   return <a href={toHash({ view: 'skills', name })}>{name}</a>
+}
+
+/** `line 3, column 14: ` out of `folder/SKILL.md:3:14`. */
+function lineOf(place: string): string {
+  const [, line, column] = /:(\d+)(?::(\d+))?$/.exec(place) ?? []
+  if (line === undefined) return ''
+  return column === undefined ? `line ${line}: ` : `line ${line}, column ${column}: `
 }
 
 function describe({ from, to, facets }: TimelineChange): string {

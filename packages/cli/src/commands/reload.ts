@@ -13,7 +13,9 @@ export async function reload(config: Config, options: { readonly json: boolean }
   const dev = await findRunningDev(config)
   if (dev === undefined) {
     const roots = config.roots.map(root => root.path).join(', ')
-    throw new UsageError(`no running dev has these roots (${roots}); start one with "stoke dev"`)
+    throw new UsageError(
+      `no running dev has these roots (${roots}), going by the state in ${config.stateDirectory}; start one with "stoke dev", or name its state with --state`,
+    )
   }
   const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })
   const code = result.problems.some(problem => problem.status === 'broken') ? EXIT_FINDINGS : EXIT_OK

@@ -29,6 +29,8 @@ interface LoadedRoot {
 interface Fault {
   readonly path: readonly PropertyKey[]
   readonly reason: string
+  /** Whether the name of the field is wrong, and not its value. */
+  readonly isAboutKey?: boolean
 }
 
 /**
@@ -55,12 +57,13 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
   const { getNodeValue } = await import('jsonc-parser')
   const parsed = configSchema.safeParse(getNodeValue(tree))
   const faults: Fault[] = parsed.success
-    ? findOutsideLinks(parsed.data, dirname(path))
+    ? [...findOutsideLinks(parsed.data, dirname(path)), ...findEqualLabels(parsed.data)]
     : parsed.error.issues.flatMap(issue => toFaults(issue))
   if (!parsed.success || faults.length > 0) {
     const lines = faults.map(fault => {
       const node = findNodeAtLocation(tree, fault.path as (string | number)[]) ?? tree
-      return `${shown}:${toPlace(text, node.offset)}: ${fault.reason}`
+      const { offset } = fault.isAboutKey ? (node.parent ?? node) : node
+      return `${shown}:${toPlace(text, offset)}: ${fault.reason}`
     })
     throw new UsageError(lines.join('\n'))
   }
@@ -109,6 +112,22 @@ function findOutsideLinks(file: ConfigFile, folder: string): Fault[] {
   })
 }
 
+function findEqualLabels({ roots = [] }: ConfigFile): Fault[] {
+  const labels = roots.map(
+    (root, index) => (typeof root === 'string' ? undefined : root.label) ?? `root-${index + 1}`,
+  )
+  return labels.flatMap((label, index) => {
+    const first = labels.indexOf(label)
+    if (first === index) return []
+    return [
+      {
+        path: ['roots', index],
+        reason: `"roots[${index}]" has the label ${JSON.stringify(label)}, as "roots[${first}]" has`,
+      },
+    ]
+  })
+}
+
 /** By where the paths really lead: a link that came with a project is no way out of it. */
 function isInside(path: string, folder: string): boolean {
   const fromFolder = relative(realPath(folder), realPath(path))
@@ -143,6 +162,7 @@ function toFaults(issue: Issue): Fault[] {
     return (issue.keys ?? []).map(key => ({
       path: [...issue.path, key],
       reason: `there is no field ${JSON.stringify(toName([...issue.path, key]))}`,
+      isAboutKey: true,
     }))
   }
   // Of the alternatives, the one that got furthest says most.

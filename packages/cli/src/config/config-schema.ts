@@ -34,6 +34,7 @@ export const configSchema: z.ZodType<ConfigFile> = z
           }),
         ]),
       )
+      .min(1)
       .optional()
       .describe(
         'Folders of skills in order of precedence, relative to this file; they replace the default ones.',

@@ -94,7 +94,7 @@ describe('skillstoke.json', () => {
   })
 
   test.each([
-    ['{\n  "rootz": []\n}', 'skillstoke.json:2:12: there is no field "rootz"'],
+    ['{\n  "rootz": []\n}', 'skillstoke.json:2:3: there is no field "rootz"'],
     ['{"roots": 5}', 'skillstoke.json:1:11: "roots": '],
     ['{"roots": ["a", 5]}', 'skillstoke.json:1:17: "roots[1]": '],
     [
@@ -102,10 +102,15 @@ describe('skillstoke.json', () => {
       'skillstoke.json:2:35: "roots[0].label": a label has 1 to 64',
     ],
     ['{"server": {"port": 70000}}', 'skillstoke.json:1:21: "server.port": '],
-    ['{"server": {"host": "0.0.0.0"}}', 'skillstoke.json:1:21: there is no field "server.host"'],
+    ['{"server": {"host": "0.0.0.0"}}', 'skillstoke.json:1:13: there is no field "server.host"'],
     ['{"catalog": {"maxTokens": 1.5}}', 'skillstoke.json:1:27: "catalog.maxTokens": '],
     ['{"linkRoots": ["../other"]}', 'skillstoke.json:1:16: "linkRoots[0]" is "../other", outside the folder'],
     ['{"linkRoots": ["/etc"]}', 'outside the folder'],
+    ['{"roots": []}', 'skillstoke.json:1:11: "roots": '],
+    [
+      '{"roots": [{"path": "a", "label": "x"}, {"path": "b", "label": "x"}]}',
+      'has the label "x", as "roots[0]" has',
+    ],
     ['[]', 'skillstoke.json:1:1: '],
     ['{"roots": [}', 'skillstoke.json:1:12: not valid JSON: value expected'],
     ['', 'skillstoke.json:1:1: not valid JSON'],

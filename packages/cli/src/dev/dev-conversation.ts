@@ -1,5 +1,5 @@
 import type { AgentEvent, Conversation, PrefixReading } from '@skillstoke/agent'
-import { type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
+import { createScopeTest, type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
 import type { DevPrinter } from './dev-printer.ts'
 import type { TurnLog } from './turn-log.ts'
 
@@ -92,8 +92,10 @@ export class DevConversation {
   }
 
   #chooseQuestion(update: RegistryUpdate | undefined): string {
-    const changed = update?.changes.find(change => change.kind !== 'removed')?.name
-    const name = changed ?? this.#options.skills.current.list()[0]?.name
+    const { conversation, skills } = this.#options
+    const isInScope = createScopeTest(conversation.session.scope)
+    const changed = update?.changes.find(change => change.kind !== 'removed' && isInScope(change.name))?.name
+    const name = changed ?? skills.current.list().find(skill => isInScope(skill.name))?.name
     return name === undefined ? 'What can you do?' : `Use the skill "${name}".`
   }
 }

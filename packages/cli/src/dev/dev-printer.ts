@@ -20,7 +20,7 @@ import {
   sortForPeople,
   toTerminalText,
 } from '../output.ts'
-import { ageOfChange, ageOfReport } from '../save-age.ts'
+import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
 import { describeMcpSetup } from './mcp-setup.ts'
 
 export interface DevPrinterOptions {
@@ -89,7 +89,7 @@ export class DevPrinter {
   }
 
   ready(hasKeys: boolean): void {
-    if (hasKeys) this.help()
+    if (hasKeys) this.keys()
     else this.#options.print('edit a skill and save it; end with Ctrl-C')
   }
 
@@ -102,7 +102,12 @@ export class DevPrinter {
     this.#options.print('\u001b[2J\u001b[3J\u001b[H')
   }
 
-  help(): void {
+  help(pageUrl: string): void {
+    this.#options.print(`page ${this.#options.paint('cyan', pageUrl)}`)
+    this.keys()
+  }
+
+  keys(): void {
     this.#options.print(
       this.#options.paint(
         'dim',
@@ -114,11 +119,11 @@ export class DevPrinter {
   /** What changed, how soon it was visible, and what the conversation will be told. */
   update(update: RegistryUpdate, sessions: readonly ListeningSession[]): void {
     const { print, paint } = this.#options
-    const seenAt = Date.now()
+    const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
     for (const change of update.changes) print(this.#describeChange(change, seenAt))
     for (const report of update.reports) {
-      if (report.status === 'broken') this.#rejected(report)
+      if (report.status === 'broken') this.#rejected(report, seenAt)
       else if (report.status !== 'ok') this.#noted(report)
       else if (!update.changes.some(change => change.name === report.name))
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
@@ -185,7 +190,9 @@ export class DevPrinter {
       before === after
         ? 'everything was read again, nothing changed'
         : `generation ${before.number} -> ${after.number}`
-    this.#options.print(`reloaded: ${result}`)
+    const broken = after.reports().filter(report => report.status === 'broken')
+    const names = broken.map(report => toTerminalText(report.name)).join(', ')
+    this.#options.print(`reloaded: ${result}${names === '' ? '' : `; broken: ${names}`}`)
   }
 
   difference(text: string): void {
@@ -233,11 +240,12 @@ export class DevPrinter {
       print(`  ${formatDiagnostic(diagnostic, paint)}`)
   }
 
-  #rejected(report: SkillReport): void {
+  /** Without a time for what was broken before anybody looked. */
+  #rejected(report: SkillReport, seenAt?: number): void {
     const { print, paint } = this.#options
     const stays =
-      report.serving === undefined ? 'nothing of it is live' : `${shortDigest(report.serving)} stays live`
-    const age = ageOfReport(report, Date.now())
+      report.serving === undefined ? 'Nothing of it is live' : `${shortDigest(report.serving)} stays live`
+    const age = seenAt === undefined ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
     for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
       print(

@@ -60,7 +60,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     if (config.isInteractive) {
       const opener = parts.use(new BrowserOpener(join(config.stateDirectory, 'run')))
       const onKey = (key: string): void => {
-        actOn(key, { skills, print, end, open: () => opener.open(server.pageUrl) }).catch((error: unknown) =>
+        actOn(key, { skills, print, end, opener, pageUrl: server.pageUrl }).catch((error: unknown) =>
           print.keyFailed(key, toMessage(error)),
         )
       }
@@ -91,13 +91,14 @@ interface KeyTargets {
   readonly skills: SkillRuntime
   readonly print: DevPrinter
   readonly end: AbortController
-  readonly open: () => Promise<void>
+  readonly opener: BrowserOpener
+  readonly pageUrl: string
 }
 
-async function actOn(key: string, { skills, print, end, open }: KeyTargets): Promise<void> {
+async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTargets): Promise<void> {
   if (key === 'q' || key === '\u0003') end.abort()
-  else if (key === 'h') print.help()
-  else if (key === 'o') await open()
+  else if (key === 'h') print.help(pageUrl)
+  else if (key === 'o') await opener.open(pageUrl)
   else if (key === 'r') await reload(skills, print)
   else if (key === 'c') print.clear()
   else if (key === 'd') print.difference(await describeLastChange(print.lastUpdate, skills))

@@ -48,8 +48,13 @@ export class DevServer implements AsyncDisposable {
   /** Starts listening. @throws {UsageError} when the port that was asked for is taken, or the address is not ours */
   static async start(options: DevServerOptions): Promise<DevServer> {
     const server = new DevServer(options)
-    await server.#listen()
-    return server
+    try {
+      await server.#listen()
+      return server
+    } catch (thrown) {
+      await server.close()
+      throw thrown
+    }
   }
 
   private constructor({ config, skills, mcp, countTokens, turnsOf }: DevServerOptions) {
@@ -113,7 +118,7 @@ export class DevServer implements AsyncDisposable {
     this.#closing ??= (async () => {
       this.#end.abort()
       await this.state.close()
-      const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+      const closed = new Promise<void>(resolve => this.#server.close(() => resolve())) // at once when it never listened
       this.#server.closeAllConnections()
       await closed
     })()

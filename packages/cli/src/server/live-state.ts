@@ -18,6 +18,7 @@ import type {
   TimelineEntry,
   Turn,
 } from '../client/api-types.ts'
+import { timeOfUpdate } from '../save-age.ts'
 import { EventLog } from './event-log.ts'
 import { SkillRows, toRow } from './skill-rows.ts'
 import { toStatus } from './source-states.ts'
@@ -139,7 +140,7 @@ export class LiveState {
 
   #onUpdate(update: RegistryUpdate): void {
     this.#told = update.generation
-    const entry = toTimelineEntry(update, Date.now())
+    const entry = toTimelineEntry(update, timeOfUpdate(update))
     for (const change of update.changes) this.#noteChange(change)
     this.#timeline.push(entry)
     if (this.#timeline.length > MAX_TIMELINE) this.#timeline.shift()

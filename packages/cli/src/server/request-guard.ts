@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
@@ -29,13 +29,16 @@ export function fail(
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions
-  readonly #cookie = randomBytes(32).toString('base64url')
+  // Both follow from the token, so that a page outlives a restart with the same one.
+  readonly #cookie: string
   /** Goes with the cookie. Browsers send cookies to every port of a host; this one only the page itself can send. */
-  readonly #key = randomBytes(32).toString('base64url')
+  readonly #key: string
   #port = 0
 
   constructor(options: RequestGuardOptions) {
     this.#options = options
+    this.#cookie = derive(options.token, 'cookie')
+    this.#key = derive(options.token, 'key')
   }
 
   /** To be called when the server knows its port. */
@@ -125,6 +128,10 @@ export class RequestGuard {
     const [, host] = /^http:\/\/([^/]+)$/.exec(origin) ?? []
     return host !== undefined && this.#isOurs(host)
   }
+}
+
+function derive(token: string, purpose: string): string {
+  return createHmac('sha256', token).update(`skillstoke ${purpose}`).digest('base64url')
 }
 
 /** In the same time wherever two values differ. */

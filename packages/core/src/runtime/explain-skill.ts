@@ -84,6 +84,15 @@ function* walk(
     ]
     return
   }
+  if (catalog.omitted.includes(name)) {
+    const count = catalog.omitted.length
+    yield [
+      'listed',
+      false,
+      `over the budget; one of ${count} omitted, which the skill tool finds all the same`,
+    ]
+    return
+  }
   const isAnnounced = session.generation.find(name) !== undefined
   if (isListed || !isAnnounced) {
     yield [

@@ -4,6 +4,7 @@ import { escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { shortDigest } from '../skill/digest.ts'
 import {
+  findUnknownFields,
   readTextField,
   type ToolDefinition,
   type ToolResult,
@@ -42,6 +43,8 @@ export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
       additionalProperties: false,
     }),
     async execute(input: unknown): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, ['skill', 'path', 'revision', 'offset'])
+      if (unknown !== undefined) return unknown
       const skill = readTextField(input, 'skill')
       if ('isError' in skill) return skill
       const path = readTextField(input, 'path')

@@ -6,6 +6,7 @@ import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
+  findUnknownFields,
   readTextField,
   type ToolDefinition,
   type ToolResult,
@@ -35,6 +36,8 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
       additionalProperties: false,
     }),
     async execute(input: unknown): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, ['name'])
+      if (unknown !== undefined) return unknown
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {

@@ -93,6 +93,7 @@ describe('skill', () => {
     [{ name: '../pdf' }, 'no skill "../pdf"; did you mean "pdf"?'],
     [{ name: '..\\pdf' }, 'no skill "..\\\\pdf"; did you mean "pdf"?'],
     [{ name: 42 }, '"name" is 42; it must be text'],
+    [{ nme: 'pdf' }, 'there is no field "nme"; the fields are "name"'],
   ])('what a model does wrong is an answer with a way forward: %j', async (input, answer) => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect(await it.call('skill', input)).toMatchObject({ isError: true, text: answer })

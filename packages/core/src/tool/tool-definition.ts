@@ -36,6 +36,15 @@ export function readTextField(
   return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
 }
 
+/** What is wrong with an input that has fields which the schema does not know; `undefined` when it has none. */
+export function findUnknownFields(input: unknown, known: readonly string[]): ToolResult | undefined {
+  if (typeof input !== 'object' || input === null) return undefined
+  const unknown = Object.keys(input).filter(key => !known.includes(key))
+  if (unknown.length === 0) return undefined
+  const quote = (keys: readonly string[]): string => keys.map(key => JSON.stringify(key)).join(', ')
+  return toolFailure(`there is no field ${quote(unknown)}; the fields are ${quote(known)}`)
+}
+
 export function toolFailure(text: string, origin: ToolResultOrigin = {}): ToolResult {
   return { text, isError: true, ...origin }
 }
