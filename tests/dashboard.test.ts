@@ -130,7 +130,9 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('listbox').waitFor()
     expect(await isTooWide()).toBe(false)
     await page.getByRole('link', { name: /Sessions/ }).click()
+    await page.getByRole('region', { name: 'Turns' }).waitFor()
     expect(await isTooWide()).toBe(false)
+    expect(await findBarriers(page)).toEqual([])
     expect(opened.trouble).toEqual([])
   })
 

@@ -62,7 +62,8 @@ function cost(tokens: number): string {
 
 function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildren {
   return (
-    <div class="table">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways has to be reached by keyboard
+    <section class="table" aria-label="Turns" tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -99,7 +100,7 @@ function Turns({ turns }: { readonly turns: readonly Turn[] }): ComponentChildre
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }
 
