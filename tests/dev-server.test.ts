@@ -541,7 +541,7 @@ describe('a running dev and other processes', () => {
   })
 })
 
-describe('100 readers of the event stream, one of them stalled', () => {
+describe('100 readers of the event stream, some of them stalled', () => {
   test('the others get every generation, and the memory of the server stays where it is', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -553,11 +553,11 @@ describe('100 readers of the event stream, one of them stalled', () => {
     // A small heap is collected often, so what stays is what is held.
     const env = { NODE_OPTIONS: '--max-old-space-size=120 --max-semi-space-size=4' }
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'], env })
-    const stalled = await stall(dev)
+    const stalled = await Promise.all(Array.from({ length: 5 }, () => stall(dev)))
     const end = new AbortController()
     const generations = new Map<number, Set<number>>()
     let reached = (): void => undefined
-    const readers = Array.from({ length: 99 }, async (_, reader) => {
+    const readers = Array.from({ length: 95 }, async (_, reader) => {
       const seen = new Set<number>()
       generations.set(reader, seen)
       for await (const event of dev.client.events({ signal: end.signal })) {
@@ -580,11 +580,11 @@ describe('100 readers of the event stream, one of them stalled', () => {
     const growth = memoryOf(dev) - before
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // What the stalled reader has not taken comes to more than 10 MB by now, as text alone.
-    expect(growth).toBeLessThan(15)
+    // What the stalled readers have not taken comes to more than 50 MB by now, as text alone.
+    expect(growth).toBeLessThan(40)
     end.abort()
     await Promise.allSettled(readers)
-    stalled.destroy()
+    for (const socket of stalled) socket.destroy()
   }, 120_000)
 })
 

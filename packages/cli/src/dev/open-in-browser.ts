@@ -8,11 +8,12 @@ const START_MS = 2_000
 
 /** Opens pages in the user's browser without showing their secret address to other users of the machine. */
 export class BrowserOpener implements Disposable {
+  readonly #folder: string
   readonly #file: string
 
   /** `folder` is where a file for the user alone may be kept. */
   constructor(folder: string) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    this.#folder = folder
     this.#file = join(folder, `open-${process.pid}.html`)
   }
 
@@ -24,6 +25,7 @@ export class BrowserOpener implements Disposable {
     const address = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
     const page = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`
     this[Symbol.dispose]()
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     writeFileSync(this.#file, page, { mode: 0o600, flag: 'wx' })
     const [command, args] = toCommand(this.#file)
     const child = spawn(command, args, { stdio: 'ignore', detached: true })
