@@ -1,5 +1,7 @@
 import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+import type { SkillRuntime } from '@skillstoke/core'
 import { GENERATION_META_KEY, REVISION_META_KEY } from '@skillstoke/mcp'
+import type { Page } from 'playwright-core'
 import type { ServerEvent } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
 import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
@@ -21,6 +23,10 @@ interface Views {
   readonly dev: DevProcess
   readonly events: ServerEvent[]
   readonly clients: readonly { readonly name: string; readonly client: ClientProcess }[]
+  /** A runtime of this process, for an agent of its own. */
+  readonly own: SkillRuntime
+  readonly page: Page
+  readonly trouble: readonly string[]
   readonly eventOf: (kind: 'update') => Promise<Extract<ServerEvent, { kind: 'update' }>>
 }
 
@@ -51,10 +57,16 @@ async function openViews(
       wake()
     }
   })()
+  const browser = await launchBrowser()
+  stack.defer(async () => await browser.close())
+  const page = await browser.newPage()
   return {
     dev,
     events,
     clients,
+    own: stack.use(await follow(folder.path, { label: 'root-1' })),
+    page,
+    trouble: collectTrouble(page, dev.url),
     eventOf: async kind => {
       for (;;) {
         const found = events.find(event => event.kind === kind)
@@ -75,14 +87,9 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
     folder.writeSkill('refund', { body: 'Within 30 days.' })
     await using stack = new AsyncDisposableStack()
     const views = await openViews(folder, state, stack)
-    const { dev, clients } = views
-    const own = stack.use(await follow(folder.path, { label: 'root-1' }))
+    const { dev, clients, own, page, trouble } = views
     const conversation = new SkillAgent({ skills: own, model: createOfflineModel() }).conversation('own')
     await conversation.send(QUESTION)
-    const browser = await launchBrowser()
-    stack.defer(async () => await browser.close())
-    const page = await browser.newPage()
-    const trouble = collectTrouble(page, dev.url)
     await page.goto(dev.pageUrl)
     await page.getByRole('option', { name: /refund/ }).click()
     await page.getByText('Within 30 days.').waitFor()
@@ -144,11 +151,7 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
     folder.writeSkill('refund', { body: 'Within 30 days.' })
     await using stack = new AsyncDisposableStack()
     const views = await openViews(folder, state, stack)
-    const { dev, clients } = views
-    const own = stack.use(await follow(folder.path, { label: 'root-1' }))
-    const browser = await launchBrowser()
-    stack.defer(async () => await browser.close())
-    const page = await browser.newPage()
+    const { dev, clients, own, page } = views
     await page.goto(dev.pageUrl)
     await page.getByRole('option', { name: /ok refund/ }).waitFor()
     const before = await dev.client.status()

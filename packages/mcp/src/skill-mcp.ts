@@ -13,7 +13,6 @@ import {
   type Scope,
   SkillError,
   type SkillRuntime,
-  type SkillSession,
   silentLogger,
   systemClock,
   toMessage,
@@ -21,7 +20,7 @@ import {
 import { ChangeNotices, type Notice } from './change-notices.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
-import { createSkillServer } from './skill-server.ts'
+import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 
 export interface SkillMcpOptions {
   /** Which skills clients may see. @default all */
@@ -220,7 +219,7 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   #createServer(
-    own: Pick<Parameters<typeof createSkillServer>[0], 'tools' | 'instructions'> & { session?: SkillSession },
+    own: Pick<SkillServerParts, 'tools' | 'instructions' | 'session'>,
     subscribed: Set<string>,
   ): McpServer {
     const { name, version, ttlMs } = this.#options

@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { toMessage } from '@skillstoke/core'
@@ -130,18 +130,26 @@ function findEqualLabels({ roots = [] }: ConfigFile): Fault[] {
 
 /** By where the paths really lead: a link that came with a project is no way out of it. */
 function isInside(path: string, folder: string): boolean {
-  const fromFolder = relative(realPath(folder), realPath(path))
+  const [realFolder, real] = [realPath(folder), realPath(path)]
+  if (realFolder === undefined || real === undefined) return false
+  const fromFolder = relative(realFolder, real)
   return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
 }
 
-/** Of the part that exists; what is not there yet cannot be a link. */
-function realPath(path: string): string {
+/**
+ * Where a path leads, or will lead once it is there: a link whose target is missing counts as well. `undefined` when that
+ * cannot be told.
+ */
+function realPath(path: string): string | undefined {
   try {
     return realpathSync(path)
   } catch (thrown) {
     const parent = dirname(path)
-    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) return path
-    return join(realPath(parent), basename(path))
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) return undefined
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+      return realPath(resolve(parent, readlinkSync(path)))
+    const realParent = realPath(parent)
+    return realParent === undefined ? undefined : join(realParent, basename(path))
   }
 }
 

@@ -122,8 +122,13 @@ describe('skillstoke.json', () => {
     mkdirSync(join(folder, 'inside'))
     symlinkSync(tmpdir(), join(folder, 'shared'))
     symlinkSync('inside', join(folder, 'fine'))
+    symlinkSync('../not-there-yet', join(folder, 'dangling'))
+    symlinkSync('circle', join(folder, 'circle'))
     expect(await fault('{"linkRoots": ["shared"]}')).toContain('outside the folder of this file')
-    expect(await fault('{"linkRoots": ["shared/later"]}')).toContain('outside the folder of this file')
+    for (const name of ['shared/later', 'dangling', 'dangling/later', 'circle'])
+      expect(await fault(JSON.stringify({ linkRoots: [name] })), name).toContain(
+        'outside the folder of this file',
+      )
     write('{"linkRoots": ["fine"], "roots": ["shared", "fine", "later", ".."]}')
     const { roots } = await resolveConfig({}, {})
     expect(roots.map(root => root.isLinkTarget)).toEqual([false, true, true, false])

@@ -1,12 +1,13 @@
-import { type Scope, type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import type { Scope, Skill, SkillRuntime } from '@skillstoke/core'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
 import { describeModified, describeRejected } from '../describe-change.ts'
 import { readNewestText } from '../newest-text.ts'
+import { fail } from './api-failure.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
-import { fail, type RequestGuard } from './request-guard.ts'
+import type { RequestGuard } from './request-guard.ts'
 import { toGenerationId } from './timeline.ts'
 
 export interface ApiOptions {
@@ -186,10 +187,4 @@ function decode(bytes: Uint8Array): string | null {
   } catch {
     return null // the decoder's only failure
   }
-}
-
-/** What went wrong on the way to an answer. */
-export function onApiError(error: Error, context: Context): Response {
-  if (SkillError.isInstance(error, 'CLOSED')) return fail(context, 503, 'FAILED', 'the server is closing')
-  return fail(context, 500, 'FAILED', error.message)
 }

@@ -9,10 +9,11 @@ import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
 import { UsageError } from '../exit-code.ts'
 import { readVersion } from '../version.ts'
-import { createApi, onApiError } from './api.ts'
+import { createApi } from './api.ts'
+import { fail, onApiError } from './api-failure.ts'
 import { LiveState } from './live-state.ts'
 import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
-import { fail, RequestGuard } from './request-guard.ts'
+import { RequestGuard } from './request-guard.ts'
 
 export interface DevServerOptions {
   readonly config: Config
@@ -30,7 +31,7 @@ const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
 /** How often the two limits above are enforced. */
 const CHECK_INTERVAL_MS = 2_500
-/** Streams are written to every 15 s, so a connection on which nothing moves for this long has a stalled reader. */
+/** Streams are written to every 15 s; a connection that cannot take even that for so long is given up. */
 const STALLED_MS = 60_000
 
 /** The page, the API and the MCP endpoint of `stoke dev` on one port. */

@@ -3,6 +3,7 @@ import {
   type Generation,
   type RegistryUpdate,
   type SkillChange,
+  type SkillReport,
   type SkillRuntime,
   type SkillSession,
   type TokenCounter,
@@ -81,8 +82,10 @@ export class LiveState {
 
   /** The folders of a name in a generation, the served one first. */
   rowsOf(name: string, generation: Generation): readonly SkillRow[] {
-    return this.#toRows(generation)
-      .filter(row => row.name === name)
+    return generation
+      .reports()
+      .filter(report => report.name === name)
+      .map(report => this.#toRow(report, generation))
       .sort((a, b) => Number(a.serving === null) - Number(b.serving === null))
   }
 
@@ -168,10 +171,12 @@ export class LiveState {
   }
 
   #toRows(generation: Generation): SkillRow[] {
-    return generation.reports().map(report => {
-      const skill = report.serving === undefined ? undefined : generation.find(report.name)
-      return toRow(report, skill === undefined ? null : this.#tokens.get(skill))
-    })
+    return generation.reports().map(report => this.#toRow(report, generation))
+  }
+
+  #toRow(report: SkillReport, generation: Generation): SkillRow {
+    const skill = report.serving === undefined ? undefined : generation.find(report.name)
+    return toRow(report, skill === undefined ? null : this.#tokens.get(skill))
   }
 
   #toStatus(generation: Generation): ServerStatus {

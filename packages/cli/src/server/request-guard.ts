@@ -1,8 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { type ApiErrorCode, type ApiFailure, KEY_HEADER, type LoginResult } from '../client/api-types.ts'
+import { KEY_HEADER, type LoginResult } from '../client/api-types.ts'
+import { fail } from './api-failure.ts'
 
 export interface RequestGuardOptions {
   readonly token: string
@@ -12,20 +12,10 @@ export interface RequestGuardOptions {
 
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'] as const
 
-/** Answers with a failure in the shape that all of the API's have. */
-export function fail(
-  context: Context,
-  status: ContentfulStatusCode,
-  code: ApiErrorCode,
-  message: string,
-): Response {
-  return context.json({ error: { code, message } } satisfies ApiFailure, status)
-}
-
 /**
  * Who may talk to the dev server: requests addressed to a name of ours, from a page of ours or from no page at all, with
- * the token or the cookie and key that a page got for it. Without the first two, any web page could reach the server by pointing
- * its own name at this machine.
+ * the token or the cookie and key that a page got for it. Without the first two, any web page could reach the server by
+ * pointing its own name at this machine.
  */
 export class RequestGuard {
   readonly #options: RequestGuardOptions

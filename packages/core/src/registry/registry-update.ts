@@ -42,8 +42,16 @@ export function toChange(
 
 /** The net changes from one generation to a later one, in the order of an update. */
 export function diffGenerations(before: Generation, after: Generation): readonly SkillChange[] {
-  const names = new Set([...before.list(), ...after.list()].map(skill => skill.name))
-  const changes = [...names].map(name => toChange(name, before.find(name), after.find(name)))
+  return changesOf(
+    [...before.list(), ...after.list()].map(skill => skill.name),
+    before,
+    after,
+  )
+}
+
+/** What happened to these names, each of them once however often it is given. */
+function changesOf(names: readonly string[], before: Generation, after: Generation): readonly SkillChange[] {
+  const changes = [...new Set(names)].map(name => toChange(name, before.find(name), after.find(name)))
   return sortChanges(changes.filter(change => change !== undefined))
 }
 
@@ -55,17 +63,14 @@ export function sortChanges(changes: readonly SkillChange[]): readonly SkillChan
 
 /** One update that stands for two in a row: what came and went in between is not told. */
 export function mergeUpdates(first: RegistryUpdate, second: RegistryUpdate): RegistryUpdate {
-  const names = new Set([...first.changes, ...second.changes].map(change => change.name))
-  const changes = [...names].map(name =>
-    toChange(name, first.previous.find(name), second.generation.find(name)),
-  )
+  const names = [...first.changes, ...second.changes].map(change => change.name)
   const reports = new Map(
     [...first.reports, ...second.reports].map(each => [`${each.source}\0${each.location}`, each]),
   )
   return {
     previous: first.previous,
     generation: second.generation,
-    changes: sortChanges(changes.filter(change => change !== undefined)),
+    changes: changesOf(names, first.previous, second.generation),
     reports: [...reports.values()],
   }
 }
