@@ -1,0 +1,183 @@
+import type { Requirement } from './requirement.ts'
+
+/** Pai: a toolset that puts the catalogue of skills into the prompt at each request. */
+export const PAI = [
+  {
+    id: 'PAI-01',
+    kind: 'described',
+    behaviour: 'Skills add context to the system prompt of the main agent and create no child agents.',
+  },
+  {
+    id: 'PAI-02',
+    kind: 'described',
+    behaviour: 'A skill is described by a `SKILL.md` with YAML frontmatter.',
+  },
+  {
+    id: 'PAI-03',
+    kind: 'described',
+    behaviour:
+      'At first only name and description are disclosed; the full content is read when the skill is activated.',
+  },
+  {
+    id: 'PAI-04',
+    kind: 'described',
+    behaviour: 'Changes are noticed at the boundary between two requests, without a restart.',
+  },
+  {
+    id: 'PAI-05',
+    kind: 'described',
+    behaviour:
+      'All access to files goes through one asynchronous file operator, so skills may lie on a remote file system.',
+  },
+  {
+    id: 'PAI-06',
+    kind: 'described',
+    behaviour: '`name` and `description` are required; every other frontmatter field is kept in `extra`.',
+  },
+  {
+    id: 'PAI-07',
+    kind: 'described',
+    behaviour:
+      'Skills are found in the skills directory of every allowed path; that directory is named `skills` unless configured otherwise.',
+  },
+  {
+    id: 'PAI-08',
+    kind: 'described',
+    behaviour:
+      'Of skills with the same name the one in the later allowed path wins, so a project overrides a global setup.',
+  },
+  {
+    id: 'PAI-09',
+    kind: 'described',
+    behaviour:
+      'The file operator and the shell see the same paths, so a skill can refer to files relative to the allowed directories.',
+  },
+  {
+    id: 'PAI-10',
+    kind: 'described',
+    behaviour:
+      'A `preScanHook(toolset, ctx)`, sync or async, is called before every scan, sees the directory name and the file operator, and may copy, download, validate or transform skills.',
+  },
+  {
+    id: 'PAI-11',
+    kind: 'described',
+    behaviour:
+      'A hook can copy built-in skills: it creates the directory, leaves out names that start with `_`, and never overwrites a target that exists.',
+  },
+  {
+    id: 'PAI-12',
+    kind: 'described',
+    behaviour:
+      'An asynchronous hook can fetch remote skills and write those that are missing through the file operator.',
+  },
+  {
+    id: 'PAI-13',
+    kind: 'described',
+    behaviour: 'A change is detected by SHA-256 over the YAML frontmatter; the body is not part of it.',
+  },
+  {
+    id: 'PAI-14',
+    kind: 'described',
+    behaviour:
+      'Each scan compares with the cache: only changed skills are loaded again, unchanged ones stay the same object.',
+  },
+  {
+    id: 'PAI-15',
+    kind: 'described',
+    behaviour:
+      'A new name or description reloads the skill; a new body does not, since it is read on demand, and leaves the prompt byte for byte the same.',
+  },
+  {
+    id: 'PAI-16',
+    kind: 'described',
+    behaviour:
+      'The prompt has an `<available-skills>` block with name, description and path of each skill, a blank line, and `<skill-usage-instructions>` with three numbered steps.',
+  },
+  {
+    id: 'PAI-17',
+    kind: 'described',
+    behaviour:
+      'A toolset takes a directory name (`skills` by default), an optional id and an optional hook; it has `skillsDirName`, `id` and `getInstructions(ctx)`, which gives text or null.',
+  },
+  {
+    id: 'PAI-18',
+    kind: 'described',
+    behaviour:
+      'A `SkillConfig` holds name, description, the path of the skill directory, a content hash and the extra fields.',
+  },
+  {
+    id: 'PAI-19',
+    kind: 'described',
+    behaviour:
+      'Each request runs the hook, scans, hashes, compares, updates the cache and renders the instructions, in this order.',
+  },
+  {
+    id: 'PAI-X01',
+    kind: 'beyond',
+    behaviour:
+      'The toolset contributes no tools and says so when one is called; without a file operator or without skills its instructions are null.',
+  },
+  {
+    id: 'PAI-X02',
+    kind: 'beyond',
+    behaviour:
+      'A `SKILL.md` in the skills root counts, names that start with `_` or `.` are skipped, and files or directories that cannot be read are skipped with a warning.',
+  },
+  {
+    id: 'PAI-X03',
+    kind: 'beyond',
+    behaviour:
+      'Missing frontmatter, a missing name, a missing description, invalid YAML and frontmatter that is no mapping have a message each.',
+  },
+  {
+    id: 'PAI-X04',
+    kind: 'beyond',
+    behaviour: 'Skills in the prompt are sorted by name.',
+  },
+  {
+    id: 'PAI-X05',
+    kind: 'beyond',
+    behaviour:
+      'Further directory names such as `.agents/skills` are scanned on request; in each allowed path they rank below the primary one, and a project ranks above the user.',
+  },
+  {
+    id: 'PAI-X06',
+    kind: 'beyond',
+    behaviour:
+      'The effective set is found first and compared by hash and path, texts are escaped, foreign path styles work, the catalogue is there before the first request, and scanning again is harmless.',
+  },
+  {
+    id: 'PAI-B01',
+    kind: 'mistake',
+    behaviour: 'A `SKILL.md` without a body is valid, and so is one that starts with a byte order mark.',
+  },
+  {
+    id: 'PAI-B02',
+    kind: 'mistake',
+    behaviour:
+      'The documented order of allowed paths puts the project last, so that it does override the global configuration.',
+  },
+  {
+    id: 'PAI-B03',
+    kind: 'mistake',
+    behaviour: 'Names, descriptions and paths are escaped, so no text can break out of its XML block.',
+  },
+  {
+    id: 'PAI-B04',
+    kind: 'mistake',
+    behaviour:
+      'A skill that moves shows its new path, and a shadowed duplicate causes no reload at every request.',
+  },
+  {
+    id: 'PAI-B05',
+    kind: 'mistake',
+    behaviour:
+      'A file that is invalid for a moment keeps its skill in the catalogue, in the last good version.',
+  },
+  {
+    id: 'PAI-B06',
+    kind: 'mistake',
+    behaviour:
+      'A hook that throws is reported and does not fail the request, unless the host asked for that.',
+  },
+] as const satisfies readonly Requirement[]
