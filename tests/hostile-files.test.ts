@@ -131,7 +131,7 @@ describe('what is too large', () => {
     await using skills = await follow(folder.path)
     expect(codesOf(skills)).toEqual(['TOO_MANY_FILES'])
     renameSync(folder.at('pdf/f/510'), folder.at('.elsewhere'))
-    expect((await skills.reload()).get('pdf').files).toHaveLength(512)
+    expect((await skills.reload()).generation.get('pdf').files).toHaveLength(512)
   })
 
   test('a root with too many folders is read in part, breadth first, and says so', async () => {

@@ -248,7 +248,10 @@ describe('links are followed as far as they are allowed to lead', () => {
     await using skills = await follow(folder.path)
     expect(skills.current.get('pdf').files).toHaveLength(1)
     folder.write('node_modules/ref.md', 'text')
-    expect((await skills.reload()).get('pdf').files.map(file => file.path)).toEqual(['SKILL.md', 'ref.md'])
+    expect((await skills.reload()).generation.get('pdf').files.map(file => file.path)).toEqual([
+      'SKILL.md',
+      'ref.md',
+    ])
   })
 
   test('a hard link is a file like any other', async () => {
@@ -294,7 +297,7 @@ describe('the root itself', () => {
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
     rmSync(folder.at('skills'), { recursive: true })
-    expect((await skills.reload()).list()).toHaveLength(1)
+    expect((await skills.reload()).generation.list()).toHaveLength(1)
     const empty = await until(skills, 'it is empty', each => each.list().length === 0)
     expect(empty.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
   })
@@ -343,7 +346,7 @@ describe('fresh() and reload() are barriers', () => {
     await using skills = await follow(folder.path, { watching: 'off' })
     writeFileSync(file, skillText('pdf', LIVE))
     expect(skills.current.get('pdf').description).not.toBe('Newer text.')
-    expect((await skills.reload()).get('pdf').description).toBe('Newer text.')
+    expect((await skills.reload()).generation.get('pdf').description).toBe('Newer text.')
   })
 
   test('polling finds changes without a single event', async () => {

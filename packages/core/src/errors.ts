@@ -14,6 +14,14 @@ export type SkillErrorCode =
   | 'TOO_LARGE'
   /** The operating system or a remote peer refused or failed. */
   | 'IO_FAILED'
+  /** A source that has to be there is not. */
+  | 'SOURCE_MISSING'
+  /** Two skills have one name, and the host asked for that to be an error. */
+  | 'DUPLICATE_SKILL'
+  /** A skill cannot be served, and the host asked for that to be an error. */
+  | 'SKILL_INVALID'
+  /** A function of the host failed or ran out of time, and the host asked for that to be an error. */
+  | 'HOOK_FAILED'
   /** This file system cannot report changes of this directory. */
   | 'NOT_WATCHABLE'
   /** No visible skill has this name. */
@@ -22,8 +30,6 @@ export type SkillErrorCode =
   | 'FILE_NOT_FOUND'
   /** The store no longer holds this revision, or never did. */
   | 'REVISION_NOT_FOUND'
-  /** Stored bytes do not match their digest. */
-  | 'STORE_CORRUPT'
   /** Two sources carry the same label. */
   | 'DUPLICATE_SOURCE'
   /** The object was closed before the call. */

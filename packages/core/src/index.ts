@@ -2,6 +2,7 @@
 
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 // What one agent may see.
+export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
 export {
   approximateTokens,
   type Catalog,
@@ -44,10 +45,11 @@ export {
 } from './registry/admission.ts'
 // What exists: generations, changes, and what decides about them.
 export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
-export type { DuplicatePolicy } from './registry/name-index.ts'
+export type { DuplicateChooser, DuplicatePolicy } from './registry/name-index.ts'
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,
+  type InvalidPolicy,
   type RegisteredSource,
   SkillRegistry,
   type SkillRegistryOptions,
@@ -55,9 +57,23 @@ export {
 export { PHASES, type Phase, type Subscriber } from './registry/subscriptions.ts'
 export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
 export {
+  DEFAULT_PRE_SCAN_TIMEOUT_MS,
+  type PreScanContext,
+  type PreScanHook,
+  type PreScanOptions,
+  type ScanReason,
+} from './runtime/pre-scan.ts'
+export type {
+  ReloadProblem,
+  ReloadReport,
+  SkillReload,
+  SkillReloadStatus,
+} from './runtime/reload-report.ts'
+export {
   createSkillRuntime,
   DEFAULT_REHASH_MS,
   type FreshOptions,
+  type ReadTriggers,
   SkillRuntime,
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime.ts'
@@ -73,13 +89,14 @@ export {
   type UpdateOptions,
 } from './session/skill-session.ts'
 export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
-export { diffSkills, type Facet } from './skill/diff-skills.ts'
+export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
 export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
 export type { Outcome } from './skill/frontmatter.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
 export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
 export { readFrontmatter } from './skill/read-frontmatter.ts'
+export { DEFAULT_READING, type ReadingPolicy } from './skill/reading-policy.ts'
 // The format.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { ParsedSkill, SkillDescription } from './skill/skill-fields.ts'
@@ -88,6 +105,7 @@ export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/s
 export { toToolName } from './skill/tool-name.ts'
 export { validateSkill } from './skill/validate-skill.ts'
 export type { SymlinkPolicy } from './source/entry-classifier.ts'
+export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {
   DEFAULT_POLL_MS,
   DEFAULT_RECONCILE_MS,

@@ -125,7 +125,7 @@ function findListeners(skills: SkillRuntime, own: DevConversation | undefined): 
 
 async function reload(skills: SkillRuntime, print: DevPrinter): Promise<void> {
   const before = skills.current
-  const generation = await skills.reload()
+  const { generation } = await skills.reload()
   print.reloaded(before, generation)
 }
 

@@ -118,7 +118,7 @@ export class LiveState {
   async reload(): Promise<ReloadResult> {
     const { skills } = this.#options
     const before = skills.current
-    const after = await skills.reload()
+    const { generation: after } = await skills.reload()
     await skills.delivered()
     return {
       previous: toGenerationId(before),

@@ -1,7 +1,7 @@
 import { findNearNames } from '../catalog/near-names.ts'
 import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
-import { splitSkillText } from '../skill/frontmatter.ts'
+import { splitAnyText } from '../skill/frontmatter.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -79,8 +79,5 @@ export async function readBody(skill: Skill, store: SkillStore): Promise<string>
       `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
     )
   }
-  const split = splitSkillText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
-  if (!split.ok)
-    throw new SkillError('STORE_CORRUPT', `the stored text of ${JSON.stringify(skill.name)} is not a skill`)
-  return split.value.body.trim()
+  return splitAnyText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)).value.body.trim()
 }

@@ -1,6 +1,7 @@
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
-import { type Catalog, type CatalogOptions, locationOf, renderCatalog } from './render-catalog.ts'
+import { locationOf } from './catalog-format.ts'
+import { type Catalog, type CatalogOptions, renderCatalog } from './render-catalog.ts'
 import { createScopeTest, isUnrestricted, type Scope, type ScopeTest } from './scope.ts'
 
 interface CachedCatalog {

@@ -1,15 +1,24 @@
 import type { SkillReport } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { Facet } from '../skill/diff-skills.ts'
 import type { EventBus, SkillProblem } from './event-bus.ts'
 
-/** Tells a bus of a registry update: each change, then each problem, then the batch. */
-export async function emitUpdate(bus: EventBus, update: RegistryUpdate): Promise<void> {
+/**
+ * Tells a bus of a registry update: each change, then each problem, then the batch. A change that is in none of the
+ * facets of `modifiedOn` makes no `skill:modified`; the batch has it all the same.
+ */
+export async function emitUpdate(
+  bus: EventBus,
+  update: RegistryUpdate,
+  modifiedOn: ReadonlySet<Facet>,
+): Promise<void> {
   for (const change of update.changes) {
     switch (change.kind) {
       case 'added':
         await bus.emit('skill:added', { skill: change.skill })
         break
       case 'modified':
+        if (!change.facets.some(facet => modifiedOn.has(facet))) break
         await bus.emit('skill:modified', {
           oldSkill: change.oldSkill,
           newSkill: change.newSkill,

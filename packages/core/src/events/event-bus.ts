@@ -21,6 +21,17 @@ export interface SkillEvents {
     readonly digest: Digest
     readonly changes: readonly SkillChange[]
   }
+  /** Somebody asked for everything to be read again, and it was. */
+  'skills:reloaded': {
+    readonly generation: number
+    readonly digest: Digest
+    /** How many skills are served. */
+    readonly count: number
+    readonly added: readonly string[]
+    readonly modified: readonly string[]
+    readonly removed: readonly string[]
+    readonly errors: readonly string[]
+  }
 }
 
 export interface SkillProblem {

@@ -6,7 +6,17 @@ import { NodeFileSystem } from './node-file-system.ts'
 export interface DirectoryOptions
   extends Pick<
     FileSourceOptions,
-    'trust' | 'symlinks' | 'nestedSkills' | 'watching' | 'reconcileMs' | 'pollMs' | 'limits' | 'clock'
+    | 'trust'
+    | 'symlinks'
+    | 'nestedSkills'
+    | 'layout'
+    | 'reading'
+    | 'onMissing'
+    | 'watching'
+    | 'reconcileMs'
+    | 'pollMs'
+    | 'limits'
+    | 'clock'
   > {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string

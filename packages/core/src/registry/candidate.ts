@@ -3,6 +3,7 @@ import { isError } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillReport, SkillStatus } from './generation.ts'
+import type { DuplicatePolicy } from './name-index.ts'
 
 /** What the registry has decided about one folder of one source. */
 export interface Candidate {
@@ -13,6 +14,8 @@ export interface Candidate {
   readonly heldReason: string | undefined
   readonly sourceIndex: number
   readonly source: string
+  /** Whether being shadowed is an error and not a warning. */
+  readonly refusesDuplicates: boolean
 }
 
 /** The name for which a folder competes. */
@@ -38,7 +41,7 @@ export function toReport(candidate: Candidate, winner: Candidate | undefined): S
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
       code: 'SKILL_SHADOWED',
-      severity: 'warning',
+      severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and precedence over it`,
       fix: 'rename one of the two, or remove it',
     })
@@ -81,7 +84,7 @@ function describePlace({ source, entry }: Candidate): string {
 export function createReports(
   slots: readonly (readonly Candidate[])[],
   skills: readonly Skill[],
-  policy: 'first-wins' | 'last-wins',
+  policy: DuplicatePolicy,
 ): SkillReport[] {
   const servedSkills = new Set(skills)
   const all = slots.flat()
@@ -90,7 +93,7 @@ export function createReports(
     if (candidate.live !== undefined && servedSkills.has(candidate.live))
       winners.set(nameOf(candidate), candidate)
   }
-  const direction = policy === 'first-wins' ? 1 : -1
+  const direction = policy === 'last-wins' ? -1 : 1
   return all
     .toSorted(
       (a, b) =>

@@ -1,9 +1,17 @@
 import type { Hasher } from '../host.ts'
 import type { Digest } from '../skill/digest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+
+/** What has to be known of a source to read a revision as it would. */
+export interface LastGoodSource {
+  readonly label: string
+  readonly origin: string
+  readonly reading?: Partial<ReadingPolicy>
+}
 
 /** Remembers in the store which revision of a folder was served last, so that a restart can serve it again. */
 export class LastGood {
@@ -20,15 +28,20 @@ export class LastGood {
   }
 
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
-  async read(origin: string, label: string, entry: SourceEntry): Promise<Skill | undefined> {
+  async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
+    const { origin, label, reading } = source
     const revision = this.#store.getRef(refOf(origin, entry.location))
     const files = revision === undefined ? undefined : await this.#store.getTree(revision)
-    const file =
-      files?.find(each => each.path === 'SKILL.md') ?? files?.find(each => each.path === 'skill.md')
+    const file = [entry.skillFile ?? '', 'SKILL.md', 'skill.md']
+      .map(name => files?.find(each => each.path === name))
+      .find(each => each !== undefined)
     const bytes = file === undefined ? undefined : await this.#store.get(file.digest)
     if (files === undefined || file === undefined || bytes === undefined) return undefined
     const directoryName = entry.location.slice(entry.location.lastIndexOf('/') + 1)
-    const parsed = parseSkill(bytes, directoryName === '' ? {} : { directoryName })
+    const parsed = parseSkill(bytes, {
+      ...(directoryName === '' ? {} : { directoryName }),
+      ...(reading === undefined ? {} : { policy: reading }),
+    })
     if (!parsed.ok) return undefined
     const place = {
       source: label,

@@ -1,16 +1,26 @@
 import { compareText } from '../skill/compare.ts'
+import type { Skill } from '../skill/skill.ts'
 import { type Candidate, nameOf } from './candidate.ts'
 
-/** Which of several skills with one name is served, by the order in which the sources were declared. */
-export type DuplicatePolicy = 'first-wins' | 'last-wins'
+/** Picks the skill to serve from several with one name, given in the order of their sources. */
+export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
+
+/**
+ * Which of several skills with one name is served, by the order in which the sources were declared. `error`: the first,
+ * and the others are reported as errors. Within one source the first path comes first.
+ */
+export type DuplicatePolicy = 'first-wins' | 'last-wins' | 'error' | DuplicateChooser
 
 /** The folders that compete for each name, in the order of precedence. Only the registry's writer looks at it. */
 export class NameIndex {
   readonly #policy: DuplicatePolicy
+  readonly #onChooserError: (error: unknown) => void
   readonly #byName = new Map<string, Candidate[]>()
 
-  constructor(policy: DuplicatePolicy) {
+  /** The hook is told what a chooser threw, or that it chose none of its candidates; the first is served then. */
+  constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {
     this.#policy = policy
+    this.#onChooserError = onChooserError
   }
 
   /** How many names there are. */
@@ -39,10 +49,29 @@ export class NameIndex {
   /** The candidate whose skill is served under a name. */
   winner(name: string): Candidate | undefined {
     const competing = this.competing(name)
-    if (this.#policy === 'first-wins') return competing.find(isServable)
-    // Later sources win; within one source the first path still does.
-    const last = competing.findLast(isServable)
-    return competing.find(each => isServable(each) && each.sourceIndex === last?.sourceIndex)
+    if (this.#policy === 'last-wins') {
+      // Later sources win; within one source the first path still does.
+      const last = competing.findLast(isServable)
+      return competing.find(each => isServable(each) && each.sourceIndex === last?.sourceIndex)
+    }
+    const first = competing.find(isServable)
+    return typeof this.#policy === 'function' && first !== undefined
+      ? this.#choose(this.#policy, competing.filter(isServable))
+      : first
+  }
+
+  #choose(choose: DuplicateChooser, candidates: readonly Candidate[]): Candidate | undefined {
+    if (candidates.length === 1) return candidates[0]
+    try {
+      const skills = candidates.flatMap(({ live }) => live ?? [])
+      const chosen = choose(Object.freeze(skills))
+      const winner = candidates.find(({ live }) => live === chosen)
+      if (winner !== undefined) return winner
+      throw new TypeError('onDuplicate returned a skill that is not one of its candidates')
+    } catch (thrown) {
+      this.#onChooserError(thrown)
+      return candidates[0]
+    }
   }
 }
 

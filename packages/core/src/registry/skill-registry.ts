@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { applySorted } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -20,6 +21,8 @@ export interface SkillRegistryOptions {
   readonly hasher?: Hasher
   /** @default 'first-wins' */
   readonly onDuplicate?: DuplicatePolicy
+  /** @default 'keep-last-good' */
+  readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
   /** How long later phases wait for a subscriber, in milliseconds. @default 5,000 */
@@ -27,6 +30,9 @@ export interface SkillRegistryOptions {
   readonly clock?: Clock
   readonly logger?: Logger
 }
+
+/** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
+export type InvalidPolicy = 'keep-last-good' | 'drop'
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
@@ -39,6 +45,8 @@ export interface RegisteredSource {
   /** What it is on this machine: the key under which its last good revisions outlive the process. */
   readonly origin: string
   readonly trust: 'auto' | 'review'
+  /** How forgiving its texts are read. */
+  readonly reading?: Partial<ReadingPolicy>
 }
 
 interface SourceSlot extends RegisteredSource {
@@ -73,11 +81,14 @@ export class SkillRegistry {
       store: options.store,
       hasher: options.hasher ?? portableHasher,
       onDuplicate: options.onDuplicate ?? 'first-wins',
+      onInvalid: options.onInvalid ?? 'keep-last-good',
       admission: options.admission ?? trustAdmission,
       clock,
       logger,
     }
-    this.#names = new NameIndex(this.#options.onDuplicate)
+    this.#names = new NameIndex(this.#options.onDuplicate, error =>
+      logger.error('onDuplicate failed; the first skill is served', { error }),
+    )
     this.#lastGood = new LastGood(this.#options.store, this.#options.hasher)
     this.#digest = new GenerationDigest(this.#options.hasher)
     this.#subscriptions = new Subscriptions({
@@ -110,11 +121,12 @@ export class SkillRegistry {
         `two sources have the label ${JSON.stringify(source.label)}; give each its own`,
       )
     }
-    const { label, origin, trust } = source
+    const { label, origin, trust, reading } = source
     this.#slots.push({
       label,
       origin,
       trust,
+      ...(reading === undefined ? {} : { reading }),
       index: this.#slots.length,
       contents: EMPTY_CONTENTS,
       candidates: [],
@@ -269,8 +281,9 @@ export class SkillRegistry {
   ): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
     for (const { entry, old } of fresh) {
+      if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
       if (old?.live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
-      const skill = await this.#lastGood.read(slot.origin, slot.label, entry)
+      const skill = await this.#lastGood.read(slot, entry)
       if (skill !== undefined && this.#isAdmitted(slot, skill, undefined)) restored.set(entry.location, skill)
     }
     return restored
@@ -293,8 +306,8 @@ export class SkillRegistry {
 
   #decide(slot: SourceSlot, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
     const lastGood = old?.live ?? restored.get(entry.location)
-    const { store } = this.#options
-    let live = lastGood
+    const { store, onInvalid, onDuplicate } = this.#options
+    let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
     let heldReason: string | undefined
     if (entry.skill !== undefined) {
       const verdict = this.#askAdmission(slot, entry.skill, lastGood)
@@ -302,13 +315,12 @@ export class SkillRegistry {
       else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
     }
     if (live !== old?.live) {
-      if (live !== undefined) {
-        store.retain(live.revision)
-        this.#lastGood.remember(slot.origin, entry.location, live.revision)
-      }
+      if (live !== undefined) store.retain(live.revision)
+      this.#lastGood.remember(slot.origin, entry.location, live?.revision)
       if (old?.live !== undefined) store.release(old.live.revision)
     }
-    return { entry, live, heldReason, sourceIndex: slot.index, source: slot.label }
+    const refusesDuplicates = onDuplicate === 'error'
+    return { entry, live, heldReason, sourceIndex: slot.index, source: slot.label, refusesDuplicates }
   }
 
   #forget(slot: SourceSlot, candidate: Candidate): void {

@@ -11,7 +11,7 @@ import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, sys
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { DuplicatePolicy } from '../registry/name-index.ts'
-import { SkillRegistry } from '../registry/skill-registry.ts'
+import { type InvalidPolicy, SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
 import {
   createSkillAccess,
@@ -19,6 +19,7 @@ import {
   type SessionOptions,
   SkillSession,
 } from '../session/skill-session.ts'
+import { FACETS, type Facet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -29,7 +30,10 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
+import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
+import { PreScan, type PreScanHook, type PreScanOptions } from './pre-scan.ts'
+import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
 
 export interface SkillRuntimeOptions {
   /** In order of precedence. */
@@ -38,8 +42,22 @@ export interface SkillRuntimeOptions {
   readonly store?: SkillStore
   /** @default portableHasher */
   readonly hasher?: Hasher
-  /** Which of several skills with one name is served. @default 'first-wins' */
+  /**
+   * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
+   * @default 'first-wins'
+   */
   readonly onDuplicate?: DuplicatePolicy
+  /**
+   * What a text that cannot be served does to its skill. With `throw` the last good revision stays, and starting and
+   * `reload` fail. @default 'keep-last-good'
+   */
+  readonly onInvalid?: InvalidPolicy | 'throw'
+  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
+  readonly modifiedOn?: readonly Facet[]
+  /** When sources are looked at besides their own events and `reload`. */
+  readonly triggers?: Partial<ReadTriggers>
+  /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
+  readonly preScan?: PreScanHook | PreScanOptions
   /** Decides whether a new revision goes live. @default by the trust of its source */
   readonly admission?: AdmissionPolicy
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
@@ -51,6 +69,14 @@ export interface SkillRuntimeOptions {
   readonly events?: EventBus
   readonly logger?: Logger
   readonly clock?: Clock
+}
+
+/** When sources are looked at without having been told of a change. */
+export interface ReadTriggers {
+  /** Whether loading a skill looks at its folder first. @default true */
+  readonly onAccess: boolean
+  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
+  readonly onRequest: boolean
 }
 
 export interface FreshOptions {
@@ -65,11 +91,17 @@ const DEFAULT_SEARCH_LIMIT = 10
 /**
  * Reads all sources once and keeps following them until it is closed. A source that cannot be read does not stop the
  * others: its state is in `status()`.
- * @throws {SkillError} DUPLICATE_SOURCE when two sources have the same label
+ * @throws {SkillError} DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
+ * SKILL_INVALID or HOOK_FAILED where the options ask for it
  */
 export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
   const runtime = new SkillRuntime(options)
-  await runtime.start()
+  try {
+    await runtime.start()
+  } catch (thrown) {
+    await runtime.close()
+    throw thrown
+  }
   return runtime
 }
 
@@ -84,6 +116,9 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #search = new SkillSearch()
   readonly #host: SessionHost
   readonly #clock: Clock
+  readonly #triggers: ReadTriggers
+  readonly #preScan: PreScan | undefined
+  readonly #demands: Demands
   readonly #sessions = new Set<WeakRef<SkillSession>>()
   readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
   readonly #finalizer = new FinalizationRegistry<Set<Digest>>(revisions => {
@@ -104,14 +139,22 @@ export class SkillRuntime implements AsyncDisposable {
       clock,
       logger,
       ...(options.onDuplicate === undefined ? {} : { onDuplicate: options.onDuplicate }),
+      ...(options.onInvalid === 'drop' ? { onInvalid: 'drop' } : {}),
       ...(options.admission === undefined ? {} : { admission: options.admission }),
     })
+    this.#demands = {
+      isUnique: options.onDuplicate === 'error',
+      isValid: options.onInvalid === 'throw',
+    }
+    this.#triggers = { onAccess: true, onRequest: true, ...options.triggers }
+    this.#preScan = options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger)
     this.events =
       options.events ??
       new InProcessEventBus({
         onHandlerError: (error, name) => logger.error('an event handler failed', { name, error }),
       })
-    this.#registry.subscribe(update => emitUpdate(this.events, update), { phase: 'events' })
+    const modifiedOn = new Set(options.modifiedOn ?? FACETS)
+    this.#registry.subscribe(update => emitUpdate(this.events, update, modifiedOn), { phase: 'events' })
     const settle = { ...DEFAULT_SETTLE, ...options.settle }
     const rehashMs = options.rehashMs ?? DEFAULT_REHASH_MS
     this.#syncs = options.sources.map(source => {
@@ -125,6 +168,7 @@ export class SkillRuntime implements AsyncDisposable {
         logger,
         settle,
         rehashMs,
+        readsOnRequest: this.#triggers.onRequest,
       })
     })
     this.#catalogs = new CatalogCache(options.catalog ?? {})
@@ -133,7 +177,9 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
   async start(): Promise<void> {
+    await this.#preScan?.run('start')
     await Promise.all(this.#syncs.map(sync => sync.start()))
+    assertDemands(this.#demands, this.current, this.#syncs)
   }
 
   /** The newest generation. Take it once for everything that belongs together. */
@@ -155,13 +201,38 @@ export class SkillRuntime implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source: what was on disk before the call is visible afterwards, or `status()` says why not.
+   * Sweeps every source: what was on disk before the call is visible afterwards, or the report says why not.
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it
+   */
+  async reload(): Promise<ReloadReport> {
+    this.#assertOpen()
+    const previous = this.current
+    await this.#preScan?.run('reload')
+    await Promise.all(this.#syncs.map(sync => sync.reload()))
+    const report = toReloadReport(previous, this.current, this.status())
+    const { generation, count, added, modified, removed } = report
+    await this.events.emit('skills:reloaded', {
+      generation: generation.number,
+      digest: generation.digest,
+      count,
+      added,
+      modified,
+      removed,
+      errors: report.errors.map(({ message }) => message),
+    })
+    assertDemands(this.#demands, generation, this.#syncs)
+    return report
+  }
+
+  /**
+   * Looks at the folders of one name again, and for one that is not known yet.
    * @throws {SkillError} CLOSED
    */
-  async reload(): Promise<Generation> {
+  async reloadSkill(name: string): Promise<SkillReload> {
     this.#assertOpen()
-    await Promise.all(this.#syncs.map(sync => sync.reload()))
-    return this.current
+    const previous = this.current
+    await this.#lookAgain(name)
+    return toSkillReload(name, previous, this.current, this.status())
   }
 
   /**
@@ -172,7 +243,7 @@ export class SkillRuntime implements AsyncDisposable {
   async fresh(options: FreshOptions = {}): Promise<Generation> {
     this.#assertOpen()
     const { maxWaitMs } = options
-    const read = Promise.all(this.#syncs.map(sync => sync.fresh()))
+    const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await this.#atMost(maxWaitMs, read)
     return this.current
@@ -282,6 +353,7 @@ export class SkillRuntime implements AsyncDisposable {
   /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      this.#preScan?.close()
       await Promise.all(this.#syncs.map(sync => sync.close()))
       await this.#registry.close()
       await this.#store.close()
@@ -305,8 +377,17 @@ export class SkillRuntime implements AsyncDisposable {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
   }
 
-  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
+  async #readNewer(): Promise<void> {
+    if (this.#syncs.some(sync => sync.scansOnRequest)) await this.#preScan?.run('request')
+    await Promise.all(this.#syncs.map(sync => sync.fresh()))
+  }
+
   async #refresh(name: string): Promise<void> {
+    if (this.#triggers.onAccess) await this.#lookAgain(name)
+  }
+
+  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
+  async #lookAgain(name: string): Promise<void> {
     const served = this.current.find(name)
     const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
       other === name || location.split('/').at(-1) === name

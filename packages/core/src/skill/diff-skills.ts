@@ -2,8 +2,9 @@ import { compareText } from './compare.ts'
 import type { SkillFile } from './manifest.ts'
 import type { Skill } from './skill.ts'
 
-/** Which part of a skill changed. */
-export type Facet = 'frontmatter' | 'body' | 'files' | 'scripts' | 'location'
+/** The parts of a skill that can change. */
+export const FACETS = ['frontmatter', 'body', 'files', 'scripts', 'location'] as const
+export type Facet = (typeof FACETS)[number]
 
 /** The facets in which two revisions of a skill differ; empty when they are equal for every reader. */
 export function diffSkills(before: Skill, after: Skill): readonly Facet[] {

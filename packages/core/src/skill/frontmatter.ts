@@ -75,6 +75,18 @@ export function splitSkillText(text: string): Outcome<SplitSkillText> {
   })
 }
 
+/** Cuts like `splitSkillText`; a text without frontmatter, or with one that is never closed, is all body. */
+export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly ok: true } {
+  const split = splitSkillText(text)
+  if (split.ok) return split
+  const diagnostics = split.diagnostics.map(
+    (diagnostic): Diagnostic => ({ ...diagnostic, severity: 'warning' }),
+  )
+  const body = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
+  const value = { frontmatter: '', body, frontmatterLine: 1, bodyLine: 1, diagnostics }
+  return { ok: true, value, diagnostics }
+}
+
 /**
  * Reads YAML 1.2 (core schema, no custom tags, no aliases). When that fails, tries once more with plain scalars
  * quoted, which heals nearly all invalid files in the wild (an unquoted `: `), and says so.
@@ -101,6 +113,9 @@ export function parseFrontmatter(yaml: string, firstLine: number): Outcome<Front
 }
 
 function loadYaml(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
+  // Nothing but blank lines and comments: js-yaml calls that an error, and YAML an empty document.
+  if (/^(?:[ \t]*(?:#[^\n]*)?(?:\r?\n|$))*$/.test(yaml))
+    return { ok: true, value: new Map(), diagnostics: [] }
   try {
     const value: unknown = load(yaml, { schema: CORE_SCHEMA, maxAliases: 0, maxDepth: 16 })
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {

@@ -1,6 +1,7 @@
 import type { Diagnostic } from './diagnostic.ts'
-import { type Outcome, parseFrontmatter, splitSkillText } from './frontmatter.ts'
+import { type Outcome, parseFrontmatter, splitAnyText, splitSkillText } from './frontmatter.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
+import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
 
 export interface ParseSkillOptions {
@@ -9,6 +10,7 @@ export interface ParseSkillOptions {
   /** How the file is called in diagnostics. */
   readonly path?: string
   readonly limits?: SkillLimits
+  readonly policy?: Partial<ReadingPolicy>
 }
 
 /**
@@ -40,7 +42,8 @@ function parseBytes(
   if (text === undefined) {
     return stop('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text', 'save the file as UTF-8')
   }
-  const split = splitSkillText(text)
+  const policy = { ...DEFAULT_READING, ...options.policy }
+  const split = policy.description === 'required' ? splitSkillText(text) : splitAnyText(text)
   if (!split.ok) return split
   const { frontmatter, frontmatterLine } = split.value
   if (frontmatter.length > limits.maxFrontmatterBytes) {
@@ -53,7 +56,11 @@ function parseBytes(
   const fields = parseFrontmatter(frontmatter, frontmatterLine)
   const diagnostics = [...split.diagnostics, ...fields.diagnostics]
   if (!fields.ok) return { ok: false, diagnostics }
-  const reader = new SkillFields(fields.value, frontmatter, frontmatterLine, diagnostics)
+  const reader = new SkillFields(
+    fields.value,
+    { yaml: frontmatter, firstLine: frontmatterLine, policy },
+    diagnostics,
+  )
   return reader.read(split.value.body, split.value.bodyLine, options.directoryName)
 }
 

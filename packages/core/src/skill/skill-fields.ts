@@ -1,5 +1,6 @@
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterFields, Outcome } from './frontmatter.ts'
+import type { ReadingPolicy } from './reading-policy.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
 
 /** The fields of a frontmatter, checked and with their own copies of all strings. */
@@ -37,18 +38,24 @@ export class SkillFields {
   readonly #fields: FrontmatterFields
   readonly #yaml: string
   readonly #firstLine: number
+  readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
 
-  constructor(fields: FrontmatterFields, yaml: string, firstLine: number, diagnostics: Diagnostic[]) {
+  constructor(
+    fields: FrontmatterFields,
+    text: { readonly yaml: string; readonly firstLine: number; readonly policy: ReadingPolicy },
+    diagnostics: Diagnostic[],
+  ) {
     this.#fields = fields
-    this.#yaml = yaml
-    this.#firstLine = firstLine
+    this.#yaml = text.yaml
+    this.#firstLine = text.firstLine
+    this.#policy = text.policy
     this.#diagnostics = diagnostics
   }
 
   read(body: string, bodyLine: number, directoryName: string | undefined): Outcome<ParsedSkill> {
     const name = this.#name(directoryName)
-    const description = this.#description()
+    const description = this.#description(body)
     const license = this.#text('license')
     const compatibility = this.#compatibility()
     const metadata = this.#metadata()
@@ -108,39 +115,35 @@ export class SkillFields {
       )
       return undefined
     }
-    for (const fault of findNameFaults(name)) {
+    this.#judgeName(name, directoryName)
+    return detach(name)
+  }
+
+  #judgeName(name: string, directoryName: string | undefined): void {
+    const { names, matchDirectory } = this.#policy
+    for (const fault of names === 'any' ? [] : findNameFaults(name)) {
       this.#note(
         'NAME_INVALID',
-        'warning',
+        names === 'strict' ? 'error' : 'warning',
         'name',
         `skill name ${JSON.stringify(name)} ${fault}`,
         'rename the skill and its folder',
       )
     }
-    if (directoryName !== undefined && normalizeName(directoryName) !== name) {
-      this.#note(
-        'NAME_DIRECTORY_MISMATCH',
-        'warning',
-        'name',
-        `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
-        'give both the same name',
-      )
-    }
-    return detach(name)
+    if (matchDirectory === 'off' || directoryName === undefined || normalizeName(directoryName) === name)
+      return
+    this.#note(
+      'NAME_DIRECTORY_MISMATCH',
+      matchDirectory === 'error' ? 'error' : 'warning',
+      'name',
+      `skill name ${JSON.stringify(name)} differs from its folder ${JSON.stringify(directoryName)}`,
+      'give both the same name',
+    )
   }
 
-  #description(): string | undefined {
-    const description = this.#text('description')?.trim()
-    if (description === undefined || description === '') {
-      this.#note(
-        'DESCRIPTION_MISSING',
-        'error',
-        'description',
-        'the skill has no description, so no model can know when to use it',
-        'add "description: what it does and when to use it"',
-      )
-      return undefined
-    }
+  #description(body: string): string | undefined {
+    const description = (this.#text('description') ?? this.#aliasOfDescription())?.trim()
+    if (description === undefined || description === '') return this.#withoutDescription(body)
     const length = [...description].length
     if (length > MAX_DESCRIPTION) {
       this.#note(
@@ -151,6 +154,39 @@ export class SkillFields {
         'shorten it; details belong in the body',
       )
     }
+    return description
+  }
+
+  /** Exo's short spelling of the field. */
+  #aliasOfDescription(): string | undefined {
+    const description = this.#text('desc')
+    if (description === undefined) return undefined
+    this.#note('FIELD_ALIAS', 'warning', 'desc', '"desc" was read as "description"', 'write "description"')
+    return description
+  }
+
+  #withoutDescription(body: string): string | undefined {
+    const policy = this.#policy.description
+    if (policy === 'required') {
+      this.#note(
+        'DESCRIPTION_MISSING',
+        'error',
+        'description',
+        'the skill has no description, so no model can know when to use it',
+        'add "description: what it does and when to use it"',
+      )
+      return undefined
+    }
+    const description = policy === 'empty' ? '' : firstHeading(body)
+    this.#note(
+      'DESCRIPTION_MISSING',
+      'warning',
+      'description',
+      description === ''
+        ? 'the skill has no description, so no model can know when to use it'
+        : `the skill has no description; its first heading ${JSON.stringify(description)} is used`,
+      'add "description: what it does and when to use it"',
+    )
     return description
   }
 
@@ -300,6 +336,13 @@ export class SkillFields {
     const index = lines.findIndex(line => line.startsWith(key) && /^\s*:/.test(line.slice(key.length)))
     return index === -1 ? this.#firstLine : this.#firstLine + index
   }
+}
+
+/** The first heading of the instructions, else their first line, else nothing. */
+function firstHeading(body: string): string {
+  const lines = body.split(/\r?\n/).map(line => line.trim())
+  const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
+  return detach((heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION).toWellFormed())
 }
 
 /** Splits at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */

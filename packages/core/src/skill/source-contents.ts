@@ -7,6 +7,8 @@ export interface SourceEntry {
   readonly location: string
   /** The skill's name, or the best guess (the folder's name) when the text is broken. */
   readonly name: string
+  /** Name of the file that holds the skill's text. @default 'SKILL.md' */
+  readonly skillFile?: string
   /** Absent when the text is broken. */
   readonly skill?: Skill
   /** Where the folder is on this machine, if it is. */

@@ -2,15 +2,16 @@ import { SkillError, toMessage } from '../errors.ts'
 import type { DirectoryEntry, FileSystem } from '../fs/file-system.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import type { SkillLimits } from '../skill/limits.ts'
-import { isSkippedByDiscovery } from './file-layout.ts'
+import type { LayoutRules } from './file-layout.ts'
 import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass } from './mirror.ts'
 
-/** Links inside a source: followed when they stay in the root or an allowed folder, or never. */
-export type SymlinkPolicy = 'within-root' | 'deny'
+/** Links inside a source: followed when they stay in the root or an allowed folder, wherever they lead, or never. */
+export type SymlinkPolicy = 'within-root' | 'follow' | 'deny'
 
 export interface ClassifierOptions {
   readonly fileSystem: FileSystem
   readonly limits: SkillLimits
+  readonly layout: LayoutRules
   readonly symlinks: SymlinkPolicy
   readonly nestedSkills: boolean
   /** How a path within the source is shown to people. */
@@ -29,8 +30,8 @@ export interface EntryContext {
   readonly findings: Diagnostic[]
 }
 
-/** A file of a skill, a directory to walk (with its real path, for links), or nothing to the mirror. */
-export type EntryClass = 'file' | { readonly realPath?: string } | undefined
+/** A file of a skill, a file that is a skill, a directory to walk (with its real path, for links), or nothing to the mirror. */
+export type EntryClass = 'file' | 'standalone' | { readonly realPath?: string } | undefined
 
 /** Decides what each entry of a directory is to the mirror; whatever is left out of a skill is told. */
 export class EntryClassifier {
@@ -52,7 +53,8 @@ export class EntryClassifier {
     }
     switch (entry.kind) {
       case 'file':
-        return inSkill ? 'file' : undefined
+        if (inSkill) return 'file'
+        return this.#isStandalone(entry.name, node) ? 'standalone' : undefined
       case 'directory':
         return this.#isWalked(entry.name, context) ? {} : undefined
       case 'other':
@@ -70,11 +72,15 @@ export class EntryClassifier {
 
   /** Whether a SKILL.md in this child, or below, is a skill of its own. */
   isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
-    const { limits, nestedSkills } = this.#options
+    const { limits, layout, nestedSkills } = this.#options
     const depth = parent.depth + 1
-    if (!parent.isDiscoverable || depth > limits.maxDiscoveryDepth || isSkippedByDiscovery(name, depth))
+    if (!parent.isDiscoverable || depth > limits.maxDiscoveryDepth || layout.isSkipped(name, depth))
       return false
     return nestedSkills || !inSkill
+  }
+
+  #isStandalone(name: string, parent: DirectoryNode): boolean {
+    return parent.isDiscoverable && this.#options.layout.isStandalone(name, parent.depth + 1)
   }
 
   async #classifyLink(name: string, context: EntryContext): Promise<EntryClass> {

@@ -1,14 +1,67 @@
-/** Which files and folders of a source are looked at. */
-export const SKILL_FILE_NAMES: readonly string[] = Object.freeze(['SKILL.md', 'skill.md'])
+/** Which files and folders of a source are skills. */
+export interface FileLayout {
+  /** What the text of a skill is called, best name first. @default ['SKILL.md', 'skill.md'] */
+  readonly fileNames: readonly string[]
+  /** Whether the root of the source may itself be a skill's folder. @default true */
+  readonly rootSkill: boolean
+  /** Whether a Markdown file outside all skills, README.md apart, is a skill of its own. @default false */
+  readonly standaloneFiles: boolean
+  /**
+   * Names below which no skill is looked for, `*` standing for any characters; one that begins with `/` counts at the top
+   * level only. The root itself is never skipped. @default DEFAULT_LAYOUT.skip
+   */
+  readonly skip: readonly string[]
+}
+
+/** Hidden folders, installed packages, caches and build output, and at the top level what begins with an underscore. */
+export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
+  fileNames: Object.freeze(['SKILL.md', 'skill.md']),
+  rootSkill: true,
+  standaloneFiles: false,
+  skip: Object.freeze(['.*', '/_*', 'node_modules', '__pycache__', 'target']),
+})
 
 export const IGNORE_FILE_NAME = '.skillignore'
 
-const SKIPPED = new Set(['node_modules', '__pycache__', 'target'])
+/** A layout as the mirror asks it. */
+export class LayoutRules {
+  readonly #layout: FileLayout
+  readonly #skip: readonly { readonly isTopLevelOnly: boolean; readonly pattern: RegExp }[]
 
-/**
- * Whether no skill is looked for below a directory: hidden ones, installed packages, caches and build output, and at
- * the top level of a source those that start with an underscore. The root itself is never skipped.
- */
-export function isSkippedByDiscovery(name: string, depth: number): boolean {
-  return name.startsWith('.') || SKIPPED.has(name) || (depth === 1 && name.startsWith('_'))
+  constructor(layout: Partial<FileLayout> = {}) {
+    this.#layout = { ...DEFAULT_LAYOUT, ...layout }
+    this.#skip = this.#layout.skip.map(text => ({
+      isTopLevelOnly: text.startsWith('/'),
+      pattern: toPattern(text.startsWith('/') ? text.slice(1) : text),
+    }))
+  }
+
+  /** Whether no skill is looked for below a folder, or in a file; `depth` counts from 1 for what is right in the root. */
+  isSkipped(name: string, depth: number): boolean {
+    return this.#skip.some(
+      ({ isTopLevelOnly, pattern }) => (!isTopLevelOnly || depth === 1) && pattern.test(name),
+    )
+  }
+
+  /** Whether a file that belongs to no skill is one by itself. */
+  isStandalone(name: string, depth: number): boolean {
+    return (
+      this.#layout.standaloneFiles &&
+      /\.md$/i.test(name) &&
+      !/^readme\.md$/i.test(name) &&
+      !this.#layout.fileNames.includes(name) &&
+      !this.isSkipped(name, depth)
+    )
+  }
+
+  /** The text of the skill among the names in a folder; `depth` is 0 for the root. */
+  findSkillFile(isThere: (name: string) => boolean, depth: number): string | undefined {
+    if (depth === 0 && !this.#layout.rootSkill) return undefined
+    return this.#layout.fileNames.find(isThere)
+  }
+}
+
+function toPattern(text: string): RegExp {
+  const parts = text.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 'su')
 }

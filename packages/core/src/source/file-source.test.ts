@@ -162,7 +162,7 @@ describe('FileSource keeps identities', () => {
   test('reading again all that did not change makes no generation', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
-    expect(await skills.reload()).toBe(before)
+    expect((await skills.reload()).generation).toBe(before)
     await skills.close()
   })
 })

@@ -4,13 +4,16 @@ import { mapConcurrently } from '../fs/walk.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { EventTrust } from './event-trust.ts'
+import { type FileLayout, LayoutRules } from './file-layout.ts'
 import { FolderReader, UNSTABLE } from './folder-reader.ts'
 import {
   createDirectoryNode,
   type DirectoryNode,
   type FileNode,
+  listingOf,
   owningSkills,
   type ScanPass,
   subtree,
@@ -46,6 +49,15 @@ export interface FileSourceOptions {
   readonly linkRoots?: readonly string[]
   /** Whether a SKILL.md inside another skill's folder is a skill of its own. @default true unless `trust` is `review` */
   readonly nestedSkills?: boolean
+  /** Which files and folders are skills. @default DEFAULT_LAYOUT */
+  readonly layout?: Partial<FileLayout>
+  /** How forgiving the texts are read. @default DEFAULT_READING */
+  readonly reading?: Partial<ReadingPolicy>
+  /**
+   * A root that is not there is `wait`: empty and awaited; when it vanishes later its skills stay for five seconds.
+   * `empty`: empty at once. `throw`: a failure, like a disk that cannot be read. @default 'wait'
+   */
+  readonly onMissing?: 'wait' | 'empty' | 'throw'
   /** `auto`: events where they can be had, else sweeps. `off`: read on demand only. @default 'auto' */
   readonly watching?: 'auto' | 'polling' | 'off'
   /** How often everything is swept while events work, in milliseconds. @default 30,000 */
@@ -75,6 +87,7 @@ export class FileSource implements SkillSource {
   readonly label: string
   readonly origin: string
   readonly trust: Trust
+  readonly reading: Partial<ReadingPolicy>
   readonly #fileSystem: FileSystem
   readonly #options: FileSourceOptions
   readonly #clock: Clock
@@ -105,6 +118,7 @@ export class FileSource implements SkillSource {
     this.label = options.label
     this.origin = options.root
     this.trust = options.trust ?? 'auto'
+    this.reading = options.reading ?? {}
     this.#fileSystem = options.fileSystem
     this.#clock = options.clock ?? systemClock
     const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -127,6 +141,7 @@ export class FileSource implements SkillSource {
     })
     this.#scanner = new MirrorScanner({
       ...shared,
+      layout: new LayoutRules(options.layout),
       symlinks: options.symlinks ?? (this.trust === 'review' ? 'deny' : 'within-root'),
       nestedSkills: options.nestedSkills ?? this.trust === 'auto',
       onEvent: node => this.#onEvent(node),
@@ -136,6 +151,7 @@ export class FileSource implements SkillSource {
     this.#reader = new FolderReader({
       ...shared,
       label: options.label,
+      reading: options.reading ?? {},
       hasDirectories: options.hasDirectories ?? false,
       refusesHardLinks: this.trust === 'review',
     })
@@ -182,7 +198,7 @@ export class FileSource implements SkillSource {
       }
       node = child
     }
-    for (const each of subtree(node)) this.#dirty.add(each)
+    for (const each of subtree(listingOf(node))) this.#dirty.add(each)
   }
 
   async isBusy(): Promise<boolean> {
@@ -255,10 +271,19 @@ export class FileSource implements SkillSource {
 
   /** A root that was never there is empty; one that vanished keeps its skills for a moment, then is empty too. */
   #readMissing(): SourceReading {
+    const path = this.#options.displayRoot ?? this.#options.root
+    const onMissing = this.#options.onMissing ?? 'wait'
+    if (onMissing === 'throw') {
+      throw new SkillError(
+        'SOURCE_MISSING',
+        `the folder ${JSON.stringify(path)} does not exist; make it, or name another`,
+      )
+    }
     const now = this.#clock.monotonic()
     this.#missingSince ??= this.#root === undefined ? Number.NEGATIVE_INFINITY : now
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
-    if (remainingMs > 0) return { contents: this.#published.current, settled: true, readAgainMs: remainingMs }
+    if (remainingMs > 0 && onMissing === 'wait')
+      return { contents: this.#published.current, settled: true, readAgainMs: remainingMs }
     if (this.#root !== undefined) {
       this.#scanner.reset(this.#root)
       this.#root = undefined
@@ -268,7 +293,6 @@ export class FileSource implements SkillSource {
     }
     this.#dirty.clear()
     this.#needsSweep = false
-    const path = this.#options.displayRoot ?? this.#options.root
     const diagnostic: Diagnostic = {
       code: 'ROOT_MISSING',
       severity: 'info',
@@ -288,6 +312,7 @@ export class FileSource implements SkillSource {
       throw thrown
     }
     const insideFolders = [rootRealPath]
+    if (this.#options.symlinks === 'follow') insideFolders.push('/')
     for (const folder of this.#options.linkRoots ?? []) {
       try {
         insideFolders.push(await this.#fileSystem.resolve(folder))
@@ -330,7 +355,7 @@ export class FileSource implements SkillSource {
     const build = async (folder: DirectoryNode): Promise<void> => {
       const entry = await this.#reader.read(folder, folderContext)
       if (entry === UNSTABLE) {
-        this.#dirty.add(folder)
+        this.#dirty.add(listingOf(folder))
         this.#unread.add(folder)
         return
       }
@@ -343,7 +368,7 @@ export class FileSource implements SkillSource {
   }
 
   #markUnstable(node: DirectoryNode): void {
-    this.#dirty.add(node)
+    this.#dirty.add(listingOf(node))
     this.#withdraw(node)
   }
 
@@ -443,6 +468,7 @@ export class FileSource implements SkillSource {
 
   #pathOf(node: DirectoryNode): string {
     const { root } = this.#options
-    return node.path === '' ? root : root === '/' ? `/${node.path}` : `${root}/${node.path}`
+    const { path } = listingOf(node)
+    return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
   }
 }

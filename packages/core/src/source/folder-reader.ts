@@ -7,11 +7,12 @@ import { digestOf } from '../skill/digest.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type DirectoryNode, type FileNode, pathWithin, subtree } from './mirror.ts'
+import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 
 export interface FolderReaderOptions {
@@ -19,6 +20,7 @@ export interface FolderReaderOptions {
   readonly clock: Clock
   readonly limits: SkillLimits
   readonly label: string
+  readonly reading: Partial<ReadingPolicy>
   readonly pathOf: (node: DirectoryNode) => string
   readonly displayPath: (path: string) => string
   /** Whether folders can be named to commands on this machine. */
@@ -81,9 +83,10 @@ export class FolderReader {
     }
     if (skillBytes === undefined) return this.#toEntry(folder, undefined, found)
     const parsed = parseSkill(skillBytes, {
-      ...(folder.name === '' ? {} : { directoryName: folder.name }),
+      ...(folder.name === '' ? {} : { directoryName: nameOf(folder) }),
       path: this.#display(folder, folder.skillFile as string),
       limits: this.#options.limits,
+      policy: this.#options.reading,
     })
     const diagnostics = [...parsed.diagnostics, ...found]
     if (!parsed.ok || diagnostics.some(isError)) return this.#toEntry(folder, undefined, diagnostics)
@@ -228,7 +231,8 @@ export class FolderReader {
     const { location, directory } = this.#place(folder)
     const entry: SourceEntry = {
       location,
-      name: skill?.name ?? (folder.entry?.skill?.name || folder.name || this.#options.label),
+      name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
+      skillFile: folder.skillFile as string,
       ...(skill === undefined ? {} : { skill }),
       ...(directory === undefined ? {} : { directory }),
       diagnostics,
@@ -239,7 +243,7 @@ export class FolderReader {
       before.name === entry.name &&
       before.directory === entry.directory &&
       before.skill?.revision === skill?.revision &&
-      before.skill?.skillFile === skill?.skillFile &&
+      before.skillFile === entry.skillFile &&
       JSON.stringify(before.diagnostics) === JSON.stringify(diagnostics)
     return isSame ? before : Object.freeze(entry)
   }
@@ -265,8 +269,13 @@ export class FolderReader {
   }
 
   #display(folder: DirectoryNode, path: string): string {
-    return this.#options.displayPath([folder.path, path].filter(part => part !== '').join('/'))
+    return this.#options.displayPath([listingOf(folder).path, path].filter(part => part !== '').join('/'))
   }
+}
+
+/** The name by which the place of a skill goes: its folder's, or that of its single file. */
+function nameOf(folder: DirectoryNode): string {
+  return folder.isStandalone ? folder.name.replace(/\.md$/i, '') : folder.name
 }
 
 function toSkillFile({ path, file }: ManifestFile): SkillFile {

@@ -5,7 +5,6 @@ import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isLeftOut } from '../skill/manifest.ts'
 import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
-import { SKILL_FILE_NAMES } from './file-layout.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
   createDirectoryNode,
@@ -138,6 +137,10 @@ export class MirrorScanner {
     if (!node.isAttached) return []
     const { fileSystem, pathOf, clock } = this.#options
     const path = pathOf(node)
+    if (node.isStandalone) {
+      await this.#checkFiles(node, path, depth, pass)
+      return []
+    }
     let stat: FileStat
     try {
       stat = await fileSystem.stat(path)
@@ -180,7 +183,7 @@ export class MirrorScanner {
     const items: { node: DirectoryNode; depth: VisitDepth }[] = []
     for (const child of node.directories.values()) {
       if (forced.has(child)) items.push({ node: child, depth: 'look' })
-      else if (depth !== 'look') items.push({ node: child, depth })
+      else if (depth !== 'look' || child.isStandalone) items.push({ node: child, depth })
       else if (await this.#isReplaced(child)) items.push({ node: child, depth: 'look' })
     }
     return items
@@ -294,6 +297,7 @@ export class MirrorScanner {
       seen.add(entry.name)
       const isLink = entry.kind === 'link'
       if (kind === 'file') this.#addFile(node, entry.name, isLink, pass)
+      else if (kind === 'standalone') this.#addStandalone(node, entry.name, pass)
       else if (this.#addDirectory(node, entry.name, isLink, kind, pass)) {
         forced.add(node.directories.get(entry.name) as DirectoryNode)
       }
@@ -313,7 +317,9 @@ export class MirrorScanner {
     // A pipe or a link that leads out counts too: reading it finds the fault, and the skill is shown as broken.
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
-    const skillFile = node.isDiscoverable ? SKILL_FILE_NAMES.find(isThere) : undefined
+    const skillFile = node.isDiscoverable
+      ? this.#options.layout.findSkillFile(isThere, node.depth)
+      : undefined
     if (skillFile === node.skillFile) return
     if (skillFile === undefined) {
       delete node.skillFile
@@ -345,7 +351,7 @@ export class MirrorScanner {
     pass: ScanPass,
   ): boolean {
     const known = parent.directories.get(name)
-    if (known !== undefined && known.isLink === isLink) {
+    if (known !== undefined && known.isLink === isLink && !known.isStandalone) {
       known.realPath = link.realPath
       return false
     }
@@ -363,6 +369,25 @@ export class MirrorScanner {
     if (isLink) this.#links.add({ directory })
     this.#markChanged(parent, pass)
     return true
+  }
+
+  #addStandalone(parent: DirectoryNode, name: string, pass: ScanPass): void {
+    const known = parent.directories.get(name)
+    if (known?.isStandalone === true) return
+    if (known !== undefined) this.detach(known, pass)
+    this.#directories++
+    const node = createDirectoryNode({
+      name,
+      parent,
+      isLink: false,
+      isDiscoverable: true,
+      isStandalone: true,
+    })
+    node.skillFile = name
+    node.files.set(name, { name, isLink: false, isRacy: true })
+    parent.directories.set(name, node)
+    pass.removed.delete(node.path)
+    this.#markChanged(node, pass)
   }
 
   async #checkFiles(node: DirectoryNode, path: string, depth: VisitDepth, pass: ScanPass): Promise<void> {

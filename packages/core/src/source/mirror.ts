@@ -29,6 +29,8 @@ export interface DirectoryNode {
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
+  /** Not a directory at all: a single file of the parent that is a skill of its own. */
+  readonly isStandalone: boolean
   /** The path with links resolved, for directories reached through a link. */
   realPath: string | undefined
   /** Whether a SKILL.md here (or below) is a skill of its own. */
@@ -37,7 +39,7 @@ export interface DirectoryNode {
   stat?: FileStat
   isRacy: boolean
   unwatch?: () => void
-  /** `SKILL.md` or `skill.md` when this is a skill's folder. */
+  /** Name of the skill's text when this is a skill's folder. */
   skillFile?: string
   ignoreRules?: IgnoreRules
   ignoreText?: string
@@ -72,6 +74,7 @@ export interface NewDirectory {
   readonly isLink: boolean
   readonly realPath?: string
   readonly isDiscoverable: boolean
+  readonly isStandalone?: boolean
 }
 
 export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
@@ -80,6 +83,7 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
     name,
     parent,
     isLink: fields.isLink,
+    isStandalone: fields.isStandalone ?? false,
     realPath: fields.realPath,
     isDiscoverable: fields.isDiscoverable,
     path: parent === undefined || parent.path === '' ? name : `${parent.path}/${name}`,
@@ -90,6 +94,11 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
     files: new Map(),
     findings: [],
   }
+}
+
+/** The directory whose list shows a node's files. */
+export function listingOf(node: DirectoryNode): DirectoryNode {
+  return node.isStandalone ? (node.parent as DirectoryNode) : node
 }
 
 /** Skill folders that hold this directory, itself included, from the inside out. */

@@ -1,4 +1,5 @@
 import type { Hasher } from '../host.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
@@ -58,6 +59,8 @@ export interface SkillSource {
   /** What it is on this machine (an absolute path, a URL): the key of lasting state. */
   readonly origin: string
   readonly trust: Trust
+  /** How forgiving its texts are read; what was served last is read in the same way after a restart. */
+  readonly reading?: Partial<ReadingPolicy>
   /**
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.

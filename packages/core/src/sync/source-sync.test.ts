@@ -60,6 +60,7 @@ function open(rehashMs = 1_000_000_000): Harness {
     logger: silentLogger,
     settle: DEFAULT_SETTLE,
     rehashMs,
+    readsOnRequest: true,
   })
   return { clock, source, sync }
 }

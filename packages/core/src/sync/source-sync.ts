@@ -15,6 +15,8 @@ export interface SourceSyncOptions {
   readonly settle: SettlePolicy
   /** How often all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
+  /** Whether `fresh` reads a source that has no events. */
+  readonly readsOnRequest: boolean
 }
 
 /** How a source is doing, for people and monitoring. */
@@ -58,7 +60,7 @@ export class SourceSync {
   #lastRehashAt: number
   #failures = 0
   #lastReadAt: number | undefined
-  #lastError: string | undefined
+  #failure: unknown
   #retryAt: number | undefined
 
   constructor(options: SourceSyncOptions) {
@@ -87,12 +89,23 @@ export class SourceSync {
   /** Like `reload`, at next to no cost while events can be trusted. */
   async fresh(): Promise<void> {
     const { source } = this.#options
-    if (source.state().mode !== 'events') {
+    if (this.scansOnRequest) {
       await this.reload()
       return
     }
     await source.drain?.()
     if (this.#running !== undefined || source.hasHints?.() === true) await this.#request('hinted')
+  }
+
+  /** Whether `fresh` looks at everything, because no events tell what changed. */
+  get scansOnRequest(): boolean {
+    const { source, readsOnRequest } = this.#options
+    return readsOnRequest && source.state().mode !== 'events'
+  }
+
+  /** What the last reading failed with; `undefined` when it did not. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   /** Looks at one folder again, hints or not. */
@@ -113,7 +126,7 @@ export class SourceSync {
       trust,
       ...source.state(),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
-      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),
       ...(this.#retryAt === undefined
         ? {}
         : { retryMs: Math.max(0, Math.round(this.#retryAt - clock.monotonic())) }),
@@ -184,7 +197,7 @@ export class SourceSync {
     if (final || source.hasHints?.() !== true) this.#settle.reset()
     await registry.replace(source.label, reading.contents)
     this.#failures = 0
-    this.#lastError = undefined
+    this.#failure = undefined
     this.#retryAt = undefined
     this.#lastReadAt = clock.now()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
@@ -196,13 +209,13 @@ export class SourceSync {
   async #fail(thrown: unknown): Promise<void> {
     const { source, clock, logger, registry } = this.#options
     this.#settle.reset()
-    this.#lastError = toMessage(thrown)
+    this.#failure = thrown
     const waitMs = jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++), clock)
     logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
     await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
       severity: 'error',
-      message: `the source could not be read: ${this.#lastError}; its last contents stay`,
+      message: `the source could not be read: ${toMessage(thrown)}; its last contents stay`,
       path: source.origin,
     })
     this.#retryIn(waitMs, false)

@@ -1,0 +1,96 @@
+import type { Skill } from '../skill/skill.ts'
+import { escapeText } from './escape.ts'
+
+/**
+ * Writes a catalog down. Gets the skills that are listed, sorted by name, and how many more did not fit; must give equal
+ * text for equal input. An empty list means that nothing fits.
+ */
+export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
+
+/**
+ * `agentskills-xml`: the open standard's block. `pai-xml`: the block of the pai SDK with its usage instructions.
+ * `markdown`: a list under a heading. `none`: nothing, for agents that find skills by their tools alone.
+ */
+export type CatalogFormatName = 'agentskills-xml' | 'pai-xml' | 'markdown' | 'none'
+
+const HINT = 'Call the skill tool with a few words to search the rest.'
+
+export const CATALOG_FORMATS: Readonly<Record<CatalogFormatName, CatalogFormat>> = Object.freeze({
+  'agentskills-xml': (skills, omitted) =>
+    joinLines(
+      '<available_skills>',
+      ...skills.map(renderStandardEntry),
+      omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
+      '</available_skills>',
+    ),
+  'pai-xml': (skills, omitted) =>
+    joinLines(
+      '<available-skills>',
+      ...skills.map(renderPaiEntry),
+      omitted > 0 && `<omitted count="${omitted}" />`,
+      '</available-skills>',
+      '',
+      '<skill-usage-instructions>',
+      "When a user request matches a skill's description:",
+      "1. Read the skill's SKILL.md file to get detailed instructions",
+      "2. Follow the skill's guidelines to complete the task",
+      "3. Use available file and shell tools to execute the skill's instructions",
+      '</skill-usage-instructions>',
+    ),
+  markdown: (skills, omitted) =>
+    joinLines(
+      '## Available Skills',
+      ...skills.map(renderMarkdownEntry),
+      omitted > 0 && `- and ${omitted} more. ${HINT}`,
+    ),
+  none: () => '',
+})
+
+/** Where the catalog says that a skill is: a path for commands on this machine, else a URI. */
+export function locationOf(skill: Skill): string {
+  if (skill.directory !== undefined) return `${skill.directory}/${skill.skillFile}`
+  const folder = skill.location === '' ? '' : `${skill.location}/`
+  return `skill://${skill.source}/${folder}${skill.skillFile}`
+}
+
+/** Its folder, in the same way. */
+function folderOf(skill: Skill): string {
+  if (skill.directory !== undefined) return skill.directory
+  return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`
+}
+
+const renderStandardEntry = remember(skill => {
+  const name = escapeText(skill.name)
+  const description = escapeText(skill.description)
+  const location = escapeText(locationOf(skill))
+  return `<skill>\n<name>${name}</name>\n<description>${description}</description>\n<location>${location}</location>\n</skill>`
+})
+
+const renderPaiEntry = remember(
+  skill =>
+    `<skill name="${escapeText(skill.name)}">\n  <description>${escapeText(skill.description)}</description>\n  <path>${escapeText(folderOf(skill))}</path>\n</skill>`,
+)
+
+const renderMarkdownEntry = remember(
+  skill => `- **${escapeText(skill.name)}**: ${escapeText(skill.description)}`,
+)
+
+/**
+ * Skills are immutable and keep their object as long as nothing about them changes, so their text can be kept with them:
+ * a change costs its own entry, and audiences share the others.
+ */
+function remember(render: (skill: Skill) => string): (skill: Skill) => string {
+  const entries = new WeakMap<Skill, string>()
+  return skill => {
+    let entry = entries.get(skill)
+    if (entry === undefined) {
+      entry = render(skill)
+      entries.set(skill, entry)
+    }
+    return entry
+  }
+}
+
+function joinLines(...lines: readonly (string | false)[]): string {
+  return lines.filter(line => line !== false).join('\n')
+}

@@ -1,0 +1,43 @@
+import { SkillError } from '../errors.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+
+/** What a host has asked to be errors although the skills could be served without it. */
+export interface Demands {
+  /** No two skills have one name. */
+  readonly isUnique: boolean
+  /** Every skill that was found can be served. */
+  readonly isValid: boolean
+}
+
+/** @throws {SkillError} SOURCE_MISSING, SKILL_INVALID, DUPLICATE_SKILL, whichever is first; `data.reports` has all of its kind */
+export function assertDemands(
+  demands: Demands,
+  generation: Generation,
+  sources: readonly { readonly failure: unknown }[],
+): void {
+  for (const { failure } of sources) if (SkillError.isInstance(failure, 'SOURCE_MISSING')) throw failure
+  const { isUnique, isValid } = demands
+  if (isValid) assertNone(generation, isError, 'SKILL_INVALID')
+  if (isUnique) assertNone(generation, ({ code }) => code === 'SKILL_SHADOWED', 'DUPLICATE_SKILL')
+}
+
+function assertNone(
+  generation: Generation,
+  isRefused: (diagnostic: Diagnostic) => boolean,
+  code: 'SKILL_INVALID' | 'DUPLICATE_SKILL',
+): void {
+  const reports = generation.reports().filter(report => report.diagnostics.some(isRefused))
+  const [first] = reports
+  if (first === undefined) return
+  const more = reports.length > 1 ? ` (and ${reports.length - 1} more)` : ''
+  throw new SkillError(code, `skill ${JSON.stringify(first.name)}: ${reasonOf(first, isRefused)}${more}`, {
+    data: { reports },
+  })
+}
+
+function reasonOf(report: SkillReport, isRefused: (diagnostic: Diagnostic) => boolean): string {
+  const found = report.diagnostics.find(isRefused)
+  const { message = '', path, line } = found ?? {}
+  return `${path === undefined ? '' : `${path}${line === undefined ? '' : `:${line}`}: `}${message}`
+}

@@ -1,0 +1,503 @@
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import type { CatalogOptions } from '../catalog/render-catalog.ts'
+import { InProcessEventBus } from '../events/event-bus.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import type { Logger } from '../host.ts'
+import type { Skill } from '../skill/skill.ts'
+import { FileSource, type FileSourceOptions, ROOT_GRACE_MS } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions } from './skill-runtime.ts'
+
+const text = (name: string, description = `Does ${name}.`, body = `Body of ${name}.`): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
+
+interface Harness extends AsyncDisposable {
+  readonly files: MemoryFileSystem
+  readonly skills: SkillRuntime
+  readonly warnings: string[]
+}
+
+/** A runtime over folders of one file system in memory; each folder is a source of that label. */
+async function open(
+  files: MemoryFileSystem | Readonly<Record<string, string>>,
+  options: Partial<SkillRuntimeOptions> & {
+    readonly folders?: readonly string[]
+    readonly source?: Partial<FileSourceOptions>
+  } = {},
+): Promise<Harness> {
+  const { folders = ['skills'], source, ...rest } = options
+  const fileSystem = files instanceof MemoryFileSystem ? files : new MemoryFileSystem(files)
+  const warnings: string[] = []
+  const note = (message: string): void => void warnings.push(message)
+  const quiet = (): void => undefined
+  const logger: Logger = { debug: quiet, info: quiet, warn: note, error: note }
+  const skills = await createSkillRuntime({
+    sources: folders.map(label => new FileSource({ fileSystem, root: `/${label}`, label, ...source })),
+    settle: NO_SETTLE,
+    logger,
+    ...rest,
+  })
+  return { files: fileSystem, skills, warnings, [Symbol.asyncDispose]: () => skills.close() }
+}
+
+const reportOf = (skills: SkillRuntime, name: string): [string, string[]] => {
+  const report = skills.current.reports().find(each => each.name === name)
+  return [report?.status ?? 'absent', report?.diagnostics.map(({ code }) => code) ?? []]
+}
+
+describe('onDuplicate', () => {
+  const files = { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/pdf/SKILL.md': text('pdf', 'Second.') }
+  const folders = ['a', 'b']
+
+  test(`is first-wins by default, and removing the winner is a modification ${verifies('P01', 'EXO-B07')}`, async () => {
+    const events = new InProcessEventBus()
+    const told: string[] = []
+    events.on('skill:modified', ({ newSkill, changed }) => {
+      told.push(`modified ${newSkill.name} ${changed.join()}`)
+    })
+    events.on('skill:removed', ({ skill }) => void told.push(`removed ${skill.name}`))
+    await using it = await open(files, { folders, events })
+    expect(it.skills.current.get('pdf').description).toBe('First.')
+    const shadowed = it.skills.current.reports().find(report => report.status === 'shadowed')
+    expect(shadowed?.diagnostics[0]?.message).toMatch(/"b\/pdf" is shadowed by "a\/pdf"/)
+    it.files.remove('/a/pdf')
+    await it.skills.fresh()
+    await it.skills.delivered()
+    expect(it.skills.current.get('pdf').description).toBe('Second.')
+    expect(told).toEqual(['modified pdf frontmatter,location'])
+  })
+
+  test(`can be last-wins, or a function ${verifies('P01')}`, async () => {
+    await using last = await open(files, { folders, onDuplicate: 'last-wins' })
+    expect(last.skills.current.get('pdf').description).toBe('Second.')
+    await using chosen = await open(files, {
+      folders,
+      onDuplicate: candidates => candidates.toSorted((a, b) => (a.source > b.source ? -1 : 1))[0] as Skill,
+    })
+    expect(chosen.skills.current.get('pdf').source).toBe('b')
+  })
+
+  test('serves the first when the function throws or makes something up', async () => {
+    for (const onDuplicate of [
+      () => {
+        throw new Error('no idea')
+      },
+      () => ({ name: 'pdf' }) as never,
+    ]) {
+      await using it = await open(files, { folders, onDuplicate })
+      expect(it.skills.current.get('pdf').source).toBe('a')
+      expect(it.warnings).toContain('onDuplicate failed; the first skill is served')
+    }
+  })
+
+  test(`can be an error: starting and reload() refuse, and what served goes on ${verifies('P01')}`, async () => {
+    await expect(open(files, { folders, onDuplicate: 'error' })).rejects.toMatchObject({
+      code: 'DUPLICATE_SKILL',
+      message: expect.stringContaining('"b/pdf" is shadowed by "a/pdf"'),
+    })
+    await using it = await open(
+      { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/.keep': '' },
+      { folders, onDuplicate: 'error' },
+    )
+    it.files.write('/b/pdf/SKILL.md', text('pdf', 'Second.'))
+    await expect(it.skills.reload()).rejects.toMatchObject({ code: 'DUPLICATE_SKILL' })
+    expect(it.skills.current.get('pdf').description).toBe('First.')
+    it.files.remove('/b/pdf')
+    expect((await it.skills.reload()).count).toBe(1)
+  })
+
+  test(`within one source the first path is served, and SKILL.md before skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
+    await using it = await open({
+      '/skills/z/SKILL.md': text('pdf', 'Later path.'),
+      '/skills/a/skill.md': text('pdf', 'Lower case.'),
+      '/skills/a/SKILL.md': text('pdf', '"Quoted: value."'),
+      '/skills/.git/hooks/SKILL.md': text('hook'),
+      '/skills/node_modules/x/SKILL.md': text('module'),
+    })
+    expect(it.skills.current.list().map(({ name, description }) => `${name}: ${description}`)).toEqual([
+      'pdf: Quoted: value.',
+    ])
+  })
+})
+
+describe('modifiedOn', () => {
+  test(`decides which facets emit skill:modified; reading is always the newest ${verifies('P03')}`, async () => {
+    const events = new InProcessEventBus()
+    const told: string[] = []
+    events.on('skill:modified', ({ changed }) => void told.push(changed.join()))
+    const modifiedOn = ['frontmatter', 'location'] as const
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { events, modifiedOn })
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Newer.'))
+    await it.skills.fresh()
+    await it.skills.delivered()
+    expect(told).toEqual([])
+    expect((await it.skills.load('pdf')).body).toBe('Newer.')
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.', 'Newer.'))
+    await it.skills.fresh()
+    await it.skills.delivered()
+    expect(told).toEqual(['frontmatter'])
+  })
+})
+
+describe('triggers', () => {
+  test(`by default loading and requests look again; both can be left out ${verifies('P04')}`, async () => {
+    const source = { watching: 'off' } as const
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Second.'))
+    expect((await it.skills.load('pdf')).body).toBe('Second.')
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    expect((await it.skills.fresh()).find('maps')).toBeDefined()
+
+    const triggers = { onAccess: false, onRequest: false }
+    await using manual = await open(it.files, { source, triggers })
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Third.'))
+    expect((await manual.skills.load('pdf')).body).toBe('Second.')
+    expect((await (await manual.skills.fresh()).get('pdf')).revision).toBe(
+      it.skills.current.get('pdf').revision,
+    )
+    await manual.skills.reload()
+    expect((await manual.skills.load('pdf')).body).toBe('Third.')
+  })
+})
+
+describe('onInvalid', () => {
+  const broken = '---\nname: pdf\ndescription: "unclosed\n---\n'
+
+  test(`keeps the last good revision by default ${verifies('P07', 'PAI-B05')}`, async () => {
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') })
+    const { revision } = it.skills.current.get('pdf')
+    it.files.write('/skills/pdf/SKILL.md', broken)
+    await it.skills.fresh()
+    expect(it.skills.current.get('pdf').revision).toBe(revision)
+    expect(it.skills.renderCatalog().text).toContain('Does pdf.')
+    expect(reportOf(it.skills, 'pdf')).toEqual(['broken', ['YAML_INVALID']])
+  })
+
+  test(`can drop the skill until it is right again ${verifies('P07')}`, async () => {
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { onInvalid: 'drop' })
+    it.files.write('/skills/pdf/SKILL.md', broken)
+    await it.skills.fresh()
+    expect(it.skills.current.find('pdf')).toBeUndefined()
+    expect(reportOf(it.skills, 'pdf')).toEqual(['broken', ['YAML_INVALID']])
+    it.files.write('/skills/pdf/SKILL.md', text('pdf'))
+    expect((await it.skills.fresh()).find('pdf')).toBeDefined()
+  })
+
+  test(`can make starting and reload() fail, and the last good revision stays ${verifies('P07')}`, async () => {
+    await expect(open({ '/skills/pdf/SKILL.md': broken }, { onInvalid: 'throw' })).rejects.toMatchObject({
+      code: 'SKILL_INVALID',
+      message: expect.stringMatching(/skill "pdf": \/skills\/pdf\/SKILL\.md:3: /),
+    })
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { onInvalid: 'throw' })
+    it.files.write('/skills/pdf/SKILL.md', broken)
+    await expect(it.skills.reload()).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+    expect(it.skills.current.find('pdf')).toBeDefined()
+  })
+})
+
+describe('onMissing', () => {
+  test(`waits for a root that is not there yet, and for one that vanished ${verifies('P08', 'EXO-B09')}`, async () => {
+    const clock = new FakeClock()
+    const files = new MemoryFileSystem({ '/x': '' })
+    await using it = await open(files, { clock, source: { clock } })
+    expect(it.skills.current.list()).toEqual([])
+    expect(it.skills.current.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
+    files.write('/skills/pdf/SKILL.md', text('pdf'))
+    expect((await it.skills.fresh()).find('pdf')).toBeDefined()
+    files.remove('/skills')
+    expect((await it.skills.reload()).count).toBe(1)
+    await clock.advance(ROOT_GRACE_MS + 1)
+    expect(it.skills.current.list()).toEqual([])
+  })
+
+  test(`can be empty at once, or a failure ${verifies('P08')}`, async () => {
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source: { onMissing: 'empty' } })
+    it.files.remove('/skills')
+    expect((await it.skills.reload()).removed).toEqual(['pdf'])
+
+    const source = { onMissing: 'throw' } as const
+    await expect(open({ '/x': '' }, { source })).rejects.toMatchObject({
+      code: 'SOURCE_MISSING',
+      message: 'the folder "/skills" does not exist; make it, or name another',
+    })
+    await using strict = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
+    strict.files.remove('/skills')
+    await expect(strict.skills.reload()).rejects.toMatchObject({ code: 'SOURCE_MISSING' })
+    expect(strict.skills.current.find('pdf')).toBeDefined()
+  })
+})
+
+describe('reading', () => {
+  const files = {
+    '/skills/PDF_Tools/SKILL.md': text('PDF_Tools'),
+    '/skills/folder/SKILL.md': text('maps'),
+    '/skills/bare/SKILL.md': '---\nname: bare\n---\nSome text.\n\n## The heading ##\n',
+    '/skills/plain/SKILL.md': 'Only text.\n',
+    '/skills/short/SKILL.md': '---\nname: short\ndesc: The short spelling.\n---\n',
+  }
+
+  test(`is lenient by default: names warn, a missing description does not load ${verifies('P09', 'P10', 'P11')}`, async () => {
+    await using it = await open(files)
+    expect(it.skills.current.list().map(({ name }) => name)).toEqual(['PDF_Tools', 'maps', 'short'])
+    expect(reportOf(it.skills, 'PDF_Tools')).toEqual(['warning', ['NAME_INVALID', 'NAME_INVALID']])
+    expect(reportOf(it.skills, 'maps')).toEqual(['warning', ['NAME_DIRECTORY_MISMATCH']])
+    expect(reportOf(it.skills, 'bare')[0]).toBe('broken')
+    expect(it.skills.current.get('short').description).toBe('The short spelling.')
+  })
+
+  test(`can be strict about names, or not care ${verifies('P09', 'P10')}`, async () => {
+    await using strict = await open(files, {
+      source: { reading: { names: 'strict', matchDirectory: 'error' } },
+    })
+    expect(strict.skills.current.list().map(({ name }) => name)).toEqual(['short'])
+    await using any = await open(files, { source: { reading: { names: 'any', matchDirectory: 'off' } } })
+    expect(reportOf(any.skills, 'PDF_Tools')).toEqual(['ok', []])
+    expect(reportOf(any.skills, 'maps')).toEqual(['ok', []])
+    await using unsafe = await open(
+      { '/skills/x/SKILL.md': text('"../x"') },
+      { source: { reading: { names: 'any' } } },
+    )
+    expect(unsafe.skills.current.list()).toEqual([])
+  })
+
+  test(`a description can be empty, or the first heading, and then no frontmatter is needed ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
+    const describeAll = (skills: SkillRuntime): string[] =>
+      ['bare', 'plain'].map(name => skills.current.get(name).description)
+    await using empty = await open(files, { source: { reading: { description: 'empty' } } })
+    expect(describeAll(empty.skills)).toEqual(['', ''])
+    await using heading = await open(files, { source: { reading: { description: 'first-heading' } } })
+    expect(describeAll(heading.skills)).toEqual(['The heading', 'Only text.'])
+    expect((await heading.skills.load('plain')).body).toBe('Only text.')
+  })
+
+  test('the last good revision is read in the same way after a restart', async () => {
+    const { MemorySkillStore } = await import('../store/memory-skill-store.ts')
+    const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
+    const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
+    const source = { reading: { description: 'first-heading' } } as const
+    const first = await open(fileSystem, { source, store })
+    await first.skills.close()
+    fileSystem.write('/skills/plain/SKILL.md', '---\nname: "x\n---\n')
+    await using second = await open(fileSystem, { source, store })
+    expect(second.skills.current.get('plain').description).toBe('Only text.')
+  })
+})
+
+describe('layout', () => {
+  test(`the root itself, other file names and other skipped names ${verifies('P12')}`, async () => {
+    const files = {
+      '/skills/SKILL.md': text('skills'),
+      '/skills/a/AGENT.md': text('a'),
+      '/skills/_private/SKILL.md': text('_private'),
+      '/skills/b/_inner/SKILL.md': text('_inner'),
+      '/skills/vendor/c/SKILL.md': text('c'),
+    }
+    const namesOf = ({ skills }: Harness): string[] => skills.current.list().map(({ name }) => name)
+    await using standard = await open(files)
+    expect(namesOf(standard)).toEqual(['_inner', 'c', 'skills'])
+    await using other = await open(files, {
+      source: {
+        layout: { rootSkill: false, fileNames: ['SKILL.md', 'AGENT.md'], skip: ['vendor'] },
+      },
+    })
+    expect(namesOf(other)).toEqual(['_inner', '_private', 'a'])
+  })
+
+  test(`single Markdown files can be skills, followed like folders ${verifies('P12', 'FOX-X02')}`, async () => {
+    await using it = await open(
+      {
+        '/skills/notes.md': text('notes'),
+        '/skills/README.md': text('readme'),
+        '/skills/pdf/SKILL.md': text('pdf'),
+        '/skills/pdf/extra.md': text('extra'),
+      },
+      { source: { layout: { standaloneFiles: true } } },
+    )
+    const names = (): string[] => it.skills.current.list().map(({ name }) => name)
+    expect(names()).toEqual(['notes', 'pdf'])
+    const notes = it.skills.current.get('notes')
+    expect(notes).toMatchObject({ location: 'notes.md', skillFile: 'notes.md', diagnostics: [] })
+    expect(notes.files.map(({ path }) => path)).toEqual(['notes.md'])
+
+    it.files.write('/skills/notes.md', text('notes', 'Newer.'))
+    expect((await it.skills.fresh()).get('notes').description).toBe('Newer.')
+    it.files.write('/skills/notes.md', '---\nname: "x\n---\n')
+    expect((await it.skills.fresh()).get('notes').description).toBe('Newer.')
+    it.files.remove('/skills/notes.md')
+    it.files.write('/skills/maps.md', text('maps'))
+    expect((await it.skills.fresh()).list().map(({ name }) => name)).toEqual(['maps', 'pdf'])
+    it.files.remove('/skills/maps.md')
+    it.files.write('/skills/maps.md/SKILL.md', text('maps'))
+    await it.skills.fresh()
+    expect(it.skills.current.get('maps').skillFile).toBe('SKILL.md')
+    it.files.write('/skills/pdf.md', text('single'))
+    it.files.write('/skills/SKILL.md', text('root'))
+    await it.skills.reload()
+    expect(names()).toEqual(['maps', 'pdf', 'root'])
+  })
+})
+
+describe('catalog.format', () => {
+  const files = {
+    '/skills/pdf/SKILL.md': text('pdf', '"Reads </skill> & more."'),
+    '/skills/b/SKILL.md': text('b'),
+  }
+  const render = async (catalog: CatalogOptions): Promise<string> => {
+    await using it = await open(files, { catalog })
+    return it.skills.renderCatalog().text
+  }
+
+  test(`is the open standard's XML by default, escaped ${verifies('P15', 'PAI-B03')}`, async () => {
+    expect(await render({})).toBe(
+      [
+        '<available_skills>',
+        '<skill>\n<name>b</name>\n<description>Does b.</description>\n<location>skill://skills/b/SKILL.md</location>\n</skill>',
+        '<skill>\n<name>pdf</name>\n<description>Reads &lt;/skill&gt; &amp; more.</description>\n<location>skill://skills/pdf/SKILL.md</location>\n</skill>',
+        '</available_skills>',
+      ].join('\n'),
+    )
+  })
+
+  test(`can be pai's block, letter by letter ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
+    expect(await render({ format: 'pai-xml' })).toBe(`<available-skills>
+<skill name="b">
+  <description>Does b.</description>
+  <path>skill://skills/b</path>
+</skill>
+<skill name="pdf">
+  <description>Reads &lt;/skill&gt; &amp; more.</description>
+  <path>skill://skills/pdf</path>
+</skill>
+</available-skills>
+
+<skill-usage-instructions>
+When a user request matches a skill's description:
+1. Read the skill's SKILL.md file to get detailed instructions
+2. Follow the skill's guidelines to complete the task
+3. Use available file and shell tools to execute the skill's instructions
+</skill-usage-instructions>`)
+  })
+
+  test(`can be Markdown, a function, or nothing ${verifies('P15', 'EXO-X07')}`, async () => {
+    expect(await render({ format: 'markdown' })).toBe(
+      '## Available Skills\n- **b**: Does b.\n- **pdf**: Reads &lt;/skill&gt; &amp; more.',
+    )
+    expect(await render({ format: skills => skills.map(({ name }) => name).join() })).toBe('b,pdf')
+    expect(await render({ format: 'none' })).toBe('')
+  })
+
+  test('every format says how many did not fit', async () => {
+    for (const format of ['agentskills-xml', 'pai-xml', 'markdown'] as const) {
+      await using it = await open(files, { catalog: { format, maxTokens: 10 } })
+      const { listed, omitted, text: shown } = it.skills.renderCatalog()
+      expect([listed, omitted]).toEqual([[], ['b', 'pdf']])
+      expect(shown).toMatch(/count="2"|and 2 more/)
+    }
+  })
+})
+
+describe('reload()', () => {
+  test(`tells what it found, and does not claim what it did not do ${verifies('P21', 'FOX-B01')}`, async () => {
+    const events = new InProcessEventBus()
+    const told: unknown[] = []
+    events.on('skills:reloaded', event => void told.push(event))
+    const files = { '/skills/pdf/SKILL.md': text('pdf'), '/skills/maps/SKILL.md': text('maps') }
+    await using it = await open(files, { events, source: { watching: 'off' } })
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.'))
+    it.files.write('/skills/new/SKILL.md', text('new'))
+    it.files.write('/skills/bad/SKILL.md', '---\nname: "x\n---\n')
+    it.files.remove('/skills/maps')
+    const report = await it.skills.reload()
+    expect(report).toMatchObject({ count: 2, added: ['new'], modified: ['pdf'], removed: ['maps'] })
+    expect(report.errors).toEqual([
+      { source: 'skills', skill: 'bad', message: expect.stringMatching(/^\/skills\/bad\/SKILL\.md:2: /) },
+    ])
+    expect(told).toMatchObject([{ count: 2, added: ['new'], generation: report.generation.number }])
+    const again = await it.skills.reload()
+    expect(again).toMatchObject({ count: 2, added: [], modified: [], removed: [] })
+    expect(again.generation).toBe(again.previous)
+  })
+
+  test(`of one skill says whether it was there, is new, is not there or failed ${verifies('P21', 'OMNI-X15')}`, async () => {
+    const source = { watching: 'off' } as const
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
+    const reload = async (name: string): Promise<[string, boolean]> => {
+      const { status, isChanged } = await it.skills.reloadSkill(name)
+      return [status, isChanged]
+    }
+    expect(await reload('pdf')).toEqual(['reloaded', false])
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Other.'))
+    expect(await reload('pdf')).toEqual(['reloaded', true])
+    it.files.write('/skills/new/SKILL.md', text('new'))
+    expect(await reload('new')).toEqual(['loaded', true])
+    expect(await reload('unknown')).toEqual(['not-found', false])
+    it.files.write('/skills/pdf/SKILL.md', '---\nname: "x\n---\n')
+    expect(await reload('pdf')).toEqual(['failed', false])
+    it.files.remove('/skills/pdf')
+    expect(await reload('pdf')).toEqual(['not-found', true])
+  })
+})
+
+describe('preScan', () => {
+  test(`runs before the start, reload and requests, sync or async, and what it writes is found ${verifies('P31', 'PAI-10')}`, async () => {
+    const files = new MemoryFileSystem({ '/skills/.keep': '' })
+    const reasons: string[] = []
+    const preScan = async ({ reason }: { reason: string }): Promise<void> => {
+      await Promise.resolve()
+      reasons.push(reason)
+      files.write(`/skills/${reason}/SKILL.md`, text(reason))
+    }
+    await using it = await open(files, { preScan, source: { watching: 'off' } })
+    await it.skills.fresh()
+    await it.skills.reload()
+    expect(reasons).toEqual(['start', 'request', 'reload'])
+    expect(it.skills.current.list().map(({ name }) => name)).toEqual(['reload', 'request', 'start'])
+    await using synchronous = await open(files, {
+      preScan: () => files.write('/skills/sync/SKILL.md', text('sync')),
+    })
+    expect(synchronous.skills.current.find('sync')).toBeDefined()
+  })
+
+  test(`runs once for requests at the same time ${verifies('P31')}`, async () => {
+    let runs = 0
+    const gate = Promise.withResolvers<void>()
+    const preScan = async (): Promise<void> => {
+      if (++runs > 1) await gate.promise
+    }
+    await using it = await open({ '/skills/.keep': '' }, { preScan, source: { watching: 'off' } })
+    const requests = Promise.all([it.skills.fresh(), it.skills.fresh(), it.skills.reload()])
+    gate.resolve()
+    await requests
+    expect(runs).toBe(2)
+  })
+
+  test(`that fails or hangs costs nothing but a warning, or fails when asked to ${verifies('P31', 'PAI-B06')}`, async () => {
+    const files = { '/skills/pdf/SKILL.md': text('pdf') }
+    const fail = (): void => {
+      throw new Error('no network')
+    }
+    await using it = await open(files, { preScan: fail })
+    expect(it.skills.current.find('pdf')).toBeDefined()
+    expect(it.warnings).toContain('the pre-scan hook failed; the scan goes on')
+    await expect(open(files, { preScan: { hook: fail, onError: 'throw' } })).rejects.toMatchObject({
+      code: 'HOOK_FAILED',
+      message: 'the pre-scan hook failed: no network',
+    })
+
+    const clock = new FakeClock()
+    let signal: AbortSignal | undefined
+    const hang = async (context: { signal: AbortSignal }): Promise<void> => {
+      signal = context.signal
+      await new Promise(() => undefined)
+    }
+    const opening = open(files, { clock, preScan: { hook: hang, timeoutMs: 100 }, source: { clock } })
+    await clock.advance(101)
+    await using slow = await opening
+    expect(signal?.aborted).toBe(true)
+    expect(slow.skills.current.find('pdf')).toBeDefined()
+    await slow.skills.reload()
+    expect(slow.warnings).toContain('the pre-scan hook is still busy; the scan goes on without it')
+  })
+})

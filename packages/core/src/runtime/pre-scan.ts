@@ -1,0 +1,91 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { Clock, Logger } from '../host.ts'
+
+/** Why the sources are about to be scanned. */
+export type ScanReason = 'start' | 'reload' | 'request'
+
+export interface PreScanContext {
+  readonly reason: ScanReason
+  /** Aborts when the hook is out of time, or the runtime is closed. */
+  readonly signal: AbortSignal
+}
+
+/** Prepares the folders of the sources: copies built-in skills, downloads, checks. */
+export type PreScanHook = (context: PreScanContext) => void | Promise<void>
+
+export interface PreScanOptions {
+  readonly hook: PreScanHook
+  /** After how long the scan goes on without it. @default 30,000 */
+  readonly timeoutMs?: number
+  /** Whether a hook that fails is logged and the scan goes on, or the scan fails with it. @default 'warn' */
+  readonly onError?: 'warn' | 'throw'
+}
+
+export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
+
+/** Runs the hook before scans: never twice at once, and never for longer than its time. */
+export class PreScan {
+  readonly #options: Required<PreScanOptions>
+  readonly #clock: Clock
+  readonly #logger: Logger
+  /** The run under way, as scans wait for it. */
+  #flight: Promise<void> | undefined
+  #abort: AbortController | undefined
+  /** Whether the hook itself is still at work, waited for or not. */
+  #isBusy = false
+
+  constructor(options: PreScanHook | PreScanOptions, clock: Clock, logger: Logger) {
+    const given = typeof options === 'function' ? { hook: options } : options
+    this.#options = { timeoutMs: DEFAULT_PRE_SCAN_TIMEOUT_MS, onError: 'warn', ...given }
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  /**
+   * Resolves when the folders are prepared, or the hook has failed or run out of time and that is only logged.
+   * @throws {SkillError} HOOK_FAILED when `onError` is `throw`
+   */
+  async run(reason: ScanReason): Promise<void> {
+    if (this.#flight === undefined && this.#isBusy) {
+      this.#logger.warn('the pre-scan hook is still busy; the scan goes on without it', { reason })
+      return
+    }
+    this.#flight ??= this.#start(reason).finally(() => (this.#flight = undefined))
+    try {
+      await this.#flight
+    } catch (thrown) {
+      if (this.#options.onError === 'throw') {
+        throw new SkillError('HOOK_FAILED', `the pre-scan hook failed: ${toMessage(thrown)}`, {
+          cause: thrown,
+        })
+      }
+      this.#logger.warn('the pre-scan hook failed; the scan goes on', { reason, error: thrown })
+    }
+  }
+
+  /** Tells a hook that is under way to end. */
+  close(): void {
+    this.#abort?.abort(new SkillError('CLOSED', 'the runtime is closed'))
+  }
+
+  async #start(reason: ScanReason): Promise<void> {
+    const { hook, timeoutMs } = this.#options
+    const abort = new AbortController()
+    this.#abort = abort
+    const { signal } = abort
+    const ended = Promise.withResolvers<never>()
+    signal.addEventListener('abort', () => ended.reject(signal.reason), { once: true })
+    const cancel = this.#clock.after(timeoutMs, () =>
+      abort.abort(new SkillError('HOOK_FAILED', `it took longer than ${timeoutMs} ms`)),
+    )
+    this.#isBusy = true
+    const work = (async () => {
+      try {
+        await hook({ reason, signal })
+      } finally {
+        this.#isBusy = false
+      }
+    })()
+    await Promise.race([work, ended.promise]).finally(cancel)
+  }
+}

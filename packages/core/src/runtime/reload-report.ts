@@ -1,0 +1,90 @@
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import { diffGenerations } from '../registry/registry-update.ts'
+import { isError } from '../skill/diagnostic.ts'
+import type { SourceStatus } from '../sync/source-sync.ts'
+
+/** Something that a reload could not make live. */
+export interface ReloadProblem {
+  readonly source: string
+  /** Absent when the source as a whole could not be read. */
+  readonly skill?: string
+  readonly message: string
+}
+
+/** What a reload found: the names whose visible state differs from before, and what could not be read. */
+export interface ReloadReport {
+  readonly previous: Generation
+  readonly generation: Generation
+  /** How many skills are served now. */
+  readonly count: number
+  readonly added: readonly string[]
+  readonly modified: readonly string[]
+  readonly removed: readonly string[]
+  readonly errors: readonly ReloadProblem[]
+}
+
+/**
+ * What reloading one skill led to. `reloaded`: it was served and was looked at again. `loaded`: it was not served before
+ * and is now. `failed`: its newest text cannot be served.
+ */
+export type SkillReloadStatus = 'reloaded' | 'loaded' | 'not-found' | 'failed'
+
+export interface SkillReload {
+  readonly status: SkillReloadStatus
+  /** Whether readers see something else than before. */
+  readonly isChanged: boolean
+  readonly generation: Generation
+  readonly errors: readonly ReloadProblem[]
+}
+
+export function toReloadReport(
+  previous: Generation,
+  generation: Generation,
+  sources: readonly SourceStatus[],
+): ReloadReport {
+  const changes = diffGenerations(previous, generation)
+  const namesOf = (kind: 'added' | 'modified' | 'removed'): readonly string[] =>
+    changes.flatMap(change => (change.kind === kind ? change.name : []))
+  const failed = sources.flatMap(({ label, lastError }) =>
+    lastError === undefined ? [] : { source: label, message: lastError },
+  )
+  return Object.freeze({
+    previous,
+    generation,
+    count: generation.list().length,
+    added: namesOf('added'),
+    modified: namesOf('modified'),
+    removed: namesOf('removed'),
+    errors: [...failed, ...generation.reports().flatMap(toProblems)],
+  })
+}
+
+export function toSkillReload(
+  name: string,
+  previous: Generation,
+  generation: Generation,
+  sources: readonly SourceStatus[],
+): SkillReload {
+  const [before, now] = [previous.find(name), generation.find(name)]
+  const reports = generation.reports().filter(report => report.name === name)
+  const places = new Set(reports.map(({ source }) => source))
+  const failed = sources.flatMap(({ label, lastError }) =>
+    lastError !== undefined && places.has(label) ? { source: label, message: lastError } : [],
+  )
+  const errors = [...failed, ...reports.flatMap(toProblems)]
+  const status = (): SkillReloadStatus => {
+    if (reports.length === 0) return 'not-found'
+    if (errors.length > 0) return 'failed'
+    return before === undefined ? 'loaded' : 'reloaded'
+  }
+  return Object.freeze({ status: status(), isChanged: before !== now, generation, errors })
+}
+
+function toProblems({ status, source, name, diagnostics }: SkillReport): ReloadProblem[] {
+  if (status !== 'broken') return []
+  return diagnostics.filter(isError).map(({ message, path, line }) => ({
+    source,
+    skill: name,
+    message: `${path ?? name}${line === undefined ? '' : `:${line}`}: ${message}`,
+  }))
+}
