@@ -1,6 +1,9 @@
 // The runtime: what most hosts need and nothing else.
 
+export { type AllowedToolsPolicy, isToolAllowed } from './activation/allowed-tools.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
+export type { LoadOutcome } from './activation/load-skill.ts'
+export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 // What one agent may see.
 export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
 export {
@@ -78,8 +81,11 @@ export {
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime.ts'
 // One conversation and what it was told.
+export { type RoleMessage, withLiveSystem } from './session/live-system.ts'
+export type { SessionState } from './session/session-state.ts'
 export {
   DEFAULT_RESTORE_TOKENS,
+  type DeliveryMode,
   type RebaseOptions,
   type SessionHost,
   type SessionOptions,

@@ -19,6 +19,8 @@ export interface Ledger {
   saw(name: string, revision: Digest): void
   /** The revisions of a skill of which the conversation was given something, newest last. */
   seen(name: string): readonly Digest[]
+  /** All of those, by name. */
+  allSeen(): Readonly<Record<string, readonly Digest[]>>
 }
 
 export class MemoryLedger implements Ledger {
@@ -55,6 +57,10 @@ export class MemoryLedger implements Ledger {
     return [...(this.#seen.get(name) ?? [])]
   }
 
+  allSeen(): Readonly<Record<string, readonly Digest[]>> {
+    return Object.fromEntries([...this.#seen.keys()].map(name => [name, this.seen(name)]))
+  }
+
   forget(name: string): void {
     this.#entries.delete(name)
   }
@@ -78,5 +84,9 @@ export class ForgetfulLedger implements Ledger {
 
   seen(): readonly Digest[] {
     return []
+  }
+
+  allSeen(): Readonly<Record<string, readonly Digest[]>> {
+    return {}
   }
 }

@@ -33,7 +33,7 @@ const MAX_MATCHES = 5
 
 /**
  * Loads by name or slash id: name guard, fresh reading of that skill, scope, exact name, folder's name, near names,
- * ranked search. What is out of scope is treated as if it did not exist.
+ * ranked search, parts of words. What is out of scope is treated as if it did not exist.
  */
 export async function loadSkill(requested: string, access: SkillAccess): Promise<LoadOutcome> {
   const query = normalizeName(requested.replace(/^\s*\//, ''))
@@ -47,8 +47,7 @@ export async function loadSkill(requested: string, access: SkillAccess): Promise
   const skill = isLoadableName(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
   if (skill !== undefined) {
     const body = await readBody(skill, access.store)
-    access.ledger.forget(skill.name) // recorded anew, so that entries stay in the order of loading
-    access.ledger.record({ name: skill.name, revision: skill.revision, toldRevision: skill.revision })
+    access.activate(skill)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation.reports().find(each => each.name === query && access.isInScope(each.name))
@@ -57,13 +56,24 @@ export async function loadSkill(requested: string, access: SkillAccess): Promise
 }
 
 function findOthers(query: string, generation: Generation, access: SkillAccess): LoadOutcome {
-  const names = generation.list().flatMap(skill => (access.isInScope(skill.name) ? skill.name : []))
+  const scoped = generation.list().filter(skill => access.isInScope(skill.name))
+  const names = scoped.map(skill => skill.name)
   const suggestions = findNearNames(query, names)
   if (suggestions.length === 0) {
-    const skills = access.search(query, MAX_MATCHES).map(hit => hit.skill)
+    const ranked = access.search(query, MAX_MATCHES).map(hit => hit.skill)
+    const skills = ranked.length > 0 ? ranked : findContaining(query, scoped).slice(0, MAX_MATCHES)
     if (skills.length > 0) return { kind: 'matches', query, skills, generation }
   }
   return { kind: 'not-found', query, suggestions, available: names.length, generation }
+}
+
+/** The skills with the text in their name or description, in whatever case: parts of words that no index has. */
+function findContaining(query: string, skills: readonly Skill[]): readonly Skill[] {
+  const wanted = query.toLowerCase()
+  return skills.filter(
+    ({ name, description }) =>
+      name.toLowerCase().includes(wanted) || description.toLowerCase().includes(wanted),
+  )
 }
 
 /**

@@ -3,6 +3,7 @@ import type { SearchHit } from '../catalog/skill-search.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { AllowedToolsPolicy } from './allowed-tools.ts'
 import type { Ledger } from './ledger.ts'
 
 /** What loading needs of its surroundings, as one conversation sees it. */
@@ -15,6 +16,9 @@ export interface SkillAccess {
   readonly isInScope: ScopeTest
   readonly store: SkillStore
   readonly ledger: Ledger
+  /** Notes that the instructions of a skill enter the conversation. */
+  activate(skill: Skill): void
+  readonly allowedTools: AllowedToolsPolicy
 }
 
 /** The served skill of a name, or of a folder's name when no skill is called so. */

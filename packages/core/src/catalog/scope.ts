@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { toWildcard } from '../skill/wildcard.ts'
 
 /** Which skills one agent may see. Patterns are names in which `*` stands for any characters. */
 export interface Scope {
@@ -34,9 +35,5 @@ export function isUnrestricted(test: ScopeTest): boolean {
 function toPattern(text: string): RegExp {
   if (text.trim() === '')
     throw new SkillError('INVALID_OPTION', 'a scope has an empty pattern; name skills, or use "*"')
-  const escaped = text
-    .normalize('NFKC')
-    .split('*')
-    .map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
-  return new RegExp(`^${escaped.join('.*')}$`, 'su')
+  return toWildcard(text.normalize('NFKC'))
 }

@@ -1,7 +1,14 @@
 import { ForgetfulLedger } from '../activation/ledger.ts'
-import { readBody } from '../activation/load-skill.ts'
+import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
+import type { SkillAccess } from '../activation/skill-access.ts'
+import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { CatalogCache } from '../catalog/catalog-cache.ts'
-import { approximateTokens, type Catalog, type CatalogOptions } from '../catalog/render-catalog.ts'
+import {
+  approximateTokens,
+  type Catalog,
+  type CatalogOptions,
+  type TokenCounter,
+} from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
@@ -172,7 +179,7 @@ export class SkillRuntime implements AsyncDisposable {
       })
     })
     this.#catalogs = new CatalogCache(options.catalog ?? {})
-    this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens)
+    this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
@@ -263,9 +270,25 @@ export class SkillRuntime implements AsyncDisposable {
    */
   tools(options: { readonly scope?: Scope } = {}): readonly ToolDefinition[] {
     this.#assertOpen()
-    return createSkillTools(
-      createSkillAccess(this.#host, createScopeTest(options.scope), new ForgetfulLedger()),
-    )
+    return createSkillTools(this.#reader(options.scope))
+  }
+
+  /**
+   * What a name or some words lead to, as the skill tool would find it: the skill itself after a look at its folder,
+   * near matches, or nothing. Remembers nothing.
+   */
+  async lookup(name: string, options: { readonly scope?: Scope } = {}): Promise<LoadOutcome> {
+    this.#assertOpen()
+    return await loadSkill(name, this.#reader(options.scope))
+  }
+
+  /** `SkillSession.expandSlash` for a host that keeps no conversations. */
+  async expandSlash(
+    message: string,
+    options: SlashOptions & { readonly scope?: Scope } = {},
+  ): Promise<SlashExpansion> {
+    this.#assertOpen()
+    return await expandSlash(message, this.#reader(options.scope), options)
   }
 
   /** The sessions that are still in use. */
@@ -377,6 +400,10 @@ export class SkillRuntime implements AsyncDisposable {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
   }
 
+  #reader(scope: Scope | undefined): SkillAccess {
+    return createSkillAccess(this.#host, createScopeTest(scope), new ForgetfulLedger())
+  }
+
   async #readNewer(): Promise<void> {
     if (this.#syncs.some(sync => sync.scansOnRequest)) await this.#preScan?.run('request')
     await Promise.all(this.#syncs.map(sync => sync.fresh()))
@@ -425,7 +452,7 @@ export class SkillRuntime implements AsyncDisposable {
     this.#store.retain(revision)
   }
 
-  #createHost(countTokens: (text: string) => number): SessionHost {
+  #createHost(countTokens: TokenCounter, hasher: Hasher): SessionHost {
     return {
       current: () => this.current,
       fresh: async () => {
@@ -438,6 +465,7 @@ export class SkillRuntime implements AsyncDisposable {
       retain: (session, revision) => this.#retain(session, revision),
       ended: session => this.#forget(session),
       store: this.#store,
+      hasher,
       countTokens,
     }
   }

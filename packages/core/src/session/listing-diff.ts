@@ -5,7 +5,7 @@ import type { Skill } from '../skill/skill.ts'
 /** How what a conversation may see differs from what it was told. Each list is sorted by name. */
 export interface ListingDiff {
   readonly added: readonly Skill[]
-  readonly removed: readonly Skill[]
+  readonly removed: readonly string[]
   /** Same name, other description. */
   readonly redescribed: readonly Skill[]
 }
@@ -40,5 +40,29 @@ export function diffListings(
     }
   }
   const scoped = (skills: readonly Skill[]): Skill[] => skills.filter(skill => isInScope(skill.name))
-  return { added: scoped(added), removed: scoped(removed), redescribed: scoped(redescribed) }
+  return {
+    added: scoped(added),
+    removed: scoped(removed).map(skill => skill.name),
+    redescribed: scoped(redescribed),
+  }
+}
+
+/** Compares what a stored conversation was told with a list of skills; both are sorted by name. */
+export function diffAnnounced(
+  announced: readonly (readonly [name: string, description: string])[],
+  after: readonly Skill[],
+  isInScope: ScopeTest,
+  keyOf: (skill: Skill) => string,
+): ListingDiff {
+  const before = new Map(announced)
+  const scoped = after.filter(skill => isInScope(skill.name))
+  const names = new Set(scoped.map(skill => skill.name))
+  return {
+    removed: [...before.keys()].filter(name => !names.has(name)),
+    added: scoped.filter(skill => !before.has(skill.name)),
+    redescribed: scoped.filter(skill => {
+      const told = before.get(skill.name)
+      return told !== undefined && told !== keyOf(skill)
+    }),
+  }
 }

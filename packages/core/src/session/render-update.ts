@@ -21,7 +21,7 @@ const MAX_DESCRIPTION = 300
 export function renderUpdate(diff: ListingDiff, loaded: readonly LoadedChange[], digest: Digest): string {
   const lines = [
     ...loaded.map(describeLoaded),
-    ...diff.removed.map(skill => `- removed: ${escapeText(skill.name)}`),
+    ...diff.removed.map(name => `- removed: ${escapeText(name)}`),
     ...diff.added.map(skill => `- added: ${describeSkill(skill)}`),
     ...diff.redescribed.map(skill => `- description changed: ${describeSkill(skill)}`),
   ]

@@ -1,10 +1,14 @@
+import { type AllowedToolsPolicy, isToolAllowed } from '../activation/allowed-tools.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
+import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { within } from '../catalog/catalog-cache.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
+import type { Hasher } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -12,8 +16,10 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
-import { diffListings } from './listing-diff.ts'
+import { describeUnknownTool } from '../tool/unknown-tool.ts'
+import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type LoadedChange, renderUpdate } from './render-update.ts'
+import { checkSessionState, descriptionKey, type SessionState } from './session-state.ts'
 
 /** What a session needs of the runtime it belongs to. */
 export interface SessionHost {
@@ -28,14 +34,30 @@ export interface SessionHost {
   /** The conversation is over: what was kept for it may go. */
   ended(session: SkillSession): void
   readonly store: SkillStore
+  readonly hasher: Hasher
   readonly countTokens: TokenCounter
 }
+
+/**
+ * How changes reach a conversation. `append`: as messages at its end, so that nothing sent before is altered. `rebuild`:
+ * by a new catalog at every update, for a system text that is written anew. `silent`: not at all; tools answer from the
+ * newest generation all the same. `pinned`: the conversation stays with the generation that it began with, tools included.
+ */
+export type DeliveryMode = 'append' | 'rebuild' | 'silent' | 'pinned'
 
 export interface SessionOptions {
   /** Names the conversation in events and reports. */
   readonly id: string
   /** Which skills this conversation may see. @default all */
   readonly scope?: Scope
+  /** How changes reach the conversation. @default 'append' */
+  readonly delivery?: DeliveryMode
+  /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
+  readonly applyAt?: 'step' | 'turn'
+  /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
+  readonly allowedTools?: AllowedToolsPolicy
+  /** What `state` gave when the conversation was stored: it goes on from there, with today's catalog. */
+  readonly resume?: SessionState
 }
 
 /** The one message that keeps a conversation up to date; append it and leave it there. */
@@ -82,24 +104,47 @@ export class SkillSession implements Disposable {
   readonly tools: readonly ToolDefinition[]
   /** What the conversation has loaded. */
   readonly ledger: Ledger
+  readonly delivery: DeliveryMode
   readonly #host: SessionHost
+  readonly #access: SkillAccess
   readonly #isInScope: ScopeTest
+  readonly #applyAt: 'step' | 'turn'
+  /** Skills that were loaded since the turn began. */
+  readonly #active = new Map<string, Skill>()
+  /** What a resumed conversation had been told, until it hears of the difference. */
+  #announced: SessionState['announced'] | undefined
+  #isTurnTold = false
   #catalog: Catalog
   #told: Generation
 
   /** Made by `SkillRuntime.session`. */
   constructor(host: SessionHost, options: SessionOptions) {
-    this.ledger = new MemoryLedger(revision => host.retain(this, revision))
     this.id = options.id
     this.scope = options.scope
+    this.delivery = options.delivery ?? 'append'
+    this.#applyAt = options.applyAt ?? 'step'
     this.#host = host
     this.#isInScope = createScopeTest(options.scope)
     this.#told = host.current()
     this.#catalog = host.renderCatalog(this.#told, options.scope)
-    this.tools = createSkillTools(createSkillAccess(host, this.#isInScope, this.ledger))
+    this.ledger = new MemoryLedger(revision => host.retain(this, revision))
+    if (options.resume !== undefined) this.#resume(checkSessionState(options.resume))
+    this.#access = {
+      ...createSkillAccess(host, this.#isInScope, this.ledger),
+      current: () => this.#seen(),
+      refresh: name => (this.delivery === 'pinned' ? Promise.resolve() : host.refresh(name)),
+      search: (query, limit) => host.search(this.#seen(), query, limit, this.#isInScope),
+      activate: skill => {
+        recordLoad(this.ledger, skill)
+        this.#active.set(skill.name, skill)
+      },
+      allowedTools: options.allowedTools ?? 'advise',
+    }
+    this.tools = createSkillTools(this.#access)
+    this.#pin()
   }
 
-  /** Text for the system prompt, frozen until `rebase`; empty when there was no skill. */
+  /** Text for the system prompt, frozen until `rebase` (with `rebuild`: until `update`); empty when there was no skill. */
   get catalog(): string {
     return this.#catalog.text
   }
@@ -114,31 +159,89 @@ export class SkillSession implements Disposable {
     return this.#told
   }
 
+  /** The skills whose instructions entered the conversation since the turn began, in the order of loading. */
+  get active(): readonly Skill[] {
+    return [...this.#active.values()]
+  }
+
+  /** A user is about to be answered: the skills of the turn before are no longer active. */
+  beginTurn(): void {
+    this.#active.clear()
+    this.#isTurnTold = false
+  }
+
   /**
    * To be called before every model call. Returns nothing, or one message with the net difference since the
    * conversation was last told. What came and went in between says nothing.
    */
   async update(options: UpdateOptions = {}): Promise<SessionUpdate | undefined> {
+    if (this.delivery === 'pinned' || (this.#applyAt === 'turn' && this.#isTurnTold)) return undefined
     if (options.fresh !== false) await this.#host.fresh()
+    this.#isTurnTold = true
     const now = this.#host.current()
-    if (now === this.#told) return undefined
+    if (now === this.#told && this.#announced === undefined) return undefined
     const update = this.#describe(now)
     for (const { entry, skill } of this.#findLoadedChanges(now))
       this.ledger.record({ ...entry, toldRevision: skill.revision })
     this.#noteReturned(now)
     this.#noteRemoved(now)
     this.#told = now
+    this.#announced = undefined
+    if (this.delivery === 'rebuild') this.#catalog = this.#host.renderCatalog(now, this.scope)
     return update
   }
 
   /** What `update` would return if it were called now; the conversation counts as not told. */
   pending(): SessionUpdate | undefined {
-    return this.#describe(this.#host.current())
+    return this.delivery === 'pinned' ? undefined : this.#describe(this.#host.current())
+  }
+
+  /**
+   * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it; other
+   * messages come back as they are.
+   */
+  async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
+    return await expandSlash(message, this.#access, options)
+  }
+
+  /**
+   * Why a tool may not be called now, as an answer to the model; `undefined` when it may. Tools are refused only with
+   * `allowedTools: 'enforce'`, while skills are active that name the tools they are written for. To be asked inside the
+   * tool, because models call what they saw a moment ago.
+   */
+  checkTool(name: string, input: unknown): string | undefined {
+    if (this.#access.allowedTools !== 'enforce' || this.tools.some(tool => tool.name === name))
+      return undefined
+    const restricting = this.active.filter(skill => skill.allowedTools !== undefined)
+    if (restricting.length === 0) return undefined
+    const allowed = restricting.flatMap(skill => skill.allowedTools ?? [])
+    if (isToolAllowed(allowed, name, input)) return undefined
+    const skills = restricting.map(skill => JSON.stringify(skill.name)).join(', ')
+    return `the tool ${JSON.stringify(name)} may not be called in this way while ${skills} is active; allowed: ${allowed.join(', ')}`
+  }
+
+  /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
+  describeUnknownTool(name: string, tools: readonly string[]): string {
+    return describeUnknownTool(name, tools, this.#access)
+  }
+
+  /** What has to be stored with the conversation so that it can go on later, in another process. */
+  state(): SessionState {
+    const listed = within(this.#told.list(), this.#isInScope)
+    return {
+      version: 1,
+      generation: this.#told.digest,
+      announced:
+        this.#announced ??
+        listed.map(skill => [skill.name, descriptionKey(skill, this.#host.hasher)] as const),
+      ledger: this.ledger.entries(),
+      seen: this.ledger.allSeen(),
+    }
   }
 
   #describe(now: Generation): SessionUpdate | undefined {
-    const diff = diffListings(this.#told.list(), now.list(), this.#isInScope)
     const loaded = this.#findLoadedChanges(now)
+    const diff = this.#diff(now)
     if (diff.added.length + diff.removed.length + diff.redescribed.length + loaded.length === 0)
       return undefined
     const text = renderUpdate(diff, loaded, now.digest)
@@ -148,6 +251,15 @@ export class SkillSession implements Disposable {
       generation: now.number,
       digest: now.digest,
     })
+  }
+
+  /** What has to be said of the listing: all of it, or nothing when the new catalog says it or nobody wants to hear it. */
+  #diff(now: Generation): ListingDiff {
+    if (this.delivery !== 'append') return { added: [], removed: [], redescribed: [] }
+    if (this.#announced === undefined) return diffListings(this.#told.list(), now.list(), this.#isInScope)
+    return diffAnnounced(this.#announced, now.list(), this.#isInScope, skill =>
+      descriptionKey(skill, this.#host.hasher),
+    )
   }
 
   /** Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. */
@@ -172,7 +284,9 @@ export class SkillSession implements Disposable {
       this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
     }
     this.#told = now
+    this.#announced = undefined
     this.#catalog = this.#host.renderCatalog(now, this.scope)
+    this.#pin()
     return Object.freeze({
       catalog: this.catalog,
       restore: restore.reverse(),
@@ -197,14 +311,33 @@ export class SkillSession implements Disposable {
   /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
   async #renderStored(skill: Skill): Promise<string | undefined> {
     try {
-      return renderLoadedSkill(skill, await readBody(skill, this.#host.store))
+      return renderLoadedSkill(skill, await readBody(skill, this.#host.store), this.#access.allowedTools)
     } catch (thrown) {
       if (SkillError.isInstance(thrown)) return undefined
       throw thrown
     }
   }
 
+  /** The generation that the conversation's tools answer from. */
+  #seen(): Generation {
+    return this.delivery === 'pinned' ? this.#told : this.#host.current()
+  }
+
+  /** A pinned conversation may load any skill of its generation, however old that gets. */
+  #pin(): void {
+    if (this.delivery !== 'pinned') return
+    for (const skill of within(this.#told.list(), this.#isInScope)) this.#host.retain(this, skill.revision)
+  }
+
+  #resume(state: SessionState): void {
+    for (const [name, revisions] of Object.entries(state.seen))
+      for (const revision of revisions) this.ledger.saw(name, revision)
+    for (const entry of state.ledger) this.ledger.record(entry)
+    this.#announced = state.announced
+  }
+
   #findLoadedChanges(now: Generation): LoadedChange[] {
+    if (this.delivery === 'silent') return []
     const changes: LoadedChange[] = []
     for (const entry of this.ledger.entries()) {
       const skill = now.find(entry.name)
@@ -236,6 +369,12 @@ function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
   return entry.toldRevision === undefined && skill.revision === entry.revision
 }
 
+/** Noted anew, so that the entries stay in the order of loading. */
+function recordLoad(ledger: Ledger, skill: Skill): void {
+  ledger.forget(skill.name)
+  ledger.record({ name: skill.name, revision: skill.revision, toldRevision: skill.revision })
+}
+
 /** What the tools of one reader need, for a conversation or without one. */
 export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledger: Ledger): SkillAccess {
   return {
@@ -245,5 +384,7 @@ export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledge
     isInScope,
     store: host.store,
     ledger,
+    activate: skill => recordLoad(ledger, skill),
+    allowedTools: 'advise',
   }
 }

@@ -1,3 +1,5 @@
+import { toWildcard } from '../skill/wildcard.ts'
+
 /** Which files and folders of a source are skills. */
 export interface FileLayout {
   /** What the text of a skill is called, best name first. @default ['SKILL.md', 'skill.md'] */
@@ -32,7 +34,7 @@ export class LayoutRules {
     this.#layout = { ...DEFAULT_LAYOUT, ...layout }
     this.#skip = this.#layout.skip.map(text => ({
       isTopLevelOnly: text.startsWith('/'),
-      pattern: toPattern(text.startsWith('/') ? text.slice(1) : text),
+      pattern: toWildcard(text.startsWith('/') ? text.slice(1) : text),
     }))
   }
 
@@ -59,9 +61,4 @@ export class LayoutRules {
     if (depth === 0 && !this.#layout.rootSkill) return undefined
     return this.#layout.fileNames.find(isThere)
   }
-}
-
-function toPattern(text: string): RegExp {
-  const parts = text.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 'su')
 }

@@ -1,3 +1,4 @@
+import type { AllowedToolsPolicy } from '../activation/allowed-tools.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { escapeText } from '../catalog/escape.ts'
@@ -41,7 +42,7 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {
-        return toResult(await loadSkill(name.value ?? '', access))
+        return toResult(await loadSkill(name.value ?? '', access), access.allowedTools)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -50,11 +51,11 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
   })
 }
 
-function toResult(outcome: LoadOutcome): ToolResult {
+function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy): ToolResult {
   const origin = { generation: outcome.generation.digest }
   switch (outcome.kind) {
     case 'loaded':
-      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body), {
+      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, allowedTools), {
         ...origin,
         revision: outcome.skill.revision,
       })
@@ -91,11 +92,23 @@ function toResult(outcome: LoadOutcome): ToolResult {
  * A loaded skill as text for a model. The tag carries the revision, so no instructions can contain their own end, and
  * equal revisions give equal bytes.
  */
-export function renderLoadedSkill(skill: Skill, body: string): string {
+export function renderLoadedSkill(
+  skill: Skill,
+  body: string,
+  allowedTools: AllowedToolsPolicy = 'advise',
+): string {
   const revision = shortDigest(skill.revision)
   const tag = `skill_${revision}`
   const lines = [`<${tag} name="${escapeText(skill.name)}" revision="${revision}">`, body, `</${tag}>`]
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
+  if (allowedTools !== 'ignore' && skill.allowedTools !== undefined && skill.allowedTools.length > 0) {
+    const tools = skill.allowedTools.map(escapeText).join(', ')
+    lines.push(
+      allowedTools === 'advise'
+        ? `Tools that the skill is written for: ${tools}`
+        : `Only these tools may be called until the turn ends: ${tools}`,
+    )
+  }
   const others = skill.files.filter(file => file.path !== skill.skillFile)
   if (others.length > 0) {
     lines.push('Files (read them with read_skill_file):')

@@ -1,0 +1,77 @@
+import type { Skill } from '../skill/skill.ts'
+import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import { readBody } from './load-skill.ts'
+import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+import { readArgumentNames, substituteArguments } from './substitute-arguments.ts'
+
+/** What became of a message that may begin with a slash command. */
+export interface SlashExpansion {
+  /** The message for the model; the same text when it names no skill. */
+  readonly text: string
+  /** The skill whose instructions the text has; absent when the message is unchanged. */
+  readonly skill?: Skill
+  /** What followed the name, trimmed. */
+  readonly arguments?: string
+}
+
+export interface SlashOptions {
+  /** Commands of the host, without the slash: these are never taken for skills. @default [] */
+  readonly reserved?: readonly string[]
+}
+
+/**
+ * Puts the instructions of a skill into a message that begins with `/` and its name, before a model sees it. The longest
+ * name that fits wins, so `/greet_foo` is not `greet`. Unknown, broken and out-of-scope names leave the message alone.
+ */
+export async function expandSlash(
+  message: string,
+  access: SkillAccess,
+  options: SlashOptions = {},
+): Promise<SlashExpansion> {
+  const unchanged = { text: message }
+  const command = /^\s*\/(.*)$/s.exec(message)?.[1]
+  const [word] = command?.split(/\s/, 1) ?? []
+  if (command === undefined || word === undefined || word === '') return unchanged
+  if (options.reserved?.includes(word) === true) return unchanged
+  if (isLoadableName(normalizeName(word))) await access.refresh(normalizeName(word))
+  const found = findCommand(command, word, access)
+  if (found === undefined) return unchanged
+  const { skill, rest } = found
+  const body = await readBody(skill, access.store)
+  access.activate(skill)
+  const names = readArgumentNames(skill.extra['argument-hint'])
+  const block = renderBlock(skill.name, substituteArguments(body, rest, names))
+  return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
+}
+
+function findCommand(
+  command: string,
+  word: string,
+  access: SkillAccess,
+): { skill: Skill; rest: string } | undefined {
+  const generation = access.current()
+  // Compared in the form that names have; what follows the name is taken from the message as it was typed.
+  const text = command.normalize('NFKC')
+  let best: Skill | undefined
+  for (const skill of generation.list()) {
+    const { name } = skill
+    const isNamed = text.startsWith(name) && /^(?:\s|$)/.test(text.slice(name.length))
+    if (isNamed && name.length > (best?.name.length ?? 0) && access.isInScope(name)) best = skill
+  }
+  const length = best === undefined ? word.length : lengthOfName(command, best.name)
+  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), access.isInScope)
+  return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
+}
+
+/** How many characters of the command spell the name, which may be longer or shorter than its normal form. */
+function lengthOfName(command: string, name: string): number {
+  let length = 0
+  while (length < command.length && command.slice(0, length).normalize('NFKC') !== name) length++
+  return length
+}
+
+/** crabtalk's block. The instructions cannot end it: a closing tag in them is written as text. */
+function renderBlock(name: string, body: string): string {
+  const attribute = name.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+  return `<skill name="${attribute}">\n${body.replace(/<(?=\/skill\b)/gi, '&lt;')}\n</skill>`
+}
