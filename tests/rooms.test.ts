@@ -14,6 +14,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tool: ['skill', 'registry', 'catalog', 'activation'],
   session: ['skill', 'store', 'registry', 'catalog', 'activation', 'tool'],
   sync: ['skill', 'source', 'store', 'registry'],
+  binding: ['skill', 'registry', 'catalog', 'tool'],
   events: ['skill', 'registry'],
   runtime: [
     'skill',
@@ -26,6 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'session',
     'tool',
     'sync',
+    'binding',
     'events',
   ],
 }

@@ -50,3 +50,15 @@ export const portableHasher: Hasher = {
 const ignore = (): void => undefined
 
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** What `within` gives when the time was up. */
+export const LATE: unique symbol = Symbol('late')
+
+/** Waits for work, but not longer than a time in milliseconds; the work itself goes on. */
+export async function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T | typeof LATE> {
+  let cancel = (): void => undefined
+  const late = new Promise<typeof LATE>(resolve => {
+    cancel = clock.after(timeoutMs, () => resolve(LATE), { background: true })
+  })
+  return await Promise.race([work, late]).finally(() => cancel())
+}

@@ -4,6 +4,14 @@ export { type AllowedToolsPolicy, isToolAllowed } from './activation/allowed-too
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
+// Agents whose own tools and instructions follow the skills.
+export {
+  AgentBinding,
+  type BindOptions,
+  DEFAULT_BINDING_TIMEOUT_MS,
+  type InstructionsBuilder,
+} from './binding/agent-binding.ts'
+export type { BindableAgent } from './binding/owned-tools.ts'
 // What one agent may see.
 export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
 export {
@@ -139,3 +147,10 @@ export {
 export type { SkillStore } from './store/skill-store.ts'
 export type { SourceStatus } from './sync/source-sync.ts'
 export type { ToolDefinition, ToolResult } from './tool/tool-definition.ts'
+export {
+  isToolResolver,
+  type NamedTool,
+  type ToolMap,
+  type ToolResolver,
+  toToolResolver,
+} from './tool/tool-resolver.ts'

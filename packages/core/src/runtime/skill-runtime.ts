@@ -2,6 +2,9 @@ import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { AgentBinder } from '../binding/agent-binder.ts'
+import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
+import type { BindableAgent } from '../binding/owned-tools.ts'
 import { CatalogCache } from '../catalog/catalog-cache.ts'
 import {
   approximateTokens,
@@ -14,7 +17,15 @@ import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import {
+  type Clock,
+  type Hasher,
+  type Logger,
+  portableHasher,
+  silentLogger,
+  systemClock,
+  within,
+} from '../host.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { DuplicatePolicy } from '../registry/name-index.ts'
@@ -37,6 +48,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
+import type { NamedTool } from '../tool/tool-resolver.ts'
 import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
 import { PreScan, type PreScanHook, type PreScanOptions } from './pre-scan.ts'
@@ -131,6 +143,8 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #finalizer = new FinalizationRegistry<Set<Digest>>(revisions => {
     for (const revision of revisions) this.#store.release(revision)
   })
+  readonly #logger: Logger
+  #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: SkillRuntimeOptions) {
@@ -140,6 +154,7 @@ export class SkillRuntime implements AsyncDisposable {
     const store = options.store ?? new MemorySkillStore({ clock })
     this.#store = store
     this.#clock = clock
+    this.#logger = logger
     this.#registry = new SkillRegistry({
       store,
       hasher,
@@ -252,7 +267,7 @@ export class SkillRuntime implements AsyncDisposable {
     const { maxWaitMs } = options
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
-    else await this.#atMost(maxWaitMs, read)
+    else await within(this.#clock, maxWaitMs, read)
     return this.current
   }
 
@@ -289,6 +304,24 @@ export class SkillRuntime implements AsyncDisposable {
   ): Promise<SlashExpansion> {
     this.#assertOpen()
     return await expandSlash(message, this.#reader(options.scope), options)
+  }
+
+  /**
+   * Lets an agent follow the skills: it gets the tools of those that exist now, and from then on each change of tools and
+   * instructions in the middle of its run. An agent that is bound already keeps its binding.
+   */
+  async bind<Tool extends NamedTool>(
+    agent: BindableAgent<Tool>,
+    options: BindOptions<Tool> = {},
+  ): Promise<AgentBinding> {
+    this.#assertOpen()
+    this.#binder ??= this.#createBinder()
+    return await this.#binder.bind(agent, options)
+  }
+
+  /** Ends the binding of an agent; nothing happens when it has none. */
+  async unbind(agent: BindableAgent): Promise<void> {
+    await this.#binder?.unbind(agent)
   }
 
   /** The sessions that are still in use. */
@@ -388,14 +421,6 @@ export class SkillRuntime implements AsyncDisposable {
     await this.close()
   }
 
-  async #atMost(maxWaitMs: number, work: Promise<unknown>): Promise<void> {
-    let cancel = (): void => undefined
-    const deadline = new Promise<void>(resolve => {
-      cancel = this.#clock.after(maxWaitMs, resolve, { background: true })
-    })
-    await Promise.race([work, deadline]).finally(() => cancel())
-  }
-
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
   }
@@ -450,6 +475,18 @@ export class SkillRuntime implements AsyncDisposable {
     if (retained.has(revision)) return
     retained.add(revision)
     this.#store.retain(revision)
+  }
+
+  #createBinder(): AgentBinder {
+    const binder = new AgentBinder({
+      current: () => this.current,
+      load: async skill => Object.freeze({ ...skill, body: await readBody(skill, this.#store) }),
+      clock: this.#clock,
+      logger: this.#logger,
+    })
+    this.subscribe(update => binder.syncTools(update), { phase: 'tools' })
+    this.subscribe(update => binder.syncInstructions(update), { phase: 'instructions' })
+    return binder
   }
 
   #createHost(countTokens: TokenCounter, hasher: Hasher): SessionHost {

@@ -1,0 +1,338 @@
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
+import type { Skill } from '../skill/skill.ts'
+import { FileSource } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import type { NamedTool } from '../tool/tool-resolver.ts'
+import type { BindableAgent } from './owned-tools.ts'
+
+const text = (name: string, body = `Body of ${name}.`): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+class Agent implements BindableAgent {
+  readonly tools = new Map<string, NamedTool>()
+  readonly calls: string[] = []
+  instructions?: string
+  /** Called before each change; may throw or wait. */
+  before: (call: string) => void | Promise<void> = () => undefined
+
+  constructor(own: readonly NamedTool[] = [], instructions?: string) {
+    for (const tool of own) this.tools.set(tool.name, tool)
+    if (instructions !== undefined) this.instructions = instructions
+  }
+
+  async addTool(tool: NamedTool): Promise<void> {
+    await this.before(`add ${tool.name}`)
+    if (this.tools.has(tool.name)) throw new Error(`${tool.name} is already registered`)
+    this.calls.push(`add ${tool.name}`)
+    this.tools.set(tool.name, tool)
+  }
+
+  async removeTool(name: string): Promise<void> {
+    await this.before(`remove ${name}`)
+    this.calls.push(`remove ${name}`)
+    this.tools.delete(name)
+  }
+
+  get names(): string[] {
+    return [...this.tools.keys()].sort()
+  }
+}
+
+class AskableAgent extends Agent {
+  hasTool(name: string): boolean {
+    return this.tools.has(name)
+  }
+}
+
+interface Harness extends AsyncDisposable {
+  readonly files: MemoryFileSystem
+  readonly skills: SkillRuntime
+  readonly clock: FakeClock
+  /** Makes what was written visible, and waits until everybody was told. */
+  settle(): Promise<void>
+}
+
+async function open(names: readonly string[]): Promise<Harness> {
+  const clock = new FakeClock()
+  const files = new MemoryFileSystem({ '/skills/.keep': '' })
+  for (const name of names) files.write(`/skills/${name}/SKILL.md`, text(name))
+  const skills = await createSkillRuntime({
+    sources: [new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })],
+    settle: NO_SETTLE,
+    clock,
+  })
+  return {
+    files,
+    skills,
+    clock,
+    settle: async () => {
+      await skills.reload()
+      await skills.delivered()
+    },
+    [Symbol.asyncDispose]: () => skills.close(),
+  }
+}
+
+const tool = (name: string): NamedTool => ({ name })
+/** A new tool for each revision of a skill, called after it. */
+const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
+
+describe('SkillRuntime.bind()', () => {
+  test(`replays what exists, then follows additions, modifications and removals ${verifies('EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const binding = await it.skills.bind(agent, { tools: perSkill })
+    expect(agent.names).toEqual(['pdf_tool'])
+    const before = agent.tools.get('pdf_tool')
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Newer.'))
+    await it.settle()
+    expect(agent.names).toEqual(['maps_tool', 'pdf_tool'])
+    expect(agent.tools.get('pdf_tool')).not.toBe(before)
+    expect(agent.calls).toEqual(['add pdf_tool', 'add maps_tool', 'remove pdf_tool', 'add pdf_tool'])
+    it.files.remove('/skills/maps')
+    await it.settle()
+    expect(agent.names).toEqual(['pdf_tool'])
+    expect(binding.tools()).toEqual([{ name: 'pdf_tool', skills: ['pdf'] }])
+  })
+
+  test(`unbinding takes off what was added, and nothing else; or leaves it ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
+    await using it = await open(['pdf'])
+    const own = tool('own')
+    const agent = new Agent([own], 'Be kind.')
+    const instructions = (): string => 'Skills!'
+    await it.skills.bind(agent, { tools: perSkill, instructions })
+    expect(agent.instructions).toBe('Be kind.\n\nSkills!')
+    await it.skills.unbind(agent)
+    expect([agent.names, agent.instructions]).toEqual([['own'], 'Be kind.'])
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    await it.settle()
+    expect(agent.names).toEqual(['own'])
+    await it.skills.unbind(agent)
+
+    const kept = new Agent()
+    await it.skills.bind(kept, { tools: perSkill, unbind: 'keep' })
+    await it.skills.unbind(kept)
+    it.files.remove('/skills/maps')
+    await it.settle()
+    expect(kept.names).toEqual(['maps_tool', 'pdf_tool'])
+    await it.skills.unbind(new Agent())
+  })
+
+  test(`never touches a tool that the agent owned ${verifies('EXO-B04', 'P27')}`, async () => {
+    for (const create of [
+      (own: NamedTool[]) => new Agent(own),
+      (own: NamedTool[]) => new AskableAgent(own),
+    ]) {
+      await using it = await open(['search'])
+      const own = tool('web_search')
+      const agent = create([own])
+      await it.skills.bind(agent, { tools: { search: [tool('web_search'), tool('other')] } })
+      expect(agent.names).toEqual(['other', 'web_search'])
+      it.files.write('/skills/search/SKILL.md', text('search', 'Newer.'))
+      await it.settle()
+      it.files.remove('/skills/search')
+      await it.settle()
+      expect([...agent.tools.values()]).toEqual([own])
+      expect(agent.tools.get('web_search')).toBe(own)
+    }
+  })
+
+  test(`a tool of two skills stays until the last of them is gone ${verifies('EXO-B04', 'P27')}`, async () => {
+    await using it = await open(['a', 'b'])
+    const agent = new Agent()
+    const [fromA, fromB] = [tool('shared'), tool('shared')]
+    const binding = await it.skills.bind(agent, { tools: { a: fromA, b: [fromB] } })
+    expect(binding.tools()).toEqual([{ name: 'shared', skills: ['a', 'b'] }])
+    it.files.remove('/skills/a')
+    await it.settle()
+    expect(agent.tools.get('shared')).toBe(fromB)
+    it.files.remove('/skills/b')
+    await it.settle()
+    expect(agent.names).toEqual([])
+  })
+
+  test(`skills that were there before are known, so their first change duplicates nothing ${verifies('EXO-B05')}`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    await it.skills.bind(agent, { tools: perSkill })
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Newer.'))
+    await it.settle()
+    expect(agent.calls).toEqual(['add pdf_tool', 'remove pdf_tool', 'add pdf_tool'])
+    expect(agent.names).toEqual(['pdf_tool'])
+  })
+
+  test(`an agent that is bound twice keeps its binding, and each agent has its scope ${verifies('P18', 'CRAB-15')}`, async () => {
+    await using it = await open(['maps', 'pdf'])
+    const [all, scoped] = [new Agent(), new Agent()]
+    const binding = await it.skills.bind(all, { tools: perSkill })
+    expect(await it.skills.bind(all, { tools: perSkill })).toBe(binding)
+    await it.skills.bind(scoped, { tools: perSkill, scope: { include: ['pdf'] } })
+    expect([all.names, scoped.names]).toEqual([['maps_tool', 'pdf_tool'], ['pdf_tool']])
+    await binding.unbind()
+    expect([all.names, scoped.names]).toEqual([[], ['pdf_tool']])
+  })
+})
+
+describe('failures', () => {
+  test(`of one agent do not hold up another, and are retried until they are gone ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+    await using it = await open(['pdf'])
+    const [weak, strong] = [new Agent(), new Agent()]
+    weak.before = call => {
+      throw new Error(`cannot ${call}`)
+    }
+    const binding = await it.skills.bind(weak, { tools: perSkill })
+    await it.skills.bind(strong, { tools: perSkill })
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    await it.settle()
+    expect(strong.names).toEqual(['maps_tool', 'pdf_tool'])
+    expect(binding.problems()).toEqual(['cannot add pdf_tool', 'cannot add maps_tool'])
+    weak.before = () => undefined
+    await it.clock.advance(60_000)
+    await binding.settled()
+    expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
+  })
+
+  test(`of the resolver keep the tools that were there, and lose none of the rest ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+    await using it = await open(['a', 'b', 'c'])
+    let isBroken = false
+    const agent = new Agent()
+    const resolver = {
+      resolve: (skill: Skill): NamedTool[] => {
+        if (isBroken && skill.name === 'b') throw new Error('no idea')
+        return [{ name: `${skill.name}_${skill.description.length}` }]
+      },
+    }
+    const binding = await it.skills.bind(agent, { tools: resolver })
+    isBroken = true
+    for (const name of ['a', 'b', 'c'])
+      it.files.write(
+        `/skills/${name}/SKILL.md`,
+        `---\nname: ${name}\ndescription: Longer than before.\n---\n`,
+      )
+    await it.settle()
+    expect(agent.names).toEqual(['a_19', 'b_7', 'c_19'])
+    isBroken = false
+    await it.clock.advance(1_000)
+    await binding.settled()
+    expect(agent.names).toEqual(['a_19', 'b_19', 'c_19'])
+  })
+
+  test(`a removal that fails is not forgotten`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const binding = await it.skills.bind(agent, { tools: perSkill })
+    agent.before = () => {
+      throw new Error('busy')
+    }
+    it.files.remove('/skills/pdf')
+    await it.settle()
+    expect([agent.names, binding.problems()]).toEqual([['pdf_tool'], ['busy']])
+    agent.before = () => undefined
+    await it.clock.advance(1_000)
+    await binding.settled()
+    expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
+  })
+
+  test('an agent that hangs is given up on for now; when it is done after all, it counts', async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const gate = Promise.withResolvers<void>()
+    agent.before = () => gate.promise
+    const bound = it.skills.bind(agent, { tools: perSkill, timeoutMs: 100 })
+    await it.clock.advance(101)
+    const binding = await bound
+    expect(binding.problems()).toEqual(['addTool("pdf_tool") took longer than 100 ms'])
+    gate.resolve()
+    await it.clock.advance(1_000)
+    await binding.settled()
+    expect([agent.names, binding.problems()]).toEqual([['pdf_tool'], []])
+    await binding.unbind()
+    expect(agent.names).toEqual([])
+  })
+
+  test('what is no list of tools is told', async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const binding = await it.skills.bind(agent, { tools: { resolve: () => 'tool' as never } })
+    expect(binding.problems()[0]).toContain('the resolver gave something else than a list of tools')
+  })
+})
+
+describe('instructions', () => {
+  test(`are the agent's own and the block behind them, rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
+    await using it = await open(['maps', 'pdf'])
+    const agent = new Agent([], 'Be kind.')
+    await it.skills.bind(agent, {
+      instructions: skills =>
+        [
+          '# Skills',
+          ...skills.map(skill => `- **${skill.name}**: ${skill.description}\n  ${skill.body.split('\n')[0]}`),
+        ].join('\n'),
+    })
+    expect(agent.instructions).toBe(
+      'Be kind.\n\n# Skills\n- **maps**: Does maps.\n  Body of maps.\n- **pdf**: Does pdf.\n  Body of pdf.',
+    )
+    it.files.remove('/skills/maps')
+    it.files.write('/skills/pdf/SKILL.md', text('pdf', 'Newer.\nMore.'))
+    await it.settle()
+    expect(agent.instructions).toBe('Be kind.\n\n# Skills\n- **pdf**: Does pdf.\n  Newer.')
+    agent.instructions = 'Be brief.'
+    it.files.write('/skills/new/SKILL.md', text('new'))
+    await it.settle()
+    expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
+  })
+
+  test(`of a builder that throws stay as they were, and are built later ${verifies('EXO-B01')}`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    let isBroken = false
+    const binding = await it.skills.bind(agent, {
+      instructions: skills => {
+        if (isBroken) throw new Error('no words')
+        return skills.map(({ name }) => name).join()
+      },
+    })
+    isBroken = true
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    await it.settle()
+    expect([agent.instructions, binding.problems()]).toEqual(['pdf', ['no words']])
+    isBroken = false
+    await it.clock.advance(1_000)
+    await binding.settled()
+    expect([agent.instructions, binding.problems()]).toEqual(['maps,pdf', []])
+    await binding.unbind()
+    expect('instructions' in agent).toBe(false)
+  })
+})
+
+test(`effects come in their order: registry, tools, instructions, events ${verifies('P06', 'EXO-B13', 'EXO-08')}`, async () => {
+  await using it = await open([])
+  const told: string[] = []
+  const note = (what: string): void =>
+    void told.push(
+      `${what}: ${it.skills.current
+        .list()
+        .map(({ name }) => name)
+        .join()}`,
+    )
+  const agent = new Agent()
+  agent.before = () => note('tools')
+  await it.skills.bind(agent, {
+    tools: perSkill,
+    instructions: () => {
+      note('instructions')
+      return ''
+    },
+  })
+  told.length = 0
+  it.skills.events.on('skill:added', () => note('events'))
+  it.skills.subscribe(() => note('mcp'), { phase: 'mcp' })
+  it.files.write('/skills/pdf/SKILL.md', text('pdf'))
+  await it.settle()
+  expect(told).toEqual(['tools: pdf', 'instructions: pdf', 'events: pdf', 'mcp: pdf'])
+})

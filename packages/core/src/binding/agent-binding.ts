@@ -1,0 +1,220 @@
+import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
+import { SkillError, toMessage } from '../errors.ts'
+import { type Clock, LATE, type Logger, within } from '../host.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { LoadedSkill, Skill } from '../skill/skill.ts'
+import { type NamedTool, type ToolMap, type ToolResolver, toToolResolver } from '../tool/tool-resolver.ts'
+import { type BindableAgent, OwnedTools } from './owned-tools.ts'
+
+/** Writes the part of an agent's instructions that is about its skills; gets them sorted by name, with their bodies. */
+export type InstructionsBuilder = (skills: readonly LoadedSkill[]) => string | Promise<string>
+
+export interface BindOptions<Tool extends NamedTool = NamedTool> {
+  /** Which tools belong to which skill. @default none */
+  readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
+  /** Appended to the instructions that the agent has of its own, and kept up to date there. @default none */
+  readonly instructions?: InstructionsBuilder
+  /** Which skills the agent may see. @default all */
+  readonly scope?: Scope
+  /** Whether unbinding takes off what the binding had added. @default 'remove' */
+  readonly unbind?: 'remove' | 'keep'
+  /** How long a call of the agent, the resolver or the builder may take, in milliseconds. @default 30,000 */
+  readonly timeoutMs?: number
+}
+
+export const DEFAULT_BINDING_TIMEOUT_MS = 30_000
+
+/** What a binding needs of the runtime. */
+export interface BindingHost {
+  current(): Generation
+  load(skill: Skill): Promise<LoadedSkill>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** The binding is over. */
+  ended(binding: AgentBinding): void
+}
+
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+const INSTRUCTIONS = Symbol('instructions')
+
+/**
+ * An agent that follows the skills: it has the tools of those it may see, and instructions built from them. What its
+ * agent, resolver or builder fail with is retried, so nothing is lost and no other agent waits for it.
+ */
+export class AgentBinding implements AsyncDisposable {
+  readonly #agent: BindableAgent
+  readonly #host: BindingHost
+  readonly #options: BindOptions
+  readonly #resolver: ToolResolver | undefined
+  readonly #isInScope: ScopeTest
+  readonly #tools: OwnedTools<NamedTool>
+  /** The skills whose tools the agent has, as they were resolved. */
+  readonly #applied = new Map<string, Skill>()
+  /** What went wrong and is to be done again: names of skills, or the instructions. */
+  readonly #owed = new Map<string | typeof INSTRUCTIONS, unknown>()
+  /** The agent's own instructions, and what stands there now. */
+  #own: string | undefined
+  #written: string | undefined
+  #queue: Promise<void> = Promise.resolve()
+  #retries = 0
+  #cancelRetry: (() => void) | undefined
+  #unbinding: Promise<void> | undefined
+
+  /** Made by `SkillRuntime.bind`. */
+  constructor(agent: BindableAgent, host: BindingHost, options: BindOptions) {
+    this.#agent = agent
+    this.#host = host
+    this.#options = options
+    this.#resolver = options.tools === undefined ? undefined : toToolResolver(options.tools)
+    this.#isInScope = createScopeTest(options.scope)
+    this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
+  }
+
+  /** The tools that it has put on the agent, with the skills that have each. */
+  tools(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
+    return this.#tools.list()
+  }
+
+  /** What could not be done yet, as sentences; it is retried. */
+  problems(): readonly string[] {
+    return [...this.#owed.values()].map(toMessage)
+  }
+
+  /** Brings the tools of these skills up to date, of all skills when none are named; never rejects. */
+  async syncTools(names?: readonly string[]): Promise<void> {
+    await this.#enqueue(async () => {
+      if (this.#resolver === undefined) return
+      const generation = this.#host.current()
+      const owed = [...this.#owed.keys()].filter(key => typeof key === 'string')
+      const wanted = names ?? [...generation.list().map(skill => skill.name), ...this.#applied.keys()]
+      for (const name of new Set([...owed, ...wanted])) await this.#syncSkill(name, generation)
+    })
+  }
+
+  /** Writes the instructions anew; never rejects. */
+  async syncInstructions(): Promise<void> {
+    await this.#enqueue(async () => {
+      const build = this.#options.instructions
+      if (build === undefined) return
+      try {
+        const skills = this.#host
+          .current()
+          .list()
+          .filter(skill => this.#isInScope(skill.name))
+        const loaded = await Promise.all(skills.map(skill => this.#host.load(skill)))
+        this.#write(await this.#guard('the instructions builder', () => build(Object.freeze(loaded))))
+        this.#owed.delete(INSTRUCTIONS)
+      } catch (thrown) {
+        this.#owe(INSTRUCTIONS, thrown)
+      }
+    })
+  }
+
+  /** Resolves when everything asked for so far is done or has failed. */
+  async settled(): Promise<void> {
+    await this.#queue
+  }
+
+  /** Stops following, and takes off what was added unless the options say otherwise. Idempotent. */
+  unbind(): Promise<void> {
+    this.#unbinding ??= (async () => {
+      this.#host.ended(this)
+      this.#cancelRetry?.()
+      await this.#queue
+      if ((this.#options.unbind ?? 'remove') === 'keep') return
+      for (const failure of await this.#tools.clear()) this.#tell(failure)
+      if (this.#written !== undefined && this.#agent.instructions === this.#written) this.#restore()
+    })()
+    return this.#unbinding
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.unbind()
+  }
+
+  async #syncSkill(name: string, generation: Generation): Promise<void> {
+    const skill = this.#isInScope(name) ? generation.find(name) : undefined
+    if (skill === this.#applied.get(name) && !this.#owed.has(name)) return
+    try {
+      const tools = skill === undefined ? [] : await this.#resolve(skill)
+      const [failure] = await this.#tools.replace(name, tools)
+      if (skill === undefined) this.#applied.delete(name)
+      else this.#applied.set(name, skill)
+      if (failure !== undefined) throw failure
+      this.#owed.delete(name)
+    } catch (thrown) {
+      this.#owe(name, thrown)
+    }
+  }
+
+  async #resolve(skill: Skill): Promise<readonly NamedTool[]> {
+    const tools = await this.#guard(`resolve(${JSON.stringify(skill.name)})`, () =>
+      this.#resolver?.resolve(skill),
+    )
+    const isTool = (tool: unknown): boolean =>
+      typeof tool === 'object' && tool !== null && typeof (tool as NamedTool).name === 'string'
+    if (Array.isArray(tools) && tools.every(isTool)) return tools
+    throw new SkillError(
+      'INVALID_OPTION',
+      `the resolver gave something else than a list of tools with names for ${JSON.stringify(skill.name)}`,
+    )
+  }
+
+  /** The agent's own text stays in front, also when its owner has changed it meanwhile. */
+  #write(block: string): void {
+    if (this.#written === undefined || this.#agent.instructions !== this.#written)
+      this.#own = this.#agent.instructions
+    const parts = [this.#own ?? '', block].filter(part => part !== '')
+    this.#written = parts.join('\n\n')
+    this.#agent.instructions = this.#written
+  }
+
+  #restore(): void {
+    if (this.#own === undefined) delete this.#agent.instructions
+    else this.#agent.instructions = this.#own
+  }
+
+  async #guard<T>(what: string, call: () => T | Promise<T>): Promise<T> {
+    const timeoutMs = this.#options.timeoutMs ?? DEFAULT_BINDING_TIMEOUT_MS
+    const result = await within(this.#host.clock, timeoutMs, (async () => await call())())
+    if (result === LATE) throw new SkillError('HOOK_FAILED', `${what} took longer than ${timeoutMs} ms`)
+    return result
+  }
+
+  /** One thing after the other, and nothing once it is unbound. */
+  async #enqueue(work: () => Promise<void>): Promise<void> {
+    const turn = this.#queue.then(async () => {
+      if (this.#unbinding !== undefined) return
+      await work()
+      if (this.#owed.size === 0) this.#retries = 0
+      else this.#retryLater()
+    })
+    this.#queue = turn
+    await turn
+  }
+
+  /** One timer at a time; the wait doubles only when a retry has failed again. */
+  #retryLater(): void {
+    if (this.#cancelRetry !== undefined) return
+    const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries)
+    const retry = async (): Promise<void> => {
+      this.#cancelRetry = undefined
+      this.#retries++
+      const owesInstructions = this.#owed.has(INSTRUCTIONS)
+      await this.syncTools([])
+      if (owesInstructions) await this.syncInstructions()
+    }
+    this.#cancelRetry = this.#host.clock.after(delayMs, () => void retry(), { background: true })
+  }
+
+  #owe(key: string | typeof INSTRUCTIONS, failure: unknown): void {
+    const isNews = toMessage(this.#owed.get(key)) !== toMessage(failure)
+    this.#owed.set(key, failure)
+    if (isNews) this.#tell(failure)
+  }
+
+  #tell(failure: unknown): void {
+    this.#host.logger.warn('an agent could not be brought up to date; it is retried', { error: failure })
+  }
+}

@@ -1,0 +1,113 @@
+import { compareText } from '../skill/compare.ts'
+import type { NamedTool } from '../tool/tool-resolver.ts'
+
+/** An agent whose tools and instructions can change while it runs. */
+export interface BindableAgent<Tool extends NamedTool = NamedTool> {
+  addTool(tool: Tool): void | Promise<void>
+  removeTool(name: string): void | Promise<void>
+  /** Lets tools that the agent has from elsewhere be told from those of skills. Without it, `addTool` has to throw for a name that is taken. */
+  hasTool?(name: string): boolean | Promise<boolean>
+  /** What the agent is told; written when the binding builds instructions. */
+  instructions?: string
+}
+
+/** Calls into somebody else's code: resolves when it is done, rejects when it fails or takes too long. */
+export type Guard = <T>(what: string, call: () => T | Promise<T>) => Promise<T>
+
+interface Slot<Tool> {
+  /** The tools of this name by the skill that has them. */
+  readonly providers: Map<string, Tool>
+  /** What this binding has put on the agent. */
+  current: { readonly skill: string; readonly tool: Tool } | undefined
+}
+
+/**
+ * The tools that one binding has put on its agent. A tool stays as long as one skill has it, and tools that the agent
+ * owned before are never touched.
+ */
+export class OwnedTools<Tool extends NamedTool> {
+  readonly #agent: BindableAgent<Tool>
+  readonly #guard: Guard
+  readonly #slots = new Map<string, Slot<Tool>>()
+  readonly #bySkill = new Map<string, readonly string[]>()
+
+  constructor(agent: BindableAgent<Tool>, guard: Guard) {
+    this.#agent = agent
+    this.#guard = guard
+  }
+
+  /** The tools on the agent, by name, with the skills that have each, sorted. */
+  list(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
+    return [...this.#slots]
+      .filter(([, slot]) => slot.current !== undefined)
+      .map(([name, { providers }]) => ({ name, skills: [...providers.keys()].sort(compareText) }))
+      .sort((a, b) => compareText(a.name, b.name))
+  }
+
+  /** Gives a skill these tools in place of those that it had; returns what went wrong, and may be called again then. */
+  async replace(skill: string, tools: readonly Tool[]): Promise<readonly unknown[]> {
+    const names = new Set(tools.map(tool => tool.name))
+    const gone = (this.#bySkill.get(skill) ?? []).filter(name => !names.has(name))
+    for (const name of gone) this.#slots.get(name)?.providers.delete(skill)
+    for (const tool of tools) this.#slotOf(tool.name).providers.set(skill, tool)
+    if (names.size === 0) this.#bySkill.delete(skill)
+    else this.#bySkill.set(skill, [...names])
+    const failures: unknown[] = []
+    for (const name of [...gone, ...names]) {
+      try {
+        await this.#settle(name)
+      } catch (thrown) {
+        failures.push(thrown)
+        if (gone.includes(name)) this.#bySkill.set(skill, [...(this.#bySkill.get(skill) ?? []), name])
+      }
+    }
+    return failures
+  }
+
+  /** Takes everything off the agent again; returns what went wrong. */
+  async clear(): Promise<readonly unknown[]> {
+    const failures: unknown[] = []
+    for (const skill of [...this.#bySkill.keys()]) failures.push(...(await this.replace(skill, [])))
+    return failures
+  }
+
+  #slotOf(name: string): Slot<Tool> {
+    const slot: Slot<Tool> = this.#slots.get(name) ?? { providers: new Map(), current: undefined }
+    this.#slots.set(name, slot)
+    return slot
+  }
+
+  /** Brings what is on the agent in line with what skills have. */
+  async #settle(name: string): Promise<void> {
+    const slot = this.#slotOf(name)
+    const { current, providers } = slot
+    const skill = current !== undefined && providers.has(current.skill) ? current.skill : firstOf(providers)
+    const tool = skill === undefined ? undefined : providers.get(skill)
+    if (current !== undefined && current.tool === tool) {
+      if (skill !== undefined) slot.current = { skill, tool }
+      return
+    }
+    // What is on the agent is noted inside the calls: one that takes too long still ends some time.
+    if (current !== undefined) {
+      await this.#guard(`removeTool(${JSON.stringify(name)})`, async () => {
+        await this.#agent.removeTool(name)
+        slot.current = undefined
+      })
+    }
+    if (skill !== undefined && tool !== undefined && !(await this.#isAgentsOwn(name))) {
+      await this.#guard(`addTool(${JSON.stringify(name)})`, async () => {
+        await this.#agent.addTool(tool)
+        slot.current = { skill, tool }
+      })
+    }
+    if (providers.size === 0) this.#slots.delete(name)
+  }
+
+  async #isAgentsOwn(name: string): Promise<boolean> {
+    return await this.#guard(`hasTool(${JSON.stringify(name)})`, () => this.#agent.hasTool?.(name) ?? false)
+  }
+}
+
+function firstOf(providers: ReadonlyMap<string, unknown>): string | undefined {
+  return [...providers.keys()].sort(compareText)[0]
+}
