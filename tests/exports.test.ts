@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 test.each([
   '@skillstoke/core',
   '@skillstoke/core/node',
+  '@skillstoke/core/compat',
   '@skillstoke/core/testing',
   '@skillstoke/agent',
   '@skillstoke/mcp',

@@ -33,8 +33,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 }
 // Known to every room, and knowing none.
 const EVERYWHERE = ['errors', 'host']
-// Outside the walls: they see the public index only, as a third party would.
-const OUTSIDE = ['node', 'testing']
+// Outside the walls: they see the public index only, as a third party would; `compat` sees that of `node`, too.
+const OUTSIDE = ['node', 'testing', 'compat']
 
 const SRC = resolve('packages/core/src')
 
@@ -42,6 +42,8 @@ interface Import {
   readonly file: string
   readonly room: string
   readonly target: string
+  /** The imported file, below `src`. */
+  readonly path: string
 }
 
 function listSources(folder: string): string[] {
@@ -57,11 +59,9 @@ function listImports(): Import[] {
     const text = readFileSync(file, 'utf8')
     const room = relative(SRC, file).split('/')[0]?.replace(/\.ts$/, '') ?? ''
     return [...text.matchAll(/from '(\.[^']+)'/g)].map(match => {
-      const target =
-        relative(SRC, resolve(dirname(file), match[1] ?? ''))
-          .split('/')[0]
-          ?.replace(/\.ts$/, '') ?? ''
-      return { file: relative(SRC, file), room, target }
+      const path = relative(SRC, resolve(dirname(file), match[1] ?? ''))
+      const target = path.split('/')[0]?.replace(/\.ts$/, '') ?? ''
+      return { file: relative(SRC, file), room, target, path }
     })
   })
 }
@@ -74,9 +74,9 @@ test('every folder of the core is a room of the table', () => {
 test('rooms import only what the table allows', () => {
   const imports = listImports()
   expect(imports.length).toBeGreaterThan(100)
-  const wrong = imports.filter(({ room, target }) => {
+  const wrong = imports.filter(({ room, target, path }) => {
     if (room === target || room === 'index') return false
-    if (OUTSIDE.includes(room)) return target !== 'index'
+    if (OUTSIDE.includes(room)) return target !== 'index' && !(room === 'compat' && path === 'node/index.ts')
     if (EVERYWHERE.includes(room)) return !EVERYWHERE.includes(target)
     return !(ROOMS[room]?.includes(target) || EVERYWHERE.includes(target))
   })

@@ -102,6 +102,7 @@ export {
   SkillSession,
   type UpdateOptions,
 } from './session/skill-session.ts'
+export { compareText } from './skill/compare.ts'
 export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
 export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
@@ -115,9 +116,17 @@ export { DEFAULT_READING, type ReadingPolicy } from './skill/reading-policy.ts'
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { ParsedSkill, SkillDescription } from './skill/skill-fields.ts'
 export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-path.ts'
+export { renderSkillText, type SkillDefinition } from './skill/skill-text.ts'
 export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
 export { toToolName } from './skill/tool-name.ts'
 export { validateSkill } from './skill/validate-skill.ts'
+export { type AllowedPathsOptions, fromAllowedPaths } from './source/allowed-paths.ts'
+export {
+  type CaptureContext,
+  captureSkill,
+  type FileContents,
+  type SkillFolder,
+} from './source/capture-skill.ts'
 export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {
@@ -127,6 +136,7 @@ export {
   type FileSourceOptions,
   ROOT_GRACE_MS,
 } from './source/file-source.ts'
+export { type MemorySkill, MemorySource, type MemorySourceOptions } from './source/memory-source.ts'
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {

@@ -129,7 +129,8 @@ export class SkillRuntime implements AsyncDisposable {
   /** What happened, for whoever wants to hear of it. */
   readonly events: EventBus
   readonly #registry: SkillRegistry
-  readonly #syncs: readonly SourceSync[]
+  readonly #syncs: SourceSync[] = []
+  readonly #createSync: (source: SkillSource) => SourceSync
   readonly #store: SkillStore
   readonly #catalogs: CatalogCache
   readonly #search = new SkillSearch()
@@ -179,9 +180,8 @@ export class SkillRuntime implements AsyncDisposable {
     this.#registry.subscribe(update => emitUpdate(this.events, update, modifiedOn), { phase: 'events' })
     const settle = { ...DEFAULT_SETTLE, ...options.settle }
     const rehashMs = options.rehashMs ?? DEFAULT_REHASH_MS
-    this.#syncs = options.sources.map(source => {
-      this.#registry.addSource(source)
-      return new SourceSync({
+    this.#createSync = source =>
+      new SourceSync({
         source,
         registry: this.#registry,
         store,
@@ -192,7 +192,7 @@ export class SkillRuntime implements AsyncDisposable {
         rehashMs,
         readsOnRequest: this.#triggers.onRequest,
       })
-    })
+    for (const source of options.sources) this.#register(source)
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
@@ -220,6 +220,15 @@ export class SkillRuntime implements AsyncDisposable {
   /** The present generation, then each newer one; ends when the runtime is closed or the signal aborts. */
   watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
     return this.#registry.watch(signal)
+  }
+
+  /**
+   * Adds a source behind all others in precedence; resolves when its skills are visible, or `status()` says why not.
+   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
+   */
+  async addSource(source: SkillSource): Promise<void> {
+    this.#assertOpen()
+    await this.#register(source).start()
   }
 
   /**
@@ -283,9 +292,11 @@ export class SkillRuntime implements AsyncDisposable {
    * The constant tools for a reader that keeps no conversation, such as a stateless server. They answer from the newest
    * generation and remember nothing between calls.
    */
-  tools(options: { readonly scope?: Scope } = {}): readonly ToolDefinition[] {
+  tools(
+    options: { readonly scope?: Scope; readonly skillToolName?: string } = {},
+  ): readonly ToolDefinition[] {
     this.#assertOpen()
-    return createSkillTools(this.#reader(options.scope))
+    return createSkillTools(this.#reader(options.scope), options.skillToolName)
   }
 
   /**
@@ -423,6 +434,13 @@ export class SkillRuntime implements AsyncDisposable {
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
+  }
+
+  #register(source: SkillSource): SourceSync {
+    this.#registry.addSource(source)
+    const sync = this.#createSync(source)
+    this.#syncs.push(sync)
+    return sync
   }
 
   #reader(scope: Scope | undefined): SkillAccess {

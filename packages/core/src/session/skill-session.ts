@@ -56,6 +56,8 @@ export interface SessionOptions {
   readonly applyAt?: 'step' | 'turn'
   /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
+  /** Name of the tool that loads skills. @default 'skill' */
+  readonly skillToolName?: string
   /** What `state` gave when the conversation was stored: it goes on from there, with today's catalog. */
   readonly resume?: SessionState
 }
@@ -109,6 +111,7 @@ export class SkillSession implements Disposable {
   readonly #access: SkillAccess
   readonly #isInScope: ScopeTest
   readonly #applyAt: 'step' | 'turn'
+  readonly #skillToolName: string
   /** Skills that were loaded since the turn began. */
   readonly #active = new Map<string, Skill>()
   /** What a resumed conversation had been told, until it hears of the difference. */
@@ -122,6 +125,7 @@ export class SkillSession implements Disposable {
     this.id = options.id
     this.scope = options.scope
     this.delivery = options.delivery ?? 'append'
+    this.#skillToolName = options.skillToolName ?? 'skill'
     this.#applyAt = options.applyAt ?? 'step'
     this.#host = host
     this.#isInScope = createScopeTest(options.scope)
@@ -140,7 +144,7 @@ export class SkillSession implements Disposable {
       },
       allowedTools: options.allowedTools ?? 'advise',
     }
-    this.tools = createSkillTools(this.#access)
+    this.tools = createSkillTools(this.#access, this.#skillToolName)
     this.#pin()
   }
 
@@ -222,7 +226,7 @@ export class SkillSession implements Disposable {
 
   /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
   describeUnknownTool(name: string, tools: readonly string[]): string {
-    return describeUnknownTool(name, tools, this.#access)
+    return describeUnknownTool(name, tools, this.#access, this.#skillToolName)
   }
 
   /** What has to be stored with the conversation so that it can go on later, in another process. */

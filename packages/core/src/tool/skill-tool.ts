@@ -19,9 +19,9 @@ const MAX_LISTED_SKILLS = 200
 const MAX_LISTED_FILES = 50
 
 /** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
-export function createSkillTool(access: SkillAccess): ToolDefinition {
+export function createSkillTool(access: SkillAccess, toolName: string): ToolDefinition {
   return Object.freeze({
-    name: 'skill',
+    name: toolName,
     description:
       'Load the instructions of a skill by its name before doing a task that the skill describes. ' +
       'The answer is always the newest revision. Without a name it lists the available skills; ' +
@@ -42,7 +42,7 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {
-        return toResult(await loadSkill(name.value ?? '', access), access.allowedTools)
+        return toResult(await loadSkill(name.value ?? '', access), access.allowedTools, toolName)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -51,7 +51,7 @@ export function createSkillTool(access: SkillAccess): ToolDefinition {
   })
 }
 
-function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy): ToolResult {
+function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
   switch (outcome.kind) {
     case 'loaded':
@@ -60,7 +60,7 @@ function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy): ToolR
         revision: outcome.skill.revision,
       })
     case 'list':
-      return toolSuccess(renderList(outcome.skills), origin)
+      return toolSuccess(renderList(outcome.skills, toolName), origin)
     case 'matches':
       return toolSuccess(
         `There is no skill ${JSON.stringify(outcome.query)}. These match the words; load one by its name:\n${renderLines(outcome.skills)}`,
@@ -79,7 +79,7 @@ function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy): ToolR
       const near = outcome.suggestions.map(name => JSON.stringify(name)).join(' or ')
       const hint =
         near === ''
-          ? `call skill with an empty name to list the ${outcome.available} available`
+          ? `call ${toolName} with an empty name to list the ${outcome.available} available`
           : `did you mean ${near}?`
       return toolFailure(`no skill ${JSON.stringify(outcome.query)}; ${hint}`, origin)
     }
@@ -119,11 +119,11 @@ export function renderLoadedSkill(
   return lines.join('\n')
 }
 
-function renderList(skills: readonly Skill[]): string {
+function renderList(skills: readonly Skill[], toolName: string): string {
   if (skills.length === 0) return 'There are no skills at the moment.'
   const shown = skills.slice(0, MAX_LISTED_SKILLS)
   const rest = skills.length - shown.length
-  const more = rest > 0 ? `\nand ${rest} more; call skill with a few words to search them` : ''
+  const more = rest > 0 ? `\nand ${rest} more; call ${toolName} with a few words to search them` : ''
   return `${renderLines(shown)}${more}`
 }
 

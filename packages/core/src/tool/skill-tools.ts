@@ -4,6 +4,6 @@ import { createSkillTool } from './skill-tool.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
 /** The constant tools of one reader of skills, in the order in which models get them. */
-export function createSkillTools(access: SkillAccess): readonly ToolDefinition[] {
-  return Object.freeze([createSkillTool(access), createReadSkillFileTool(access)])
+export function createSkillTools(access: SkillAccess, skillToolName = 'skill'): readonly ToolDefinition[] {
+  return Object.freeze([createSkillTool(access, skillToolName), createReadSkillFileTool(access)])
 }

@@ -6,12 +6,13 @@ export function describeUnknownTool(
   name: string,
   tools: readonly string[],
   access: Pick<SkillAccess, 'current' | 'isInScope'>,
+  skillToolName: string,
 ): string {
   const quoted = JSON.stringify(name)
   const skill = findByNameOrFolder(access.current(), normalizeName(name), access.isInScope)
   if (skill !== undefined) {
     const input = JSON.stringify({ name: skill.name })
-    return `there is no tool ${quoted}: it is a skill; call the tool "skill" with ${input} and follow its instructions`
+    return `there is no tool ${quoted}: it is a skill; call the tool ${JSON.stringify(skillToolName)} with ${input} and follow its instructions`
   }
   return `there is no tool ${quoted}; the tools are ${tools.map(tool => JSON.stringify(tool)).join(', ')}`
 }

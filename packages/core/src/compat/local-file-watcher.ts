@@ -1,0 +1,30 @@
+import { SkillError } from '../index.ts'
+import { directory } from '../node/index.ts'
+import { EXO_READING } from './exo-skill.ts'
+import { SourceWatcher } from './to-watcher.ts'
+
+export interface LocalFileWatcherOptions {
+  /** How long a folder has to be quiet before it is read, in milliseconds. @default 500 */
+  readonly debounceMs?: number
+}
+
+export const DEFAULT_DEBOUNCE_MS = 500
+
+/** Watches the texts of the skills below a folder of this machine, which need not exist yet. */
+export class LocalFileWatcher extends SourceWatcher {
+  /**
+   * @throws {SkillError} INVALID_OPTION for an empty path or a debounce time below 0
+   */
+  constructor(path: string, options: LocalFileWatcherOptions = {}) {
+    const { debounceMs = DEFAULT_DEBOUNCE_MS } = options
+    if (!(debounceMs >= 0))
+      throw new SkillError('INVALID_OPTION', `debounceMs is ${debounceMs}; use a time from 0 on`)
+    super(directory(path, { reading: EXO_READING }), {
+      settleMs: debounceMs,
+      burstMs: debounceMs,
+      maxWaitMs: Math.max(debounceMs, MAX_WAIT_MS),
+    })
+  }
+}
+
+const MAX_WAIT_MS = 2_000

@@ -1,0 +1,217 @@
+import {
+  createSkillRuntime,
+  type DuplicatePolicy,
+  type Generation,
+  type Logger,
+  type Skill,
+  SkillError,
+  type SkillRuntime,
+} from '../index.ts'
+import { directory } from '../node/index.ts'
+import { EXO_READING, type ExoSkill, toExoSkill } from './exo-skill.ts'
+import { FoldingSource } from './folding-source.ts'
+import type { SkillChangeFields } from './skill-watcher.ts'
+
+/** What a second skill of the same name is: left out, the one that counts, or an error. */
+export type ConflictStrategy = 'keep_first' | 'keep_last' | 'raise'
+
+export interface SkillRegistryOptions {
+  /** @default 'keep_first' */
+  readonly conflictStrategy?: ConflictStrategy
+  readonly logger?: Logger
+}
+
+export interface SearchOptions {
+  /** Part of a name or a description, in whatever case. @default '' */
+  readonly query?: string
+  readonly skillType?: string
+  /** @default false */
+  readonly activeOnly?: boolean
+}
+
+const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
+  keep_first: 'first-wins',
+  keep_last: 'last-wins',
+  raise: 'error',
+}
+
+/**
+ * Exo's registry: folders that are loaded when somebody says so. A `SkillSyncManager` keeps it up to date between two
+ * loads. Skills can be had at once, their instructions included.
+ */
+export class SkillRegistry implements AsyncDisposable {
+  readonly #options: SkillRegistryOptions
+  readonly #onDuplicate: DuplicatePolicy
+  readonly #bodies = new Map<string, string>()
+  readonly #folders: FoldingSource[] = []
+  readonly #views = new WeakMap<Skill, ExoSkill>()
+  #opening: Promise<SkillRuntime> | undefined
+  #runtime: SkillRuntime | undefined
+
+  /** @throws {SkillError} INVALID_OPTION for an unknown strategy */
+  constructor(options: SkillRegistryOptions = {}) {
+    const { conflictStrategy = 'keep_first' } = options
+    const policy = Object.hasOwn(POLICIES, conflictStrategy) ? POLICIES[conflictStrategy] : undefined
+    if (policy === undefined) {
+      const known = Object.keys(POLICIES).join(', ')
+      throw new SkillError('INVALID_OPTION', `conflictStrategy is "${conflictStrategy}"; use one of ${known}`)
+    }
+    this.#options = options
+    this.#onDuplicate = policy
+  }
+
+  /** Names a folder to load; earlier ones come first. Nothing is read before `loadAll`. */
+  registerSource(path: string): this {
+    const source = directory(path, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
+    const folder = { root: source.origin, source }
+    this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
+    return this
+  }
+
+  /**
+   * Reads all folders anew.
+   * @throws {SkillError} SOURCE_MISSING, or DUPLICATE_SKILL when that is the strategy
+   */
+  async loadAll(): Promise<void> {
+    for (const folder of this.#folders) folder.reload()
+    const isOpen = this.#opening !== undefined
+    try {
+      const runtime = await this.open()
+      if (isOpen) await runtime.reload()
+      await runtime.delivered()
+    } catch (thrown) {
+      throw toExoError(thrown)
+    }
+  }
+
+  /** The newest skill of a name. @throws {SkillError} SKILL_NOT_FOUND */
+  get(name: string): ExoSkill {
+    const skill = this.#current()?.find(name)
+    if (skill === undefined)
+      throw new SkillError('SKILL_NOT_FOUND', `Skill '${name}' not found`, {
+        data: { available: this.listNames() },
+      })
+    return this.view(skill)
+  }
+
+  search(options: SearchOptions = {}): readonly ExoSkill[] {
+    const { query = '', skillType, activeOnly = false } = options
+    const wanted = query.toLowerCase()
+    return [...this.skills.values()].filter(
+      skill =>
+        (skill.name.toLowerCase().includes(wanted) || skill.description.toLowerCase().includes(wanted)) &&
+        (skillType === undefined || skill.skillType === skillType) &&
+        (!activeOnly || skill.active),
+    )
+  }
+
+  /** Sorted. */
+  listNames(): readonly string[] {
+    return (
+      this.#current()
+        ?.list()
+        .map(skill => skill.name) ?? []
+    )
+  }
+
+  /** A copy, by name. */
+  get skills(): Map<string, ExoSkill> {
+    return new Map(
+      this.#current()
+        ?.list()
+        .map(skill => [skill.name, this.view(skill)]),
+    )
+  }
+
+  /** Ends the registry; a manager that uses it is stopped before. Idempotent. */
+  async close(): Promise<void> {
+    await (await this.#opening?.catch(() => undefined))?.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** The runtime beneath, for what Exo had no word for; begun when it is first needed. */
+  async open(): Promise<SkillRuntime> {
+    this.#opening ??= this.#start()
+    try {
+      const runtime = await this.#opening
+      for (const folder of this.#folders)
+        if (!runtime.status().some(({ label }) => label === folder.label)) await runtime.addSource(folder)
+      return runtime
+    } catch (thrown) {
+      this.#opening = undefined
+      throw thrown
+    }
+  }
+
+  /** A place for what a watcher tells of skills that are in none of the folders. */
+  async addWatcherSource(label: string): Promise<FoldingSource> {
+    const source = new FoldingSource(label, this.#bodies)
+    await (await this.open()).addSource(source)
+    return source
+  }
+
+  /**
+   * Takes over a batch of a watcher as a whole: each change where its skill is, in the folder of its path or the folder
+   * that has the name, else in the watcher's own place. Resolves when everybody was told.
+   */
+  async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
+    const runtime = await this.open()
+    const touched = new Set<FoldingSource>()
+    for (const event of batch) {
+      const source =
+        this.#folders.find(folder => folder.covers(event.sourcePath)) ??
+        (own.holds(event.skillName) ? own : this.#folders.find(folder => folder.holds(event.skillName))) ??
+        own
+      source.fold(event)
+      touched.add(source)
+    }
+    await runtime.fresh()
+    await runtime.delivered()
+    this.#forgetOldBodies(runtime.current)
+  }
+
+  /** A skill of the runtime in Exo's words; the same object as long as it is the same skill. */
+  view(skill: Skill): ExoSkill {
+    let view = this.#views.get(skill)
+    if (view === undefined) {
+      view = toExoSkill(skill, this.#bodies.get(skill.bodyDigest) ?? '')
+      this.#views.set(skill, view)
+    }
+    return view
+  }
+
+  #current(): Generation | undefined {
+    return this.#runtime?.current
+  }
+
+  async #start(): Promise<SkillRuntime> {
+    const { logger } = this.#options
+    this.#runtime = await createSkillRuntime({
+      sources: this.#folders,
+      onDuplicate: this.#onDuplicate,
+      settle: { settleMs: 0, burstMs: 0 },
+      ...(logger === undefined ? {} : { logger }),
+    })
+    return this.#runtime
+  }
+
+  #forgetOldBodies(generation: Generation): void {
+    const digests = new Set<string>(generation.list().map(skill => skill.bodyDigest))
+    for (const digest of this.#bodies.keys()) if (!digests.has(digest)) this.#bodies.delete(digest)
+  }
+}
+
+/** Failures in the words that Exo's users look for. */
+function toExoError(thrown: unknown): unknown {
+  if (!SkillError.isInstance(thrown)) return thrown
+  const fail = (message: string): SkillError =>
+    new SkillError(thrown.code, message, { cause: thrown, data: thrown.data })
+  if (thrown.code === 'SOURCE_MISSING')
+    return fail(`Skill source directory not found: ${/"(.*?)"/.exec(thrown.message)?.[1] ?? ''}`)
+  if (thrown.code === 'DUPLICATE_SKILL')
+    return fail(`Duplicate skill '${/"(.*?)"/.exec(thrown.message)?.[1] ?? ''}' (conflict_strategy=raise)`)
+  return thrown
+}

@@ -1,0 +1,222 @@
+import {
+  type AgentBinding,
+  type BindableAgent,
+  type Clock,
+  type Logger,
+  type RegistryUpdate,
+  SkillError,
+  type SkillRuntime,
+  silentLogger,
+  systemClock,
+  type ToolMap,
+} from '../index.ts'
+import type { ExoSkill } from './exo-skill.ts'
+import { fromLoadedSkill } from './exo-skill.ts'
+import type { FoldingSource } from './folding-source.ts'
+import type { SkillRegistry } from './skill-registry.ts'
+import type { SkillWatcherLike } from './skill-watcher.ts'
+import { DictToolResolver, type ToolResolver } from './tool-resolver.ts'
+
+/** Where events go: `EventBus`, or anything that can emit. */
+export interface EventSink {
+  emit(name: string, payload: Readonly<Record<string, unknown>>): void | Promise<void>
+}
+
+export interface SkillSyncManagerOptions {
+  readonly eventBus?: EventSink
+  /** Writes the part of the agents' instructions that is about skills, from the active ones. */
+  readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
+  /** Whether an agent that is unbound loses what it was given. @default 'remove' */
+  readonly unbind?: 'remove' | 'keep'
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+interface Task {
+  readonly watcher: SkillWatcherLike
+  readonly done: Promise<void>
+  readonly begun: Promise<void>
+}
+
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+
+/**
+ * Keeps a registry, and the agents bound to it, up to date with what watchers find. To be disposed of or stopped; it can
+ * be started again.
+ */
+export class SkillSyncManager implements AsyncDisposable {
+  readonly #registry: SkillRegistry
+  readonly #resolver: ToolResolver
+  readonly #options: SkillSyncManagerOptions
+  readonly #logger: Logger
+  readonly #clock: Clock
+  readonly #watchers: SkillWatcherLike[] = []
+  readonly #places = new Map<SkillWatcherLike, FoldingSource>()
+  readonly #bindings = new Map<BindableAgent, AgentBinding>()
+  #tasks: Task[] = []
+  #stopping: AbortController | undefined
+  #unsubscribe: (() => void) | undefined
+
+  /** `tools`: a resolver, or a map from the names of skills to tools. */
+  constructor(registry: SkillRegistry, tools: ToolResolver | ToolMap, options: SkillSyncManagerOptions = {}) {
+    this.#registry = registry
+    this.#resolver = isExoResolver(tools) ? tools : new DictToolResolver(tools)
+    this.#options = options
+    this.#logger = options.logger ?? silentLogger
+    this.#clock = options.clock ?? systemClock
+  }
+
+  /** @throws {SkillError} INVALID_OPTION once it is started */
+  addWatcher(watcher: SkillWatcherLike): void {
+    if (this.#stopping !== undefined)
+      throw new SkillError('INVALID_OPTION', 'the manager is running; add watchers before start()')
+    this.#watchers.push(watcher)
+  }
+
+  /** Gives an agent the tools and instructions of the skills that there are, and keeps them up to date. */
+  async bindAgent(agent: BindableAgent): Promise<void> {
+    const runtime = await this.#registry.open()
+    this.#bindings.set(agent, await this.#bind(runtime, agent))
+  }
+
+  /** Stops that; nothing happens when the agent is not bound. */
+  async unbindAgent(agent: BindableAgent): Promise<void> {
+    await this.#bindings.get(agent)?.unbind()
+    this.#bindings.delete(agent)
+  }
+
+  /**
+   * Starts watching, each watcher by itself; resolves when they know what exists, or have failed once. Does nothing when
+   * it is running.
+   */
+  async start(): Promise<void> {
+    if (this.#stopping !== undefined) return
+    const stopping = new AbortController()
+    this.#stopping = stopping
+    const runtime = await this.#registry.open()
+    this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
+    for (const [index, watcher] of this.#watchers.entries()) {
+      const place =
+        this.#places.get(watcher) ?? (await this.#registry.addWatcherSource(`watcher-${index + 1}`))
+      this.#places.set(watcher, place)
+      const attempt = Promise.withResolvers<void>()
+      const done = this.#follow(watcher, place, stopping.signal, attempt.resolve)
+      this.#tasks.push({ watcher, done, begun: Promise.race([watcher.ready, attempt.promise, done]) })
+    }
+    await Promise.all(this.#tasks.map(({ begun }) => begun))
+  }
+
+  /** Stops all watchers and waits for them. Agents keep what they have. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping?.abort()
+    const tasks = this.#tasks
+    this.#tasks = []
+    for (const { watcher } of tasks) {
+      try {
+        await watcher.stop()
+      } catch (thrown) {
+        this.#logger.warn('a watcher could not be stopped', { error: thrown })
+      }
+    }
+    await Promise.all(tasks.map(({ done }) => done))
+    this.#unsubscribe?.()
+    this.#stopping = undefined
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<AgentBinding> {
+    const { instructionsBuilder, unbind } = this.#options
+    return await runtime.bind(agent, {
+      tools: { resolve: skill => this.#resolver.resolve(this.#registry.view(skill)) },
+      ...(unbind === undefined ? {} : { unbind }),
+      ...(instructionsBuilder === undefined
+        ? {}
+        : { instructions: skills => instructionsBuilder(skills.map(fromLoadedSkill).filter(isActive)) }),
+    })
+  }
+
+  /** Runs one watcher until it returns or is stopped; a failing one is asked again, later and later. */
+  async #follow(
+    watcher: SkillWatcherLike,
+    place: FoldingSource,
+    signal: AbortSignal,
+    onFailure: () => void,
+  ): Promise<void> {
+    let failures = 0
+    while (!signal.aborted) {
+      try {
+        await this.#takeBatches(watcher, place, signal, () => (failures = 0))
+        return
+      } catch (thrown) {
+        if (signal.aborted) return
+        onFailure()
+        const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
+        this.#logger.warn('a watcher failed; it is asked again', { delayMs, error: thrown })
+        await this.#sleep(delayMs, signal)
+      }
+    }
+  }
+
+  async #takeBatches(
+    watcher: SkillWatcherLike,
+    place: FoldingSource,
+    signal: AbortSignal,
+    onSuccess: () => void,
+  ): Promise<void> {
+    const batches = watcher.watch()[Symbol.asyncIterator]()
+    const stopped = new Promise<{ done: true }>(resolve =>
+      signal.addEventListener('abort', () => resolve({ done: true }), { once: true }),
+    )
+    for (;;) {
+      // A watcher that does not heed stop() must not hold up those who wait for the manager.
+      const next = await Promise.race([batches.next(), stopped])
+      if (next.done === true) return
+      await this.#registry.apply(next.value, place)
+      onSuccess()
+    }
+  }
+
+  async #sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+    await new Promise<void>(resolve => {
+      const cancel = this.#clock.after(delayMs, resolve, { background: true })
+      const onAbort = (): void => {
+        cancel()
+        resolve()
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  async #emit(update: RegistryUpdate): Promise<void> {
+    const { eventBus } = this.#options
+    if (eventBus === undefined) return
+    for (const change of update.changes) {
+      try {
+        if (change.kind === 'modified') {
+          const [old, now] = [this.#registry.view(change.oldSkill), this.#registry.view(change.newSkill)]
+          await eventBus.emit('skill:modified', {
+            old_skill: old,
+            new_skill: now,
+            oldSkill: old,
+            newSkill: now,
+          })
+        } else await eventBus.emit(`skill:${change.kind}`, { skill: this.#registry.view(change.skill) })
+      } catch (thrown) {
+        this.#logger.warn('an event bus failed', { error: thrown })
+      }
+    }
+  }
+}
+
+/** Whether it is a resolver and not a map, in which `resolve` could be the name of a skill. */
+function isExoResolver(tools: ToolResolver | ToolMap): tools is ToolResolver {
+  return typeof (tools as ToolResolver).resolve === 'function'
+}
+
+function isActive({ active }: ExoSkill): boolean {
+  return active
+}

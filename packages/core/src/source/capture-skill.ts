@@ -1,0 +1,112 @@
+import type { Hasher } from '../host.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import { digestOf } from '../skill/digest.ts'
+import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import { type SkillFile, sortFiles } from '../skill/manifest.ts'
+import { parseSkill } from '../skill/parse-skill.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { createSkill } from '../skill/skill.ts'
+import { findPathFault } from '../skill/skill-path.ts'
+import type { SourceEntry } from '../skill/source-contents.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+
+/** Content of files by path, relative to the skill's folder. */
+export type FileContents = Readonly<Record<string, string | Uint8Array>>
+
+/** A skill's folder whose bytes are already at hand. */
+export interface SkillFolder {
+  /** Label of the source. */
+  readonly source: string
+  /** Its place within the source, `/`-separated. */
+  readonly location: string
+  readonly files: FileContents
+  /** @default 'SKILL.md' */
+  readonly skillFile?: string
+  /** Its folder where commands on this machine can reach it. */
+  readonly directory?: string
+}
+
+export interface CaptureContext {
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly limits?: SkillLimits
+  readonly reading?: Partial<ReadingPolicy>
+}
+
+const encoder = new TextEncoder()
+
+/**
+ * Makes an entry of a source from bytes: puts them into the store, parses the text, and says what was wrong. For sources
+ * that are no file systems.
+ */
+export function captureSkill(folder: SkillFolder, context: CaptureContext): SourceEntry {
+  const { source, location, directory, skillFile = 'SKILL.md' } = folder
+  const limits = context.limits ?? DEFAULT_LIMITS
+  const directoryName = location.slice(location.lastIndexOf('/') + 1)
+  const place = { location, ...(directory === undefined ? {} : { directory }), skillFile }
+  const found: Diagnostic[] = []
+  const files = toFiles(folder.files, limits, found)
+  const text = files.get(skillFile)
+  if (text === undefined)
+    found.push(fault('SKILL_FILE_MISSING', `there is no ${skillFile}`, `add ${skillFile}`))
+  if (text === undefined || found.some(isError))
+    return Object.freeze({ ...place, name: directoryName, diagnostics: found })
+  const parsed = parseSkill(text, {
+    ...(directoryName === '' ? {} : { directoryName }),
+    limits,
+    ...(context.reading === undefined ? {} : { policy: context.reading }),
+  })
+  const diagnostics = [...parsed.diagnostics, ...found]
+  if (!parsed.ok || diagnostics.some(isError))
+    return Object.freeze({ ...place, name: directoryName, diagnostics })
+  const manifest = [...files].map(([path, bytes]) => capture(path, bytes, context))
+  const skill = createSkill(
+    parsed.value,
+    sortFiles(manifest),
+    { source, ...place },
+    diagnostics,
+    context.hasher,
+  )
+  context.store.putTree(skill.revision, skill.files)
+  return Object.freeze({ ...place, name: skill.name, skill, diagnostics })
+}
+
+function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[]): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>()
+  let total = 0
+  for (const [raw, content] of Object.entries(contents)) {
+    const reason = findPathFault(raw)
+    if (reason === undefined) {
+      const bytes = typeof content === 'string' ? encoder.encode(content) : content.slice()
+      total += bytes.length
+      files.set(raw.normalize('NFC'), bytes)
+    } else {
+      found.push({
+        code: 'FILE_SKIPPED',
+        severity: 'warning',
+        message: `path ${JSON.stringify(raw)} ${reason}`,
+        fix: 'rename the file',
+      })
+    }
+  }
+  if (files.size > limits.maxFiles) {
+    const message = `the skill has ${files.size} files; at most ${limits.maxFiles} are read`
+    found.push(fault('TOO_MANY_FILES', message, 'leave out what does not belong to it'))
+  }
+  if (total > limits.maxFolderBytes) {
+    const message = `the skill has ${total} bytes; at most ${limits.maxFolderBytes} are read`
+    found.push(fault('FOLDER_TOO_LARGE', message, 'leave out what does not belong to it'))
+  }
+  return files
+}
+
+function capture(path: string, bytes: Uint8Array, { store, hasher }: CaptureContext): SkillFile {
+  const digest = digestOf(bytes, hasher)
+  const { length: size } = bytes
+  if (!store.has(digest)) store.put(digest, bytes)
+  return Object.freeze({ path, digest, size, isExecutable: false })
+}
+
+function fault(code: Diagnostic['code'], message: string, fix: string): Diagnostic {
+  return { code, severity: 'error', message, fix }
+}

@@ -1,0 +1,108 @@
+import { compareText } from '../skill/compare.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { renderSkillText, type SkillDefinition } from '../skill/skill-text.ts'
+import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { captureSkill, type FileContents } from './capture-skill.ts'
+import type {
+  ReadContext,
+  SkillSource,
+  SourceHint,
+  SourceReading,
+  SourceState,
+  Trust,
+} from './skill-source.ts'
+
+export interface MemorySourceOptions {
+  /** Name of the source in digests and messages: short, and the same on every machine. */
+  readonly label: string
+  /** @default 'auto' */
+  readonly trust?: Trust
+  /** How forgiving the texts are read. @default DEFAULT_READING */
+  readonly reading?: Partial<ReadingPolicy>
+}
+
+/** A skill given by the host: what its text says, and the other files of its folder. */
+export interface MemorySkill extends SkillDefinition {
+  readonly files?: FileContents
+}
+
+/** Skills that a host keeps itself, in a program or a database; each change of them is live at once. */
+export class MemorySource implements SkillSource {
+  readonly label: string
+  readonly origin: string
+  readonly trust: Trust
+  readonly reading: Partial<ReadingPolicy>
+  readonly #folders = new Map<string, FileContents>()
+  /** What was captured of a folder, as long as its files are the same. */
+  readonly #captured = new Map<string, { readonly files: FileContents; readonly entry: SourceEntry }>()
+  #store: SkillStore | undefined
+  #contents: SourceContents = EMPTY_CONTENTS
+  #isDirty = true
+  #onHint: ((hint: SourceHint) => void) | undefined
+
+  constructor(options: MemorySourceOptions, skills: readonly MemorySkill[] = []) {
+    this.label = options.label
+    this.origin = `memory:${options.label}`
+    this.trust = options.trust ?? 'auto'
+    this.reading = options.reading ?? {}
+    for (const skill of skills) this.put(skill)
+  }
+
+  /** Adds a skill, or replaces the one of its name. */
+  put(skill: MemorySkill): void {
+    this.putFolder(skill.name, { ...skill.files, 'SKILL.md': renderSkillText(skill) })
+  }
+
+  /** Adds or replaces a whole folder: `SKILL.md` and what else it holds. */
+  putFolder(location: string, files: FileContents): void {
+    this.#folders.set(location, Object.freeze({ ...files }))
+    this.#hint(location)
+  }
+
+  /** Removes a skill by the name or location under which it was put; returns whether there was one. */
+  remove(location: string): boolean {
+    const isThere = this.#folders.delete(location)
+    this.#captured.delete(location)
+    if (isThere) this.#hint(location)
+    return isThere
+  }
+
+  watch(onHint: (hint: SourceHint) => void): () => void {
+    this.#onHint = onHint
+    return () => {
+      this.#onHint = undefined
+    }
+  }
+
+  hasHints(): boolean {
+    return this.#isDirty
+  }
+
+  async read({ store, hasher }: ReadContext): Promise<SourceReading> {
+    if (store !== this.#store) this.#captured.clear()
+    this.#store = store
+    if (this.#isDirty) {
+      this.#isDirty = false
+      const context = { store, hasher, reading: this.reading }
+      for (const [location, files] of this.#folders) {
+        if (this.#captured.get(location)?.files === files) continue
+        const entry = captureSkill({ source: this.label, location, files }, context)
+        this.#captured.set(location, { files, entry })
+      }
+      const entries = [...this.#captured.values()].map(({ entry }) => entry)
+      entries.sort((a, b) => compareText(a.location, b.location))
+      this.#contents = Object.freeze({ entries: Object.freeze(entries), diagnostics: Object.freeze([]) })
+    }
+    return { contents: this.#contents, settled: true }
+  }
+
+  state(): SourceState {
+    return { mode: 'events' }
+  }
+
+  #hint(area: string): void {
+    this.#isDirty = true
+    this.#onHint?.({ area })
+  }
+}
