@@ -47,6 +47,7 @@ export {
   type ReadOptions,
 } from './fs/file-system.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
+export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system.ts'
 export { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from './host.ts'
 export {
   type AdmissionPolicy,

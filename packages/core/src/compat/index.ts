@@ -2,6 +2,10 @@
 export { EventBus, type EventBusOptions, type EventHandler } from './event-bus.ts'
 export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
+// The policies of each design in one word.
+export { PRESETS, type Preset, type PresetName } from './presets.ts'
+// crabtalk: the skill tool and slash commands.
+export { type AgentScope, SkillHandler } from './skill-handler.ts'
 export {
   type ConflictStrategy,
   type SearchOptions,
@@ -9,6 +13,15 @@ export {
   type SkillRegistryOptions,
 } from './skill-registry.ts'
 export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
+// pai: skills listed in the instructions of a request.
+export {
+  type PreScanToolsetHook,
+  SHARED_SKILLS_DIR_NAME,
+  type SkillConfig,
+  SkillToolset,
+  type SkillToolsetOptions,
+  type ToolsetContext,
+} from './skill-toolset.ts'
 export {
   SkillChangeEvent,
   type SkillChangeFields,

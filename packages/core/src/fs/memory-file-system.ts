@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from './file-system.ts'
+import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from './file-system.ts'
+import type { WritableFileSystem, WriteOptions } from './writable-file-system.ts'
 
 interface MemoryFile {
   readonly kind: 'file'
@@ -14,7 +15,7 @@ interface MemoryDirectory {
 type MemoryNode = MemoryFile | MemoryDirectory
 
 /** A file system in memory: for tests, for bundled skills, and for hosts that keep skills somewhere of their own. */
-export class MemoryFileSystem implements FileSystem {
+export class MemoryFileSystem implements WritableFileSystem {
   readonly #root: MemoryDirectory
   readonly #watchers = new Map<string, Set<() => void>>()
   #clock = 0
@@ -27,7 +28,8 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /** Writes a file and the folders above it. */
-  write(path: string, content: string | Uint8Array, options: { readonly isExecutable?: boolean } = {}): void {
+  write(path: string, content: string | Uint8Array, options: Partial<WriteOptions> = {}): void {
+    assertInside(path, options.inside)
     const { parent, name } = this.#parentOf(path, true)
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content.slice()
     const stat = this.#createStat('file', bytes.length, options.isExecutable ?? false)
@@ -41,6 +43,15 @@ export class MemoryFileSystem implements FileSystem {
     const { parent, name } = this.#parentOf(path, false)
     parent.children.delete(name)
     this.#touch(path)
+  }
+
+  /** Moves a file or folder to where nothing is. */
+  move(from: string, to: string, options: Partial<WriteOptions> = {}): void {
+    assertInside(from, options.inside)
+    assertInside(to, options.inside)
+    if (this.#find(to) !== undefined)
+      throw new SkillError('IO_FAILED', `there is something at ${JSON.stringify(to)} already`)
+    this.rename(from, to)
   }
 
   /** Moves a file or folder, replacing what is there. */
@@ -156,6 +167,11 @@ export class MemoryFileSystem implements FileSystem {
       isExecutable,
     }
   }
+}
+
+function assertInside(path: string, folder: string | undefined): void {
+  if (folder === undefined || isInside(split(path).join('/'), split(folder).join('/'))) return
+  throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} is outside ${folder}`)
 }
 
 function split(path: string): string[] {

@@ -1,0 +1,131 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { verifies } from '@skillstoke/requirements'
+import { afterEach, describe, expect, test } from 'vitest'
+import { SkillHandler } from './index.ts'
+
+const text = (name: string, description = `Does ${name}.`, body = `Body of ${name}.`): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
+
+const folders: string[] = []
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+function folder(files: Readonly<Record<string, string>>): string {
+  const path = mkdtempSync(join(tmpdir(), 'crab-'))
+  folders.push(path)
+  write(path, files)
+  return path
+}
+
+function write(path: string, files: Readonly<Record<string, string>>): void {
+  for (const [file, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, file)), { recursive: true })
+    writeFileSync(join(path, file), content)
+  }
+}
+
+describe('SkillHandler.load()', () => {
+  test(`finds skills in all folders, nested ones too, hidden ones not; the first of a name wins ${verifies('CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
+    const first = folder({
+      'greet/SKILL.md': text('greet', 'First.'),
+      'category/deep/SKILL.md': text('deep'),
+      'category/deep/inner/SKILL.md': text('inner'),
+      '.hidden/secret/SKILL.md': text('secret'),
+      'broken/SKILL.md': '---\nname: "broken\n',
+    })
+    const second = folder({ 'greet/SKILL.md': text('greet', 'Second.'), 'other/SKILL.md': text('other') })
+    await using handler = await SkillHandler.load([first, join(first, 'none'), second])
+    expect(handler.skills().map(({ name }) => name)).toEqual(['deep', 'greet', 'inner', 'other'])
+    expect(handler.runtime.current.get('greet').description).toBe('First.')
+    const shadowed = handler.runtime.current.reports().find(({ status }) => status === 'shadowed')
+    expect(shadowed?.diagnostics[0]?.message).toContain(`${second}/greet" is shadowed by "${first}/greet"`)
+  })
+
+  test(`takes skills from the program, each name once ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
+    await using handler = await SkillHandler.load([folder({ 'greet/SKILL.md': text('greet') })])
+    await handler.add({ name: 'added', description: 'By the program.', body: 'Do it.' })
+    expect(handler.contains('added')).toBe(true)
+    await expect(handler.add({ name: 'greet', description: 'x' })).rejects.toMatchObject({
+      code: 'DUPLICATE_SKILL',
+    })
+    await handler.upsert({ name: 'added', description: 'Replaced.' })
+    expect(handler.skills().map(({ name, description }) => `${name}: ${description}`)).toEqual([
+      'added: Replaced.',
+      'greet: Does greet.',
+    ])
+    expect(handler.contains('none')).toBe(false)
+  })
+})
+
+describe('SkillHandler.call()', () => {
+  test(`answers with the newest body and the folder ${verifies('CRAB-08', 'CRAB-11', 'CRAB-13', 'CRAB-X01', 'CRAB-B06')}`, async () => {
+    const path = folder({ 'greet/SKILL.md': text('greet') })
+    await using handler = await SkillHandler.load([path])
+    expect(await handler.call({ name: 'greet' })).toBe(`Body of greet.\n\nSkill directory: ${path}/greet`)
+    write(path, { 'greet/SKILL.md': text('greet', undefined, 'Newest.'), 'new/SKILL.md': text('new') })
+    expect(await handler.call('{"name": "greet"}')).toContain('Newest.')
+    expect(await handler.call({ name: 'new' })).toContain('Body of new.')
+  })
+
+  test(`goes through scope, name, exact skill and words, in this order ${verifies('CRAB-09', 'CRAB-10', 'CRAB-12', 'CRAB-15', 'CRAB-X02', 'CRAB-B01', 'P18')}`, async () => {
+    const path = folder({
+      'greet/SKILL.md': text('greet', 'Says hello to colleagues.'),
+      'secret/SKILL.md': text('secret', 'Hello from the vault.'),
+    })
+    await using handler = await SkillHandler.load([path])
+    const scope = { skills: ['greet'] }
+    expect(await handler.call({ name: 'secret' }, scope)).toBe('skill not available: secret')
+    expect(await handler.call({ name: '../greet' }, scope)).toBe('invalid skill name: ../greet')
+    expect(await handler.call({ name: 'a\\b' })).toBe('invalid skill name: a\\b')
+    expect(await handler.call({ name: '' }, scope)).toBe('greet: Says hello to colleagues.')
+    expect(await handler.call({}, { skills: [] })).toBe(
+      'greet: Says hello to colleagues.\nsecret: Hello from the vault.',
+    )
+    expect(await handler.call({ name: 'HELLO' }, scope)).toBe('greet: Says hello to colleagues.')
+    expect(await handler.call({ name: 'olleagu' })).toBe('greet: Says hello to colleagues.')
+    expect(await handler.call({ name: 'nothing like it' })).toBe('no skills found')
+    expect(await handler.call('{"name": ')).toMatch(/^invalid arguments: /)
+    expect(await handler.call({ name: 42 })).toBe('invalid arguments: "name" is 42; it must be text')
+    write(path, { 'bad/SKILL.md': '---\nname: bad\n---\n' })
+    expect(await handler.call({ name: 'bad' })).toMatch(
+      /^failed to parse skill: the skill has no description/,
+    )
+  })
+
+  test(`nested skills and folders with another name can be loaded, deleted ones are gone ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {
+    const path = folder({
+      'category/deep/SKILL.md': text('deep'),
+      'folder/SKILL.md': text('real-name'),
+      'gone/SKILL.md': text('gone'),
+    })
+    await using handler = await SkillHandler.load([path])
+    expect(await handler.call({ name: 'deep' })).toContain('Body of deep.')
+    expect(await handler.call({ name: 'folder' })).toContain('Body of real-name.')
+    rmSync(join(path, 'gone'), { recursive: true })
+    expect(await handler.call({ name: '' })).toBe('deep: Does deep.\nreal-name: Does real-name.')
+    expect(await handler.call({ name: 'gone' })).toBe('no skills found')
+  })
+
+  test(`line ends of Windows are read whole ${verifies('CRAB-B05')}`, async () => {
+    const crlf = '---\nname: win\ndescription: d\nlicense: l\ncompatibility: xyz\n---\nFirst line.\n'
+    const path = folder({ 'win/SKILL.md': crlf.replaceAll('\n', '\r\n') })
+    await using handler = await SkillHandler.load([path])
+    expect(handler.runtime.current.get('win').compatibility).toBe('xyz')
+    expect(await handler.call({ name: 'win' })).toMatch(/^First line\.\n\n/)
+  })
+})
+
+test(`slash commands and the block of resources keep to the scope ${verifies('CRAB-14', 'CRAB-15', 'CRAB-X04')}`, async () => {
+  const path = folder({ 'greet/SKILL.md': text('greet'), 'secret/SKILL.md': text('secret', '<b> & more') })
+  await using handler = await SkillHandler.load([path])
+  const scope = { skills: ['greet'] }
+  expect(await handler.resolveSlash('/greet Ada', scope)).toBe(
+    'Ada\n\n<skill name="greet">\nBody of greet.\n</skill>',
+  )
+  expect(await handler.resolveSlash('/secret', scope)).toBe('/secret')
+  expect(handler.renderResources(scope)).toMatch(/^<resources>\n.*\n- greet: Does greet\.\n<\/resources>$/)
+  expect(handler.renderResources()).toContain('- secret: &lt;b&gt; &amp; more')
+})

@@ -1,0 +1,54 @@
+import type { BindOptions, SessionOptions, SkillRuntimeOptions } from '../index.ts'
+import type { DirectoryOptions } from '../node/index.ts'
+import { EXO_READING } from './exo-skill.ts'
+
+/** The policies of one design, to be spread into the options of each part. */
+export interface Preset {
+  readonly runtime: Partial<Omit<SkillRuntimeOptions, 'sources'>>
+  readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
+  readonly session: Partial<Omit<SessionOptions, 'id'>>
+  readonly binding: Partial<BindOptions>
+}
+
+export type PresetName = 'default' | 'exo' | 'crabtalk' | 'rustfox' | 'pai'
+
+/** How each design behaves by itself; everything that is not named here is as it is by default. */
+export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
+  default: { runtime: {}, source: {}, session: {}, binding: {} },
+  /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
+  exo: {
+    runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: 'markdown' } },
+    source: { reading: EXO_READING, onMissing: 'throw' },
+    session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
+    binding: { unbind: 'keep' },
+  },
+  /** Nothing is watched: what is asked for is read at that moment. */
+  crabtalk: {
+    runtime: { catalog: { format: 'markdown' } },
+    source: { watching: 'off' },
+    session: {},
+    binding: {},
+  },
+  /** Read when the agent says so, and put into the system text of every call. */
+  rustfox: {
+    runtime: { triggers: { onAccess: false, onRequest: false } },
+    source: {
+      watching: 'off',
+      reading: { description: 'first-heading' },
+      layout: { standaloneFiles: true, fileNames: ['SKILL.md', 'AGENT.md'] },
+    },
+    session: { delivery: 'rebuild' },
+    binding: {},
+  },
+  /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
+  pai: {
+    runtime: {
+      onDuplicate: 'last-wins',
+      modifiedOn: ['frontmatter', 'location'],
+      catalog: { format: 'pai-xml' },
+    },
+    source: { watching: 'off' },
+    session: { delivery: 'rebuild', applyAt: 'turn' },
+    binding: {},
+  },
+})
