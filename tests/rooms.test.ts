@@ -14,6 +14,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tool: ['skill', 'registry', 'catalog', 'activation'],
   session: ['skill', 'store', 'registry', 'catalog', 'activation', 'tool'],
   sync: ['skill', 'source', 'store', 'registry'],
+  authoring: ['skill', 'fs', 'source', 'tool'],
   binding: ['skill', 'registry', 'catalog', 'tool'],
   events: ['skill', 'registry'],
   runtime: [
@@ -27,6 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'session',
     'tool',
     'sync',
+    'authoring',
     'binding',
     'events',
   ],

@@ -2,6 +2,8 @@
 export type SkillErrorCode =
   /** A path has a form that no skill may use: absolute, `..`, a backslash, a drive letter, a control character. */
   | 'INVALID_PATH'
+  /** A skill may not be called so. */
+  | 'INVALID_NAME'
   /** An option or argument has a value that cannot work. */
   | 'INVALID_OPTION'
   /** The opened file is not inside the folders it was allowed to come from. */
@@ -32,6 +34,12 @@ export type SkillErrorCode =
   | 'REVISION_NOT_FOUND'
   /** Two sources carry the same label. */
   | 'DUPLICATE_SOURCE'
+  /** What is to be written was changed by somebody else meanwhile. */
+  | 'CHANGED_SINCE_READ'
+  /** This source is not written to. */
+  | 'READ_ONLY'
+  /** Somebody else held a lock for too long. */
+  | 'LOCKED'
   /** The object was closed before the call. */
   | 'CLOSED'
 

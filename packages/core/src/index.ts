@@ -4,6 +4,18 @@ export { type AllowedToolsPolicy, isToolAllowed } from './activation/allowed-too
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
+// Writing skills.
+export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
+export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
+export {
+  type AuthoringHost,
+  SkillWriter,
+  type SkillWriterOptions,
+  type WritableLayer,
+  type WriteRequest,
+  type WriteResult,
+} from './authoring/skill-writer.ts'
+export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 // Agents whose own tools and instructions follow the skills.
 export {
   AgentBinding,

@@ -22,6 +22,8 @@ export interface DirectoryOptions
   readonly label?: string
   /** Folders outside this one into which links may lead, for example other roots. */
   readonly linkRoots?: readonly string[]
+  /** Whether `SkillRuntime.writer` may write skills here. @default false */
+  readonly writable?: boolean
 }
 
 /**
@@ -36,10 +38,12 @@ export function directory(path: string, options: DirectoryOptions = {}): SkillSo
       'the path of the directory is empty; name a folder such as "./skills"',
     )
   const root = resolve(path)
-  const { label, linkRoots, ...rest } = options
+  const { label, linkRoots, writable, ...rest } = options
+  const fileSystem = new NodeFileSystem()
   return new FileSource({
     ...rest,
-    fileSystem: new NodeFileSystem(),
+    fileSystem,
+    ...(writable === true ? { writable: fileSystem } : {}),
     root: toSlashes(root),
     displayRoot: path.replace(/(?!^)[\\/]+$/, ''),
     label: label ?? (basename(root) || 'root'),

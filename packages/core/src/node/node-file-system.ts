@@ -4,12 +4,14 @@ import {
   type DirectoryEntry,
   type FileKind,
   type FileStat,
-  type FileSystem,
   type OpenedFile,
   type ReadOptions,
   SkillError,
   toMessage,
+  type WritableFileSystem,
+  type WriteOptions,
 } from '../index.ts'
+import { moveInside, writeWhole } from './atomic-write.ts'
 import { directOperations, type FileOperations, pooledOperations } from './file-operations.ts'
 
 // The event loop is given back after this much work in a row.
@@ -39,7 +41,7 @@ const isLinux = process.platform === 'linux'
  * The disk. Calls are made directly, in slices of a few milliseconds, because that is many times faster on a warm
  * cache; when the disk proves slow they go to the thread pool until it is fast again.
  */
-export class NodeFileSystem implements FileSystem {
+export class NodeFileSystem implements WritableFileSystem {
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
   #turn: Promise<void> | undefined
@@ -79,6 +81,22 @@ export class NodeFileSystem implements FileSystem {
         await operations.close(descriptor)
       }
     })
+  }
+
+  async write(path: string, content: Uint8Array, options: WriteOptions): Promise<void> {
+    try {
+      writeWhole(path, content, options)
+    } catch (thrown) {
+      throw toSkillError(thrown, path)
+    }
+  }
+
+  async move(from: string, to: string, { inside }: Pick<WriteOptions, 'inside'>): Promise<void> {
+    try {
+      moveInside(from, to, inside)
+    } catch (thrown) {
+      throw toSkillError(thrown, from)
+    }
   }
 
   watch(path: string, onEvent: () => void, onError: (error: Error) => void): () => void {

@@ -2,6 +2,7 @@ import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -335,6 +336,35 @@ export class SkillRuntime implements AsyncDisposable {
     await this.#binder?.unbind(agent)
   }
 
+  /**
+   * Writes skills into the first source that may be written to. Take one writer for all who write.
+   * @throws {SkillError} READ_ONLY when no source may be written to
+   */
+  writer(options: SkillWriterOptions = {}): SkillWriter {
+    this.#assertOpen()
+    const source = this.#syncs.map(sync => sync.source).find(({ writable }) => writable !== undefined)
+    if (source?.writable === undefined) {
+      throw new SkillError(
+        'READ_ONLY',
+        'no source may be written to; make one writable: directory(path, { writable: true })',
+      )
+    }
+    const host = {
+      find: (name: string) => this.current.find(name),
+      readFile: (skill: Skill, path: string) => this.readFile(skill, path),
+      reloadSkill: async (name: string) =>
+        (await this.reloadSkill(name)).errors.map(({ message }) => message),
+      reload: async () => {
+        const { count, errors } = await this.reload()
+        return { count, errors: errors.map(({ message }) => message) }
+      },
+    }
+    return new SkillWriter({ label: source.label, ...source.writable }, host, {
+      clock: this.#clock,
+      ...options,
+    })
+  }
+
   /** The sessions that are still in use. */
   sessions(): readonly SkillSession[] {
     const alive: SkillSession[] = []
@@ -458,18 +488,21 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
   async #lookAgain(name: string): Promise<void> {
-    const served = this.current.find(name)
     const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
       other === name || location.split('/').at(-1) === name
-    let places: readonly { source: string; location: string }[] =
-      served === undefined ? this.current.reports().filter(isNamed) : [served]
-    if (places.length === 0 && isLoadableName(name)) {
-      places = this.#syncs.map(sync => ({ source: sync.label, location: name }))
-    }
+    const served = this.current.find(name)
+    const known = served === undefined ? this.current.reports().filter(isNamed) : [served]
+    const isProbed = known.length === 0
     await Promise.all(
-      places.map(({ source, location }) =>
-        this.#syncs.find(sync => sync.label === source)?.refresh(location),
-      ),
+      this.#syncs.map(async sync => {
+        const locations = new Set(
+          known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
+        )
+        // Where nothing tells of changes, a folder that would come first could be there by now.
+        if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
+        if (locations.size === 0) await sync.fresh()
+        await Promise.all([...locations].map(location => sync.refresh(location)))
+      }),
     )
   }
 

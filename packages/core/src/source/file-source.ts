@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
+import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
@@ -49,6 +50,8 @@ export interface FileSourceOptions {
   readonly linkRoots?: readonly string[]
   /** Whether a SKILL.md inside another skill's folder is a skill of its own. @default true unless `trust` is `review` */
   readonly nestedSkills?: boolean
+  /** The same file system when skills may be written here. @default none: read-only */
+  readonly writable?: WritableFileSystem
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
   /** How forgiving the texts are read. @default DEFAULT_READING */
@@ -88,6 +91,7 @@ export class FileSource implements SkillSource {
   readonly origin: string
   readonly trust: Trust
   readonly reading: Partial<ReadingPolicy>
+  readonly writable?: { readonly fileSystem: WritableFileSystem; readonly root: string }
   readonly #fileSystem: FileSystem
   readonly #options: FileSourceOptions
   readonly #clock: Clock
@@ -119,6 +123,8 @@ export class FileSource implements SkillSource {
     this.origin = options.root
     this.trust = options.trust ?? 'auto'
     this.reading = options.reading ?? {}
+    if (options.writable !== undefined)
+      this.writable = Object.freeze({ fileSystem: options.writable, root: options.root })
     this.#fileSystem = options.fileSystem
     this.#clock = options.clock ?? systemClock
     const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }

@@ -1,3 +1,4 @@
+import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import type { Hasher } from '../host.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
@@ -61,6 +62,8 @@ export interface SkillSource {
   readonly trust: Trust
   /** How forgiving its texts are read; what was served last is read in the same way after a restart. */
   readonly reading?: Partial<ReadingPolicy>
+  /** Where its skills may be written to; absent when they may not. */
+  readonly writable?: { readonly fileSystem: WritableFileSystem; readonly root: string }
   /**
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.

@@ -49,6 +49,7 @@ interface Request {
  */
 export class SourceSync {
   readonly label: string
+  readonly source: SkillSource
   readonly #options: SourceSyncOptions
   readonly #settle: Settle
   readonly #abort = new AbortController()
@@ -66,6 +67,7 @@ export class SourceSync {
   constructor(options: SourceSyncOptions) {
     this.#options = options
     this.label = options.source.label
+    this.source = options.source
     this.#settle = new Settle(options.settle, options.clock)
     this.#lastRehashAt = options.clock.monotonic()
   }

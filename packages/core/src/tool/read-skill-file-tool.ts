@@ -13,6 +13,9 @@ import {
 } from './tool-definition.ts'
 
 const MAX_CHARACTERS = 40_000
+const FIELDS = ['skill', 'path', 'revision', 'offset']
+// RustFox's words, which models that write skills have in mind.
+const ALIASES = ['skill_name', 'relative_path']
 
 /** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
 export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
@@ -43,11 +46,11 @@ export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
       additionalProperties: false,
     }),
     async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, ['skill', 'path', 'revision', 'offset'])
+      const unknown = findUnknownFields(input, FIELDS, ALIASES)
       if (unknown !== undefined) return unknown
-      const skill = readTextField(input, 'skill')
+      const skill = readTextField(input, 'skill', 'skill_name')
       if ('isError' in skill) return skill
-      const path = readTextField(input, 'path')
+      const path = readTextField(input, 'path', 'relative_path')
       if ('isError' in path) return path
       const revision = readTextField(input, 'revision')
       if ('isError' in revision) return revision

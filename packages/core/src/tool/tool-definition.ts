@@ -24,12 +24,13 @@ export interface ToolDefinition {
   execute(input: unknown): Promise<ToolResult>
 }
 
-/** The text field of an input, or an explanation of what should have been sent. */
+/** The text field of an input, under one of its names, or an explanation of what should have been sent. */
 export function readTextField(
   input: unknown,
-  key: string,
+  ...keys: readonly [string, ...string[]]
 ): { readonly value: string | undefined } | ToolResult {
   const fields = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
+  const key = keys.find(each => Object.hasOwn(fields, each)) ?? keys[0]
   const value = Object.hasOwn(fields, key) ? fields[key] : undefined
   if (value === undefined || value === null) return { value: undefined }
   if (typeof value === 'string') return { value }
@@ -37,11 +38,16 @@ export function readTextField(
 }
 
 /** What is wrong with an input that has fields which the schema does not know; `undefined` when it has none. */
-export function findUnknownFields(input: unknown, known: readonly string[]): ToolResult | undefined {
+export function findUnknownFields(
+  input: unknown,
+  known: readonly string[],
+  aliases: readonly string[] = [],
+): ToolResult | undefined {
   if (typeof input !== 'object' || input === null) return undefined
-  const unknown = Object.keys(input).filter(key => !known.includes(key))
+  const unknown = Object.keys(input).filter(key => !known.includes(key) && !aliases.includes(key))
   if (unknown.length === 0) return undefined
   const quote = (keys: readonly string[]): string => keys.map(key => JSON.stringify(key)).join(', ')
+  if (known.length === 0) return toolFailure(`there is no field ${quote(unknown)}; there are no fields`)
   return toolFailure(`there is no field ${quote(unknown)}; the fields are ${quote(known)}`)
 }
 

@@ -1,0 +1,102 @@
+import { SkillError, toMessage } from '../errors.ts'
+import {
+  findUnknownFields,
+  readTextField,
+  type ToolDefinition,
+  type ToolResult,
+  toolFailure,
+  toolSuccess,
+} from '../tool/tool-definition.ts'
+import type { SkillWriter, WriteResult } from './skill-writer.ts'
+
+export interface AuthorToolsOptions {
+  /** Which names may be written. @default all that the writer allows */
+  readonly isInScope?: (name: string) => boolean
+}
+
+/** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. */
+export function createAuthorTools(
+  writer: SkillWriter,
+  options: AuthorToolsOptions = {},
+): readonly ToolDefinition[] {
+  return Object.freeze([createWriteTool(writer, options.isInScope ?? (() => true)), createReloadTool(writer)])
+}
+
+const FIELDS = ['skill_name', 'relative_path', 'content', 'base_digest'] as const
+
+function createWriteTool(writer: SkillWriter, isInScope: (name: string) => boolean): ToolDefinition {
+  return Object.freeze({
+    name: 'write_skill_file',
+    description:
+      'Write one file of a skill: SKILL.md, or a reference, template or script beside it. ' +
+      'Folders are made as needed, and an existing file is replaced. A SKILL.md that could not be served is refused with the reason.',
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: {
+        skill_name: {
+          type: 'string',
+          description: 'Name of the skill: lower-case letters, digits and hyphens, at most 64.',
+        },
+        relative_path: {
+          type: 'string',
+          description: 'Path within the folder of the skill, for example "SKILL.md" or "reference.md".',
+        },
+        content: { type: 'string', description: 'The whole new content of the file.' },
+        base_digest: {
+          type: 'string',
+          description:
+            'Digest of the file as you read it (the digits after "file_"), or "none" for a new file: the write is refused if somebody else was faster.',
+        },
+      },
+      required: ['skill_name', 'relative_path', 'content'],
+      additionalProperties: false,
+    }),
+    async execute(input: unknown): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, FIELDS)
+      if (unknown !== undefined) return unknown
+      const values: (string | undefined)[] = []
+      for (const field of FIELDS) {
+        const read = readTextField(input, field)
+        if ('isError' in read) return read
+        values.push(read.value)
+      }
+      const [skill, path, content, base] = values
+      if (skill === undefined || path === undefined || content === undefined)
+        return toolFailure('"skill_name", "relative_path" and "content" are needed')
+      if (!isInScope(skill)) return toolFailure(`the skill ${JSON.stringify(skill)} may not be written here`)
+      try {
+        const baseDigest = base?.replace(/^file_/, '')
+        return toAnswer(await writer.write({ skill, path, content, ...(baseDigest ? { baseDigest } : {}) }))
+      } catch (thrown) {
+        if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
+        throw thrown
+      }
+    },
+  })
+}
+
+function toAnswer(result: WriteResult): ToolResult {
+  const lines = [`Written: ${result.path}`, `base_digest: ${result.digest.slice(7, 15)}`]
+  if (result.isCopiedUp) lines.push('The other files of the skill were copied to the same folder.')
+  for (const error of result.errors) lines.push(`Not live yet: ${error}`)
+  for (const advice of result.advice) lines.push(`Advice: ${advice}`)
+  return toolSuccess(lines.join('\n'))
+}
+
+function createReloadTool(writer: SkillWriter): ToolDefinition {
+  return Object.freeze({
+    name: 'reload_skills',
+    description: 'Read all skills again, so that what was written is active in this conversation.',
+    inputSchema: Object.freeze({ type: 'object', properties: {}, additionalProperties: false }),
+    async execute(input: unknown): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, [])
+      if (unknown !== undefined) return unknown
+      try {
+        const { count, errors } = await writer.reload()
+        return toolSuccess([`Skills reloaded. ${count} skill(s) now active.`, ...errors].join('\n'))
+      } catch (thrown) {
+        return toolFailure(`Failed to reload skills: ${toMessage(thrown)}`)
+      }
+    },
+  })
+}

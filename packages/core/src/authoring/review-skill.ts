@@ -1,0 +1,20 @@
+import type { ParsedSkill } from '../skill/skill-fields.ts'
+
+const MAX_LINES = 500
+const MAX_DEPTH = 2
+
+/** What could be better about a skill that is whole, as advice to its author. */
+export function reviewSkill(skill: ParsedSkill, files: readonly string[]): readonly string[] {
+  const advice: string[] = []
+  if (!/^use (?:this skill )?when\b/i.test(skill.description))
+    advice.push('begin the description with "Use when", so that a model knows when the skill applies')
+  if (/\b(?:I|we|you|your|my)\b/i.test(skill.description))
+    advice.push('write the description in the third person')
+  const lines = skill.body.split('\n').length
+  if (lines >= MAX_LINES)
+    advice.push(`the body has ${lines} lines; keep it under ${MAX_LINES} and move details into files`)
+  const deep = files.find(path => path.split('/').length > MAX_DEPTH)
+  if (deep !== undefined)
+    advice.push(`${JSON.stringify(deep)} is more than one level deep; models often stop reading there`)
+  return advice
+}

@@ -1,0 +1,280 @@
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions } from '../runtime/skill-runtime.ts'
+import { FileSource } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import type { ToolDefinition, ToolResult } from '../tool/tool-definition.ts'
+import { createAuthorTools } from './author-tools.ts'
+import type { SkillWriterOptions } from './skill-writer.ts'
+
+const text = (name: string, body = `Body of ${name}.`): string =>
+  `---\nname: ${name}\ndescription: Use when ${name} is needed.\n---\n${body}\n`
+
+interface Harness extends AsyncDisposable {
+  readonly files: MemoryFileSystem
+  readonly skills: SkillRuntime
+  readonly clock: FakeClock
+  call(name: string, input: unknown): Promise<ToolResult>
+  write(skill: string, path: string, content: string, more?: object): Promise<ToolResult>
+}
+
+/** Two layers: `/instance` is written to, `/bundled` is not. */
+async function open(
+  files: Readonly<Record<string, string>> = {},
+  options: SkillWriterOptions = {},
+  runtime: Partial<SkillRuntimeOptions> = {},
+): Promise<Harness> {
+  const fileSystem = new MemoryFileSystem({ '/instance/.keep': '', ...files })
+  const clock = new FakeClock()
+  const source = (label: string): FileSource =>
+    new FileSource({
+      fileSystem,
+      root: `/${label}`,
+      label,
+      watching: 'off',
+      ...(label === 'instance' ? { writable: fileSystem } : {}),
+    })
+  const skills = await createSkillRuntime({
+    sources: [source('instance'), source('bundled')],
+    settle: NO_SETTLE,
+    clock,
+    ...runtime,
+  })
+  const tools: readonly ToolDefinition[] = [
+    ...createAuthorTools(skills.writer(options)),
+    ...skills.session({ id: 's' }).tools,
+  ]
+  const call = async (name: string, input: unknown): Promise<ToolResult> => {
+    const tool = tools.find(each => each.name === name)
+    if (tool === undefined) throw new Error(`no tool ${name}`)
+    return await tool.execute(input)
+  }
+  return {
+    files: fileSystem,
+    skills,
+    clock,
+    call,
+    write: (skill_name, relative_path, content, more = {}) =>
+      call('write_skill_file', { skill_name, relative_path, content, ...more }),
+    [Symbol.asyncDispose]: () => skills.close(),
+  }
+}
+
+const read = async (files: MemoryFileSystem, path: string): Promise<string> =>
+  new TextDecoder().decode((await files.read(path, { inside: ['/'], maxBytes: 1e6 })).bytes)
+
+describe('write_skill_file', () => {
+  test(`writes a skill of several files, live in the same conversation ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
+    await using it = await open()
+    expect((await it.write('tone', 'templates/mail.md', 'Dear ...')).text).toMatch(
+      /^Written: \/instance\/tone\/templates\/mail\.md\nbase_digest: [0-9a-f]{8}$/,
+    )
+    expect(it.skills.current.find('tone')).toBeUndefined()
+    expect((await it.write('tone', 'SKILL.md', text('tone'))).isError).toBe(false)
+    expect((await it.call('reload_skills', {})).text).toBe('Skills reloaded. 1 skill(s) now active.')
+    expect((await it.call('skill', { name: 'tone' })).text).toContain('Body of tone.')
+    expect(
+      (await it.call('read_skill_file', { skill_name: 'tone', relative_path: 'templates/mail.md' })).text,
+    ).toContain('Dear ...')
+  })
+
+  test.each([
+    ['', 'is empty'],
+    ['a'.repeat(65), 'has 65 characters; at most 64 are allowed'],
+    ['PDF', 'has characters other than'],
+    ['a_b', 'has characters other than'],
+    ['über', 'has characters other than'],
+    ['../x', 'has characters other than'],
+    ['-a', 'starts or ends with a hyphen'],
+    ['a--b', 'has two hyphens in a row'],
+    ['claude-helper', 'has the reserved word "claude"'],
+  ])(
+    `refuses the name %j ${verifies('FOX-11', 'FOX-19', 'FOX-20', 'FOX-B02', 'FOX-X01', 'P09')}`,
+    async (name, reason) => {
+      await using it = await open()
+      const result = await it.write(name, 'SKILL.md', text(name))
+      expect(result.isError).toBe(true)
+      expect(result.text).toContain(reason)
+      expect(await it.files.list('/instance')).toEqual([{ name: '.keep', kind: 'file' }])
+    },
+  )
+
+  test.each([
+    ['../other/SKILL.md', 'has the segment ".."'],
+    ['a/../../b', 'has the segment ".."'],
+    ['/etc/passwd', 'is absolute'],
+    ['a\\b', 'has a backslash'],
+    ['C:x', 'has a colon'],
+    ['a\0b', 'has a control character'],
+    ['', 'is empty'],
+    ['a//b', 'has an empty segment'],
+    ['.tmp-x', 'never belongs to a skill'],
+    ['.git/config', 'never belongs to a skill'],
+  ])(
+    `refuses the path %j ${verifies('FOX-12', 'FOX-20', 'FOX-B11', 'FOX-X01', 'P19')}`,
+    async (path, reason) => {
+      await using it = await open()
+      const result = await it.write('tone', path, 'x')
+      expect([result.isError, result.text]).toEqual([true, expect.stringContaining(reason)])
+      expect(await it.files.list('/instance')).toEqual([{ name: '.keep', kind: 'file' }])
+    },
+  )
+
+  test(`takes two dots inside a name ${verifies('FOX-B02', 'P19')}`, async () => {
+    await using it = await open()
+    expect((await it.write('tone', 'notes..md', 'x')).isError).toBe(false)
+    expect(await read(it.files, '/instance/tone/notes..md')).toBe('x')
+  })
+
+  test.each([
+    ['', 'SKILL.md is empty'],
+    ['no frontmatter', 'line 1: the first line is'],
+    ['---\nname: tone\n---\nx', 'the skill has no description'],
+    ['---\nname: other\ndescription: x\n---\n', 'differs from its folder "tone"'],
+    ['---\nname: tone\ndescription: "x\n---\n', 'line 3: '],
+  ])(
+    `does not write a SKILL.md that could not be served: %j ${verifies('FOX-X07', 'PROMISE-3')}`,
+    async (content, reason) => {
+      await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+      const result = await it.write('tone', 'SKILL.md', content)
+      expect([result.isError, result.text]).toEqual([true, expect.stringContaining(reason)])
+      expect(await read(it.files, '/instance/tone/SKILL.md')).toBe(text('tone'))
+    },
+  )
+
+  test(`refuses to overwrite what somebody else has changed ${verifies('FOX-X07', 'P20')}`, async () => {
+    await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+    const seen = await it.call('read_skill_file', { skill: 'tone', path: 'SKILL.md' })
+    const base_digest = /^<(file_[0-9a-f]+) /.exec(seen.text)?.[1]
+    it.files.write('/instance/tone/SKILL.md', text('tone', 'By a person.'))
+    const refused = await it.write('tone', 'SKILL.md', text('tone', 'By the model.'), { base_digest })
+    expect(refused.isError).toBe(true)
+    expect(refused.text).toMatch(
+      /"SKILL\.md" of "tone" is not at "[0-9a-f]{8}": it is now [0-9a-f]{8}; read it again/,
+    )
+    expect(await read(it.files, '/instance/tone/SKILL.md')).toBe(text('tone', 'By a person.'))
+    expect((await it.write('tone', 'new.md', 'x', { base_digest: 'none' })).isError).toBe(false)
+    expect((await it.write('tone', 'new.md', 'y', { base_digest: 'none' })).isError).toBe(true)
+    expect((await it.write('tone', 'new.md', 'y', { base_digest: 'zz' })).isError).toBe(true)
+    const again = await it.call('read_skill_file', { skill: 'tone', path: 'SKILL.md' })
+    const newer = /^<file_([0-9a-f]+) /.exec(again.text)?.[1]
+    expect((await it.write('tone', 'SKILL.md', text('tone', 'Both.'), { base_digest: newer })).isError).toBe(
+      false,
+    )
+  })
+
+  test(`gives advice, and names wrong fields ${verifies('FOX-19')}`, async () => {
+    await using it = await open()
+    const content = '---\nname: tone\ndescription: You write mails.\n---\n'
+    const { text: answer } = await it.write('tone', 'SKILL.md', content)
+    expect(answer).toContain('Advice: begin the description with "Use when"')
+    expect(answer).toContain('third person')
+    expect(await it.call('write_skill_file', { name: 'x' })).toMatchObject({
+      isError: true,
+      text: 'there is no field "name"; the fields are "skill_name", "relative_path", "content", "base_digest"',
+    })
+    expect(await it.call('write_skill_file', { skill_name: 'x' })).toMatchObject({
+      isError: true,
+      text: '"skill_name", "relative_path" and "content" are needed',
+    })
+  })
+
+  test('can leave reloading to reload_skills, and keep to a scope', async () => {
+    await using it = await open({}, { afterWrite: 'none' })
+    await it.write('tone', 'SKILL.md', text('tone'))
+    expect(it.skills.current.find('tone')).toBeUndefined()
+    await it.call('reload_skills', {})
+    expect(it.skills.current.find('tone')).toBeDefined()
+    const [scoped] = createAuthorTools(it.skills.writer(), { isInScope: name => name === 'tone' })
+    expect(
+      await scoped?.execute({ skill_name: 'other', relative_path: 'SKILL.md', content: text('other') }),
+    ).toMatchObject({ isError: true, text: 'the skill "other" may not be written here' })
+  })
+})
+
+describe('two layers', () => {
+  test(`a skill of the read-only layer is copied up before it is changed; the writable one wins ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
+    await using it = await open({
+      '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
+      '/bundled/tone/reference.md': 'Bundled reference.',
+    })
+    const { text: answer } = await it.write('tone', 'extra.md', 'Added.')
+    expect(answer).toContain('Written: /instance/tone/extra.md')
+    expect(answer).toContain('The other files of the skill were copied')
+    const skill = it.skills.current.get('tone')
+    expect([skill.source, skill.files.map(({ path }) => path)]).toEqual([
+      'instance',
+      ['SKILL.md', 'extra.md', 'reference.md'],
+    ])
+    expect((await it.files.list('/bundled/tone')).map(({ name }) => name)).toEqual([
+      'SKILL.md',
+      'reference.md',
+    ])
+    expect(await read(it.files, '/instance/tone/reference.md')).toBe('Bundled reference.')
+    expect((await it.files.list('/instance')).map(({ name }) => name)).toEqual(['.keep', 'tone'])
+  })
+
+  test(`reload covers both, and what is read belongs to the layer that serves ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
+    await using it = await open({ '/bundled/tone/SKILL.md': text('tone', 'Bundled.') })
+    it.files.write('/bundled/other/SKILL.md', text('other'))
+    it.files.write('/instance/tone/SKILL.md', text('tone', 'Instance.'))
+    it.files.write('/instance/bad/SKILL.md', '---\nname: "bad\n---\n')
+    const { text: answer } = await it.call('reload_skills', {})
+    expect(answer).toMatch(/^Skills reloaded\. 2 skill\(s\) now active\.\n\/instance\/bad\/SKILL\.md:2: /)
+    expect((await it.skills.load('tone')).body).toBe('Instance.')
+    it.files.remove('/instance/tone')
+    await it.call('reload_skills', {})
+    expect((await it.skills.load('tone')).body).toBe('Bundled.')
+    expect(await it.call('reload_skills', { all: true })).toMatchObject({
+      isError: true,
+      text: 'there is no field "all"; there are no fields',
+    })
+  })
+
+  test(`a reload that fails keeps what there was, and says so ${verifies('FOX-X01')}`, async () => {
+    await using it = await open(
+      { '/instance/tone/SKILL.md': text('tone') },
+      {},
+      {
+        preScan: {
+          onError: 'throw',
+          hook: ({ reason }) => {
+            if (reason === 'reload') throw new Error('disk on fire')
+          },
+        },
+      },
+    )
+    expect(await it.call('reload_skills', {})).toMatchObject({
+      isError: true,
+      text: 'Failed to reload skills: the pre-scan hook failed: disk on fire',
+    })
+    expect(it.skills.current.find('tone')).toBeDefined()
+  })
+})
+
+describe('SkillWriter.quarantine()', () => {
+  test(`puts a skill where no source looks; it does not come back ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
+    await using it = await open({
+      '/instance/tone/SKILL.md': text('tone'),
+      '/bundled/fixed/SKILL.md': text('fixed'),
+    })
+    const writer = it.skills.writer()
+    const path = await writer.quarantine('tone')
+    expect(path).toBe('/instance/.trash/tone-2026-01-01T00-00-00-000Z')
+    expect(await read(it.files, `${path}/SKILL.md`)).toBe(text('tone'))
+    await it.skills.reload()
+    expect(it.skills.current.list().map(({ name }) => name)).toEqual(['fixed'])
+    await expect(writer.quarantine('tone')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    await expect(writer.quarantine('fixed')).rejects.toMatchObject({
+      code: 'READ_ONLY',
+      message: '"fixed" is in the source "bundled", which is not written to',
+    })
+  })
+
+  test('without a writable source there is no writer', async () => {
+    await using skills = await createSkillRuntime({ sources: [] })
+    expect(() => skills.writer()).toThrow(expect.objectContaining({ code: 'READ_ONLY' }))
+  })
+})

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { SkillError, type WriteOptions } from '../index.ts'
+
+const isLinux = process.platform === 'linux'
+const TEMPORARY = '.tmp-'
+// What a writer that was killed left behind is removed after this time.
+const STALE_MS = 3_600_000
+const FILE_MODE = 0o644
+const EXECUTABLE_MODE = 0o755
+
+/** An open folder, by which its entries are named whatever happens to its path. */
+interface OpenFolder {
+  readonly descriptor: number
+  entry(name: string): string
+}
+
+/**
+ * Writes a new file beside the old one and moves it into its place. The folders on the way are opened one after the other
+ * without following links, and made where they are missing, so nothing is ever written outside.
+ */
+export function writeWhole(path: string, content: Uint8Array, options: WriteOptions): void {
+  const { inside, isExecutable = false } = options
+  const { folders, name } = splitInside(path, inside)
+  withFolder(inside, folders, true, folder => {
+    const temporary = folder.entry(`${TEMPORARY}${randomUUID()}`)
+    try {
+      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+      const descriptor = openSync(temporary, flags, 0o600)
+      try {
+        for (let at = 0; at < content.length; ) at += writeSync(descriptor, content, at)
+        fchmodSync(descriptor, isExecutable ? EXECUTABLE_MODE : FILE_MODE)
+        fsyncSync(descriptor)
+      } finally {
+        closeSync(descriptor)
+      }
+      renameSync(temporary, folder.entry(name))
+    } catch (thrown) {
+      removeIfThere(temporary)
+      throw thrown
+    }
+    syncFolder(folder)
+    sweep(folder)
+  })
+}
+
+/** Moves a file or folder to where nothing is. */
+export function moveInside(from: string, to: string, inside: string): void {
+  const source = splitInside(from, inside)
+  const target = splitInside(to, inside)
+  withFolder(inside, source.folders, false, fromFolder => {
+    withFolder(inside, target.folders, true, toFolder => {
+      if (lstatSync(toFolder.entry(target.name), { throwIfNoEntry: false }) !== undefined)
+        throw new SkillError('IO_FAILED', `there is something at ${JSON.stringify(to)} already`)
+      renameSync(fromFolder.entry(source.name), toFolder.entry(target.name))
+      syncFolder(fromFolder)
+      syncFolder(toFolder)
+    })
+  })
+}
+
+function splitInside(path: string, inside: string): { folders: readonly string[]; name: string } {
+  const segments = path.startsWith(`${inside}/`) ? path.slice(inside.length + 1).split('/') : []
+  const name = segments.pop()
+  if (name === undefined || [...segments, name].some(each => each === '' || each === '.' || each === '..'))
+    throw new SkillError(
+      'OUTSIDE_ROOT',
+      `${JSON.stringify(path)} is not a path inside ${JSON.stringify(inside)}`,
+    )
+  return { folders: segments, name }
+}
+
+function withFolder(
+  root: string,
+  folders: readonly string[],
+  create: boolean,
+  work: (folder: OpenFolder) => void,
+): void {
+  if (create) mkdirSync(root, { recursive: true })
+  let folder = openFolder(realpathSync.native(root))
+  try {
+    for (const name of folders) {
+      const path = folder.entry(name)
+      if (create) makeFolder(path)
+      const next = openFolder(path)
+      closeSync(folder.descriptor)
+      folder = next
+    }
+    work(folder)
+  } finally {
+    closeSync(folder.descriptor)
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path)
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+  }
+}
+
+function openFolder(path: string): OpenFolder {
+  let descriptor: number
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException
+    if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
+    throw new SkillError(
+      'OUTSIDE_ROOT',
+      `${JSON.stringify(path)} is a link or a file; only folders are written into`,
+      {
+        cause: thrown,
+      },
+    )
+  }
+  // Elsewhere than on Linux a folder that is replaced at the wrong moment is not noticed.
+  const base = isLinux ? `/proc/self/fd/${descriptor}` : path
+  return { descriptor, entry: name => join(base, name) }
+}
+
+function syncFolder(folder: OpenFolder): void {
+  if (process.platform !== 'win32') fsyncSync(folder.descriptor)
+}
+
+function sweep(folder: OpenFolder): void {
+  for (const name of readdirSync(folder.entry('.'))) {
+    if (!name.startsWith(TEMPORARY)) continue
+    const stat = lstatSync(folder.entry(name), { throwIfNoEntry: false })
+    if (stat?.isFile() === true && Date.now() - stat.mtimeMs > STALE_MS) removeIfThere(folder.entry(name))
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+  }
+}

@@ -1,0 +1,12 @@
+import { fileURLToPath } from 'node:url'
+import type { SkillSource } from '../index.ts'
+import { directory } from './directory.ts'
+
+/**
+ * The skills that come with this package: `creating-skills` teaches an agent to write more with `write_skill_file`. To be
+ * put last in order, so that the user's own come first.
+ */
+export function bundledSkills(): SkillSource {
+  const folder = fileURLToPath(new URL('../../skills', import.meta.url))
+  return directory(folder, { label: 'bundled', watching: 'off' })
+}

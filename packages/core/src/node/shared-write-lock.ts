@@ -1,0 +1,74 @@
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { InProcessWriteLock, SkillError, type WriteLock } from '../index.ts'
+import { createStateDirectory } from './state-directory.ts'
+
+export interface WriteLockOptions {
+  /** How long to wait for other processes, in milliseconds. @default 10,000 */
+  readonly timeoutMs?: number
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000
+const MAX_PAUSE_MS = 20
+
+/** A lock that all processes with one state directory respect. */
+export interface SharedWriteLock extends WriteLock, AsyncDisposable {
+  /** Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * A write transaction of SQLite is the lock: the kernel lets go of it when a process dies. To be closed when nobody
+ * writes any more.
+ */
+export async function openWriteLock(
+  stateDirectory: string,
+  options: WriteLockOptions = {},
+): Promise<SharedWriteLock> {
+  const { DatabaseSync } = await import('node:sqlite')
+  const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
+  const database = new DatabaseSync(path)
+  // The waiting is done here, without holding up the event loop.
+  database.exec('PRAGMA busy_timeout = 0')
+  const local = new InProcessWriteLock()
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const run = async <T>(work: () => Promise<T>): Promise<T> =>
+    await local.run(async () => {
+      if (!database.isOpen) throw new SkillError('CLOSED', 'the write lock is closed')
+      await acquire(database, path, timeoutMs)
+      try {
+        return await work()
+      } finally {
+        // Nothing was written to the database itself. A commit could be refused while another process asks for the lock.
+        database.exec('ROLLBACK')
+      }
+    })
+  const close = async (): Promise<void> =>
+    await local.run(async () => {
+      if (database.isOpen) database.close()
+    })
+  return { run, close, [Symbol.asyncDispose]: close }
+}
+
+async function acquire(
+  database: { exec(sql: string): void },
+  path: string,
+  timeoutMs: number,
+): Promise<void> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      return
+    } catch (thrown) {
+      if ((thrown as { errcode?: number }).errcode !== SQLITE_BUSY) throw thrown
+      if (performance.now() > end)
+        throw new SkillError('LOCKED', `another process has held ${path} for more than ${timeoutMs} ms`, {
+          cause: thrown,
+        })
+      await setTimeout(Math.random() * MAX_PAUSE_MS)
+    }
+  }
+}
+
+const SQLITE_BUSY = 5
