@@ -7,6 +7,7 @@ test.each([
   '@skillstoke/core/compat',
   '@skillstoke/core/testing',
   '@skillstoke/agent',
+  '@skillstoke/agent/testing',
   '@skillstoke/mcp',
   'skillstoke/client',
 ])('the exported names of %s are those of the snapshot', async entry => {

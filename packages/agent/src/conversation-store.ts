@@ -1,4 +1,4 @@
-import type { Digest } from '@skillstoke/core'
+import type { Digest, SessionState } from '@skillstoke/core'
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
@@ -24,7 +24,8 @@ export interface StoredMessage extends ConversationMessage {
 export interface ConversationStore {
   /**
    * Appends messages if the last one has the place `expectSeq` (0: there is none yet); returns the new last place.
-   * Repeating an append that already happened returns the same place and changes nothing.
+   * Repeating an append that already happened returns the same place and changes nothing. `session` is what the
+   * conversation has been told of skills by then; it is stored with the messages or not at all.
    * @throws {ConversationConflictError} when another writer was faster
    */
   append(
@@ -32,7 +33,10 @@ export interface ConversationStore {
     conversation: string,
     expectSeq: number,
     messages: readonly ConversationMessage[],
+    session?: SessionState,
   ): Promise<number>
+  /** What the conversation had been told of skills when it was stored last; `undefined` when that is not known. */
+  readSession(tenant: string, conversation: string): Promise<SessionState | undefined>
   /** Messages after a place, in order; none when there is no such conversation. */
   read(
     tenant: string,

@@ -9,7 +9,6 @@ export {
   type StoredMessage,
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
-
 // Models: offline by default, any other by configuration.
 export { createOfflineModel } from './offline-model.ts'
 export type { PrefixReading } from './prefix-meter.ts'
@@ -23,3 +22,4 @@ export {
   type TurnOptions,
   type TurnResult,
 } from './skill-agent.ts'
+export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'

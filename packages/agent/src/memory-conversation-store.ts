@@ -1,3 +1,4 @@
+import type { SessionState } from '@skillstoke/core'
 import {
   ConversationConflictError,
   type ConversationMessage,
@@ -8,12 +9,15 @@ import {
 /** Conversations that live and die with the process. */
 export class MemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, StoredMessage[]>()
+  /** By conversation: what it had been told when it had so many messages. */
+  readonly #sessions = new Map<string, Map<number, SessionState>>()
 
   async append(
     tenant: string,
     conversation: string,
     expectSeq: number,
     messages: readonly ConversationMessage[],
+    session?: SessionState,
   ): Promise<number> {
     const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
     const repeated = stored.slice(expectSeq, expectSeq + messages.length)
@@ -25,8 +29,19 @@ export class MemoryConversationStore implements ConversationStore {
     const added = messages.map((message, index) =>
       structuredClone({ ...message, seq: expectSeq + index + 1 }),
     )
-    this.#conversations.set(keyOf(tenant, conversation), [...stored, ...added])
-    return expectSeq + messages.length
+    const key = keyOf(tenant, conversation)
+    this.#conversations.set(key, [...stored, ...added])
+    const end = expectSeq + messages.length
+    if (session !== undefined) {
+      const sessions = this.#sessions.get(key) ?? new Map<number, SessionState>()
+      this.#sessions.set(key, sessions.set(end, structuredClone(session)))
+    }
+    return end
+  }
+
+  async readSession(tenant: string, conversation: string): Promise<SessionState | undefined> {
+    const sessions = this.#sessions.get(keyOf(tenant, conversation))
+    return structuredClone(sessions?.get(Math.max(...sessions.keys())))
   }
 
   async read(
@@ -44,10 +59,13 @@ export class MemoryConversationStore implements ConversationStore {
     const existing = this.#conversations.get(target)
     if (existing !== undefined) throw new ConversationConflictError(newConversation, 0, existing.length)
     this.#conversations.set(target, [...(await this.read(tenant, conversation, { limit: atSeq }))])
+    const sessions = [...(this.#sessions.get(keyOf(tenant, conversation)) ?? [])]
+    this.#sessions.set(target, new Map(sessions.filter(([seq]) => seq <= atSeq)))
   }
 
   async remove(tenant: string, conversation: string): Promise<void> {
     this.#conversations.delete(keyOf(tenant, conversation))
+    this.#sessions.delete(keyOf(tenant, conversation))
   }
 }
 

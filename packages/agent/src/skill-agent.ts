@@ -1,10 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import type { Scope, SessionUpdate, SkillRuntime, SkillSession } from '@skillstoke/core'
+import {
+  type AllowedToolsPolicy,
+  createAuthorTools,
+  createScopeTest,
+  type DeliveryMode,
+  type Digest,
+  type Scope,
+  type SessionState,
+  type SessionUpdate,
+  type SkillRuntime,
+  type SkillSession,
+  type SkillWriter,
+  type ToolDefinition,
+} from '@skillstoke/core'
 import { type LanguageModel, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
-import type { ConversationMessage, ConversationStore } from './conversation-store.ts'
+import type { ConversationMessage, ConversationStore, StoredMessage } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
-import { toAiTools } from './to-ai-tools.ts'
+import { toAiTools, withGate } from './to-ai-tools.ts'
 
 export interface SkillAgentOptions {
   readonly skills: SkillRuntime
@@ -15,6 +28,16 @@ export interface SkillAgentOptions {
   readonly scope?: Scope
   /** Other tools; constant for the life of the agent. */
   readonly tools?: ToolSet
+  /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default it may not */
+  readonly writer?: SkillWriter
+  /** How changes of skills reach conversations. @default 'append' */
+  readonly delivery?: DeliveryMode
+  /** Whether changes are told before every model call or once a turn. @default 'step' */
+  readonly applyAt?: 'step' | 'turn'
+  /** What `allowed-tools` of loaded skills does to the other tools. @default 'advise' */
+  readonly allowedTools?: AllowedToolsPolicy
+  /** Slash commands that are the host's own, without the slash. @default none */
+  readonly reservedCommands?: readonly string[]
   /** @default a MemoryConversationStore */
   readonly store?: ConversationStore
   /** Whose conversations these are. @default 'local' */
@@ -26,10 +49,13 @@ export interface SkillAgentOptions {
 }
 
 export const DEFAULT_MAX_STEPS = 20
+const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 /** What happens during a turn, as it happens. */
 export type AgentEvent =
+  /** The message began with `/` and a skill's name: its instructions were put in. */
+  | { readonly kind: 'skill-invoked'; readonly name: string; readonly revision: Digest }
   /** The conversation was told of changed skills, right before a model call. */
   | { readonly kind: 'skills-updated'; readonly update: SessionUpdate }
   /** A model is about to be called. */
@@ -75,6 +101,32 @@ export class SkillAgent {
     this.#conversations.set(id, conversation)
     return conversation
   }
+
+  /**
+   * The conversation of an id as it was stored, which may be long ago and by another process: what was said stays as it
+   * was said, the system text is today's, and what changed meanwhile is told before the next model call.
+   */
+  async open(id: string): Promise<Conversation> {
+    const tenant = this.#options.tenant ?? DEFAULT_TENANT
+    const known = this.#conversations.get(id)
+    if (known !== undefined) return known
+    const stored = await this.#store.read(tenant, id)
+    const state = await this.#store.readSession(tenant, id)
+    const opened = this.#conversations.get(id)
+    if (opened !== undefined) return opened
+    const conversation = new Conversation(id, this.#options, this.#store, {
+      messages: stored,
+      ...(state === undefined ? {} : { state }),
+    })
+    this.#conversations.set(id, conversation)
+    return conversation
+  }
+}
+
+/** What was stored of a conversation. */
+interface StoredConversation {
+  readonly messages: readonly StoredMessage[]
+  readonly state?: SessionState
 }
 
 /** One conversation: an append-only list of messages under a system text that never changes. */
@@ -83,33 +135,47 @@ export class Conversation {
   readonly session: SkillSession
   readonly #options: SkillAgentOptions
   readonly #store: ConversationStore
+  readonly #definitions: readonly ToolDefinition[]
   readonly #tools: ToolSet
   readonly #meter = new PrefixMeter()
-  readonly #system: string
+  readonly #instructions: string
   readonly #messages: ModelMessage[] = []
   /** Updates that the session has given and the store has not taken yet: told at the next chance. */
   readonly #untold: SessionUpdate[] = []
+  /** Tells whether the store has the session as it is. */
+  #savedState = ''
   #seq = 0
   #turn: Promise<void> = Promise.resolve()
 
-  /** Made by `SkillAgent.conversation`. */
-  constructor(id: string, options: SkillAgentOptions, store: ConversationStore) {
+  /** Made by `SkillAgent.conversation` and `SkillAgent.open`. */
+  constructor(id: string, options: SkillAgentOptions, store: ConversationStore, stored?: StoredConversation) {
     this.id = id
     this.#options = options
     this.#store = store
+    this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
+    const { scope, delivery, applyAt, allowedTools, writer } = options
     this.session = options.skills.session({
       id,
-      ...(options.scope === undefined ? {} : { scope: options.scope }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(delivery === undefined ? {} : { delivery }),
+      ...(applyAt === undefined ? {} : { applyAt }),
+      ...(allowedTools === undefined ? {} : { allowedTools }),
+      ...(stored?.state === undefined ? {} : { resume: stored.state }),
     })
-    this.#tools = { ...options.tools, ...toAiTools(this.session.tools) }
-    const { catalog } = this.session
-    const instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
-    this.#system = catalog === '' ? instructions : `${instructions}\n\n${catalog}`
+    const author =
+      writer === undefined ? [] : createAuthorTools(writer, { isInScope: createScopeTest(scope) })
+    this.#definitions = [...this.session.tools, ...author]
+    this.#tools = { ...withGate(options.tools ?? {}, this.session), ...toAiTools(this.#definitions) }
+    for (const { role, content, seq } of stored?.messages ?? []) {
+      this.#seq = seq
+      if (role !== 'system') this.#messages.push({ role, content } as ModelMessage)
+    }
   }
 
-  /** The system text of every request. */
+  /** The system text of a request made now: constant, unless the delivery is `rebuild`. */
   get system(): string {
-    return this.#system
+    const { catalog } = this.session
+    return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
   }
 
   /** Everything said so far, without the system text. */
@@ -119,7 +185,7 @@ export class Conversation {
 
   /** How a model call made now would relate to the last one: whether everything sent before would be sent again as it was. */
   comparePrefix(): PrefixReading {
-    return this.#meter.compare([this.#system, this.session.tools], this.#messages)
+    return this.#meter.compare([this.system, this.#definitions], this.#messages)
   }
 
   /** Says something and waits for the whole answer. Turns of one conversation run one after the other. */
@@ -146,10 +212,16 @@ export class Conversation {
   }
 
   async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
-    if (this.#seq === 0)
-      await this.#store.append(this.#tenant, this.id, 0, [this.#toRow('system', this.#system)])
-    if (this.#seq === 0) this.#seq = 1
-    await this.#append([{ role: 'user', content: text }])
+    this.session.beginTurn()
+    if (this.#seq === 0) {
+      await this.#store.append(this.#tenant, this.id, 0, [this.#toRow('system', this.system)])
+      this.#seq = 1
+    }
+    const { reservedCommands: reserved } = this.#options
+    const said = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
+    await this.#append([{ role: 'user', content: said.text }])
+    if (said.skill !== undefined)
+      yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
     for (let step = 1; ; step++) {
       const newer = await this.session.update()
@@ -163,7 +235,7 @@ export class Conversation {
       yield {
         kind: 'model-call',
         step,
-        prefix: this.#meter.measure([this.#system, this.session.tools], this.#messages),
+        prefix: this.#meter.measure([this.system, this.#definitions], this.#messages),
       }
       const { answer, wantsTools } = yield* this.#callModel(signal)
       if (wantsTools && step < maxSteps) continue
@@ -178,7 +250,7 @@ export class Conversation {
   ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
     const result = streamText({
       model: this.#options.model,
-      instructions: this.#system,
+      instructions: this.system,
       messages: [...this.#messages],
       tools: this.#tools,
       stopWhen: stepCountIs(1),
@@ -213,14 +285,30 @@ export class Conversation {
       }
     }
     const { messages } = await result.response
-    await this.#append(messages)
+    await this.#append(messages.map(message => this.#explainUnknownTools(message)))
     return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
   }
 
   async #append(messages: readonly ModelMessage[]): Promise<void> {
     const rows = messages.map(message => this.#toRow(message.role, message.content))
-    this.#seq = await this.#store.append(this.#tenant, this.id, this.#seq, rows)
+    const { generation, ledger } = this.session
+    const key = JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen()])
+    const news = key === this.#savedState ? undefined : this.session.state()
+    this.#seq = await this.#store.append(this.#tenant, this.id, this.#seq, rows, news)
+    this.#savedState = key
     this.#messages.push(...messages)
+  }
+
+  /** A model that calls a skill as if it were a tool is told how to use it. */
+  #explainUnknownTools(message: ModelMessage): ModelMessage {
+    if (message.role !== 'tool') return message
+    const names = Object.keys(this.#tools)
+    const content = message.content.map(part => {
+      if (part.type !== 'tool-result' || names.includes(part.toolName)) return part
+      const value = this.session.describeUnknownTool(part.toolName, names)
+      return { ...part, output: { type: 'error-text' as const, value } }
+    })
+    return { ...message, content }
   }
 
   #toRow(role: ConversationMessage['role'], content: unknown): ConversationMessage {
@@ -229,6 +317,6 @@ export class Conversation {
   }
 
   get #tenant(): string {
-    return this.#options.tenant ?? 'local'
+    return this.#options.tenant ?? DEFAULT_TENANT
   }
 }

@@ -1,4 +1,4 @@
-import type { ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
 import { dynamicTool, type JSONSchema7, jsonSchema, type ToolSet } from 'ai'
 
 /** The tools of a session as the AI SDK takes them; made once for a conversation, so the object never changes. */
@@ -16,4 +16,24 @@ export function toAiTools(definitions: readonly ToolDefinition[]): ToolSet {
     })
   }
   return tools
+}
+
+/** The same tools, which ask the session when they are called whether they may be: a model acts on what it saw before. */
+export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
+  const gated: ToolSet = {}
+  for (const [name, tool] of Object.entries(tools)) {
+    const { execute } = tool
+    gated[name] =
+      execute === undefined
+        ? tool
+        : {
+            ...tool,
+            execute: async (input: unknown, options: Parameters<typeof execute>[1]) => {
+              const refusal = session.checkTool(name, input)
+              if (refusal !== undefined) throw new Error(refusal)
+              return await execute(input, options)
+            },
+          }
+  }
+  return gated
 }

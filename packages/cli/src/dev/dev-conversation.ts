@@ -1,5 +1,11 @@
 import type { AgentEvent, Conversation, PrefixReading } from '@skillstoke/agent'
-import { createScopeTest, type RegistryUpdate, type SkillRuntime, toMessage } from '@skillstoke/core'
+import {
+  createScopeTest,
+  type RegistryUpdate,
+  type SkillRuntime,
+  shortDigest,
+  toMessage,
+} from '@skillstoke/core'
 import type { DevPrinter } from './dev-printer.ts'
 import type { TurnLog } from './turn-log.ts'
 
@@ -75,6 +81,9 @@ export class DevConversation {
       case 'model-call':
         print.prefix(event.step, event.prefix)
         log.called(event.step, event.prefix)
+        break
+      case 'skill-invoked':
+        print.toolCall(`/${event.name}`, { revision: shortDigest(event.revision) })
         break
       case 'tool-call':
         print.toolCall(event.name, event.input)

@@ -1,0 +1,83 @@
+import type { Kysely } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+/** Tables of a conversation store. JSON is kept as text, times are milliseconds since the epoch. */
+export interface ConversationTables {
+  conversation: {
+    tenant: string
+    id: string
+    /** Place of the last message. */
+    seq: number
+  }
+  message: {
+    tenant: string
+    conversation: string
+    seq: number
+    id: string
+    role: string
+    content: string
+    at: number
+    generation: number | null
+    digest: string | null
+  }
+  /** What a conversation had been told when it had so many messages; a row for each time that this changed. */
+  session: {
+    tenant: string
+    conversation: string
+    seq: number
+    generation: string
+    listing: string
+    ledger: string
+    seen: string
+  }
+  /** The skills that conversations were told of, by the SHA-256 of the JSON: most conversations share them. */
+  listing: {
+    digest: string
+    announced: string
+  }
+}
+
+/** By name, in the order in which they are applied; a published one is never changed. */
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '2026-11-22-conversations': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await database.schema
+        .createTable('conversation')
+        .addColumn('tenant', 'text', column => column.notNull())
+        .addColumn('id', 'text', column => column.notNull())
+        .addColumn('seq', 'integer', column => column.notNull())
+        .addPrimaryKeyConstraint('conversation_key', ['tenant', 'id'])
+        .execute()
+      await database.schema
+        .createTable('message')
+        .addColumn('tenant', 'text', column => column.notNull())
+        .addColumn('conversation', 'text', column => column.notNull())
+        .addColumn('seq', 'integer', column => column.notNull())
+        .addColumn('id', 'text', column => column.notNull())
+        .addColumn('role', 'text', column => column.notNull())
+        .addColumn('content', 'text', column => column.notNull())
+        .addColumn('at', 'integer', column => column.notNull())
+        .addColumn('generation', 'integer')
+        .addColumn('digest', 'text')
+        .addPrimaryKeyConstraint('message_key', ['tenant', 'conversation', 'seq'])
+        .addUniqueConstraint('message_id', ['tenant', 'conversation', 'id'])
+        .execute()
+      await database.schema
+        .createTable('listing')
+        .addColumn('digest', 'text', column => column.primaryKey())
+        .addColumn('announced', 'text', column => column.notNull())
+        .execute()
+      await database.schema
+        .createTable('session')
+        .addColumn('tenant', 'text', column => column.notNull())
+        .addColumn('conversation', 'text', column => column.notNull())
+        .addColumn('seq', 'integer', column => column.notNull())
+        .addColumn('generation', 'text', column => column.notNull())
+        .addColumn('listing', 'text', column => column.notNull().references('listing.digest'))
+        .addColumn('ledger', 'text', column => column.notNull())
+        .addColumn('seen', 'text', column => column.notNull())
+        .addPrimaryKeyConstraint('session_key', ['tenant', 'conversation', 'seq'])
+        .execute()
+    },
+  },
+}

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import {
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  NO_SETTLE,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { verifies } from '@skillstoke/requirements'
+import { dynamicTool, jsonSchema } from 'ai'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
+import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import { MemoryConversationStore } from './memory-conversation-store.ts'
+import { type AgentEvent, SkillAgent } from './skill-agent.ts'
+import { openConversationStore } from './sqlite-conversation-store.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'resume-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+async function open(fileSystem: MemoryFileSystem): Promise<SkillRuntime> {
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', writable: fileSystem })
+  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+}
+
+const textOf = (request: ScriptedModel['requests'][number] | undefined): string =>
+  JSON.stringify(request?.prompt)
+const systemOf = (request: ScriptedModel['requests'][number] | undefined): string =>
+  request?.prompt.flatMap(message => (message.role === 'system' ? message.content : [])).join('\n') ?? ''
+
+describe('SkillAgent.open()', () => {
+  test(`goes on in another process: today's system text, old words as they were, and what changed is told ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+    const files = new MemoryFileSystem({
+      '/skills/refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }),
+      '/skills/old/SKILL.md': skillText('old'),
+    })
+    const path = join(folder, 'conversations.sqlite')
+    {
+      await using skills = await open(files)
+      await using store = await openConversationStore(path)
+      const model = new ScriptedModel(call =>
+        call === 1 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Within 30 days.' },
+      )
+      await new SkillAgent({ skills, model, store }).conversation('chat').send('May I?')
+    }
+    const stored = (): unknown[] => {
+      const database = new DatabaseSync(path)
+      const rows = database.prepare('SELECT * FROM message ORDER BY seq').all()
+      database.close()
+      return rows
+    }
+    const before = stored()
+    files.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
+    files.write('/skills/new/SKILL.md', skillText('new'))
+    files.remove('/skills/old')
+
+    await using skills = await open(files)
+    await using store = await openConversationStore(path)
+    const model = new ScriptedModel(() => ({ text: 'Now 60.' }))
+    const agent = new SkillAgent({ skills, model, store })
+    const conversation = await agent.open('chat')
+    expect(await agent.open('chat')).toBe(conversation)
+    await conversation.send('And now?')
+    const [request] = model.requests
+    expect(systemOf(request)).toContain('<name>new</name>')
+    expect(systemOf(request)).not.toContain('<name>old</name>')
+    expect(request?.prompt.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'user',
+      'user',
+    ])
+    expect(textOf(request)).toContain('Within 30 days.')
+    const told = JSON.stringify(request?.prompt.at(-1))
+    for (const line of ['you loaded refund at', '- removed: old', '- added: new'])
+      expect(told).toContain(line)
+    expect(stored().slice(0, before.length)).toEqual(before)
+    expect(JSON.stringify(before[0])).toContain('<name>old</name>')
+  })
+
+  test('a conversation that nobody has stored begins, and one without a session goes on', async () => {
+    const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+    await using skills = await open(files)
+    const store = new MemoryConversationStore()
+    await store.append('local', 'plain', 0, [{ id: 'a', role: 'user', content: 'hello', at: 0 }])
+    const model = new ScriptedModel(() => ({ text: 'Hi.' }))
+    const agent = new SkillAgent({ skills, model, store })
+    await (await agent.open('plain')).send('again')
+    await (await agent.open('none')).send('first')
+    expect(model.requests.map(({ prompt }) => prompt.length)).toEqual([3, 2])
+  })
+})
+
+test(`a conversation that rebuilds has today's skills in every model call, and stores what it said first ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
+  const files = new MemoryFileSystem({
+    '/skills/refund/SKILL.md': skillText('refund', { body: 'Secret body.' }),
+  })
+  await using skills = await open(files)
+  const store = new MemoryConversationStore()
+  const model = new ScriptedModel(call => {
+    if (call === 1) files.write('/skills/tone/SKILL.md', skillText('tone'))
+    return call === 1 ? { tool: 'skill', input: { name: 'tone' } } : { text: 'Done.' }
+  })
+  const agent = new SkillAgent({ skills, model, store, delivery: 'rebuild' })
+  await agent.conversation('chat').send('Hello.')
+  const [first, second] = model.requests.map(systemOf)
+  expect([first?.includes('<name>tone</name>'), second?.includes('<name>tone</name>')]).toEqual([false, true])
+  expect(second).not.toContain('Secret body.')
+  const rows = await store.read('local', 'chat')
+  expect(rows.filter(({ role }) => role === 'system').map(({ content }) => content)).toEqual([first])
+})
+
+describe('what a turn does with skills', () => {
+  const files = (): MemoryFileSystem =>
+    new MemoryFileSystem({
+      '/skills/fix/SKILL.md': `---\nname: fix\ndescription: Fixes issues.\nallowed-tools: Read\nargument-hint: "[issue]"\n---\nFix $issue.\n`,
+    })
+
+  test(`a slash command becomes instructions before the model sees it ${verifies('CRAB-14', 'P29')}`, async () => {
+    await using skills = await open(files())
+    const model = new ScriptedModel(() => ({ text: 'Fixed.' }))
+    const conversation = new SkillAgent({ skills, model, reservedCommands: ['help'] }).conversation()
+    const events: AgentEvent[] = []
+    for await (const event of conversation.stream('/fix 42')) events.push(event)
+    expect(events[0]).toMatchObject({ kind: 'skill-invoked', name: 'fix' })
+    expect(conversation.messages[0]?.content).toBe('42\n\n<skill name="fix">\nFix 42.\n</skill>')
+    await conversation.send('/help')
+    expect(conversation.messages.at(-2)?.content).toBe('/help')
+  })
+
+  test(`enforced tools are refused inside the call, and again allowed in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
+    await using skills = await open(files())
+    const written: unknown[] = []
+    const write = dynamicTool({
+      description: 'Write a file.',
+      inputSchema: jsonSchema({ type: 'object' }),
+      execute: async input => {
+        written.push(input)
+        return 'written'
+      },
+    })
+    const model = new ScriptedModel(call =>
+      call % 2 === 1 ? { tool: 'Write', input: { path: `a${call}` } } : { text: 'Done.' },
+    )
+    const agent = new SkillAgent({ skills, model, tools: { Write: write }, allowedTools: 'enforce' })
+    const conversation = agent.conversation()
+    await conversation.send('/fix 42')
+    expect(written).toEqual([])
+    expect(textOf(model.requests[1])).toContain('may not be called in this way while')
+    await conversation.send('Now without.')
+    expect(written).toEqual([{ path: 'a3' }])
+  })
+
+  test(`a skill called as a tool is answered with the way to it ${verifies('FOX-B08', 'P28')}`, async () => {
+    await using skills = await open(files())
+    const model = new ScriptedModel(call => (call === 1 ? { tool: 'fix', input: {} } : { text: 'I see.' }))
+    const conversation = new SkillAgent({ skills, model }).conversation()
+    expect((await conversation.send('Fix it.')).text).toBe('I see.')
+    expect(textOf(model.requests[1])).toContain('it is a skill; call the tool \\"skill\\" with')
+  })
+
+  test(`a model writes a skill of several files, reloads and uses it, in one conversation ${verifies('FOX-01', 'FOX-08', 'FOX-09', 'FOX-21', 'FOX-22')}`, async () => {
+    const fileSystem = files()
+    await using skills = await open(fileSystem)
+    const write = (relative_path: string, content: string) => ({
+      tool: 'write_skill_file',
+      input: { skill_name: 'writing-notes', relative_path, content },
+    })
+    const script = [
+      write('examples.md', 'Added: a button.'),
+      write(
+        'SKILL.md',
+        '---\nname: writing-notes\ndescription: Use when notes are written.\n---\nOne line each.\n',
+      ),
+      { tool: 'reload_skills', input: {} },
+      { text: 'It is live.' },
+      { tool: 'skill', input: { name: 'writing-notes' } },
+      { tool: 'read_skill_file', input: { skill: 'writing-notes', path: 'examples.md' } },
+      { text: 'Added: a page.' },
+    ]
+    const model = new ScriptedModel(call => script[call - 1] ?? { text: '' })
+    const conversation = new SkillAgent({ skills, model, writer: skills.writer() }).conversation()
+    await conversation.send('Create a skill for release notes.')
+    expect(model.requests[0]?.tools?.map(({ name }) => name).toSorted()).toEqual([
+      'read_skill_file',
+      'reload_skills',
+      'skill',
+      'write_skill_file',
+    ])
+    expect(textOf(model.requests[3])).toMatch(/Skills reloaded\. 2 skill\(s\) now active\./)
+    expect((await conversation.send('Write the notes.')).text).toBe('Added: a page.')
+    expect(textOf(model.requests[4])).toContain('- added: writing-notes: Use when notes are written.')
+    expect(textOf(model.requests[6])).toContain('Added: a button.')
+  })
+})

@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import { type Digest, type SessionState, SkillError, toMessage } from '@skillstoke/core'
+import { createStateDirectory, openWriteLock } from '@skillstoke/core/node'
+import { Kysely, type Selectable, type Transaction } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
+import {
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+  type MessageRole,
+  type StoredMessage,
+} from './conversation-store.ts'
+import { openSqliteDialect } from './sqlite-database.ts'
+
+type Database = Kysely<ConversationTables>
+type Writing = Transaction<ConversationTables>
+
+/**
+ * Opens the conversations in a file, which is made if it is not there; several processes may have it open. To be closed
+ * by whoever opened it.
+ * @throws {SkillError} IO_FAILED when it cannot be opened, or was written by a newer version
+ */
+export async function openConversationStore(path: string): Promise<SqliteConversationStore> {
+  const file = resolve(path)
+  createStateDirectory(dirname(file))
+  try {
+    const database: Database = new Kysely({ dialect: openSqliteDialect(file) })
+    await using lock = await openWriteLock(dirname(file))
+    await lock.run(async () => {
+      const migrator = new Migrator({
+        db: database,
+        provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+      })
+      const { error } = await migrator.migrateToLatest()
+      if (error === undefined) return
+      await database.destroy()
+      throw error
+    })
+    return new SqliteConversationStore(database)
+  } catch (thrown) {
+    const message = `the conversations in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}`
+    throw new SkillError('IO_FAILED', message, { cause: thrown })
+  }
+}
+
+/** Conversations that outlive the process, in a file of SQLite. Made by `openConversationStore`. */
+export class SqliteConversationStore implements ConversationStore, AsyncDisposable {
+  readonly #database: Database
+  #isClosed = false
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async append(
+    tenant: string,
+    conversation: string,
+    expectSeq: number,
+    messages: readonly ConversationMessage[],
+    session?: SessionState,
+  ): Promise<number> {
+    return await this.#write(async writing => {
+      // A write comes first: it takes the lock, and what is read after it is the newest.
+      await writing
+        .insertInto('conversation')
+        .values({ tenant, id: conversation, seq: 0 })
+        .onConflict(conflict => conflict.doNothing())
+        .execute()
+      const { seq } = await writing
+        .selectFrom('conversation')
+        .select('seq')
+        .where('tenant', '=', tenant)
+        .where('id', '=', conversation)
+        .executeTakeFirstOrThrow()
+      const end = expectSeq + messages.length
+      if (await isRepeat(writing, tenant, conversation, expectSeq, messages)) return end
+      if (seq !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, seq)
+      if (messages.length > 0) {
+        const rows = messages.map((message, index) =>
+          toRow(tenant, conversation, expectSeq + index + 1, message),
+        )
+        await writing.insertInto('message').values(rows).execute()
+        await writing
+          .updateTable('conversation')
+          .set({ seq: end })
+          .where('tenant', '=', tenant)
+          .where('id', '=', conversation)
+          .execute()
+      }
+      if (session !== undefined) await saveSession(writing, tenant, conversation, end, session)
+      return end
+    })
+  }
+
+  async read(
+    tenant: string,
+    conversation: string,
+    range: { readonly after?: number; readonly limit?: number } = {},
+  ): Promise<readonly StoredMessage[]> {
+    this.#assertOpen()
+    let query = this.#database
+      .selectFrom('message')
+      .selectAll()
+      .where('tenant', '=', tenant)
+      .where('conversation', '=', conversation)
+      .where('seq', '>', range.after ?? 0)
+      .orderBy('seq')
+    if (range.limit !== undefined) query = query.limit(range.limit)
+    return (await query.execute()).map(toMessageOf)
+  }
+
+  async readSession(tenant: string, conversation: string): Promise<SessionState | undefined> {
+    this.#assertOpen()
+    const row = await this.#database
+      .selectFrom('session')
+      .innerJoin('listing', 'listing.digest', 'session.listing')
+      .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])
+      .where('session.tenant', '=', tenant)
+      .where('session.conversation', '=', conversation)
+      .orderBy('session.seq', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+    if (row === undefined) return undefined
+    return {
+      version: 1,
+      generation: row.generation as Digest,
+      announced: JSON.parse(row.announced) as SessionState['announced'],
+      ledger: JSON.parse(row.ledger) as SessionState['ledger'],
+      seen: JSON.parse(row.seen) as SessionState['seen'],
+    }
+  }
+
+  async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
+    await this.#write(async writing => {
+      const seq = (
+        await writing
+          .selectFrom('message')
+          .select(({ fn }) => fn.max('seq').as('seq'))
+          .where('tenant', '=', tenant)
+          .where('conversation', '=', conversation)
+          .where('seq', '<=', atSeq)
+          .executeTakeFirst()
+      )?.seq
+      const existing = await writing
+        .selectFrom('conversation')
+        .select('seq')
+        .where('tenant', '=', tenant)
+        .where('id', '=', newConversation)
+        .executeTakeFirst()
+      if (existing !== undefined) throw new ConversationConflictError(newConversation, 0, existing.seq)
+      await writing
+        .insertInto('conversation')
+        .values({ tenant, id: newConversation, seq: seq ?? 0 })
+        .execute()
+      for (const table of ['message', 'session'] as const) {
+        const rows = await writing
+          .selectFrom(table)
+          .selectAll()
+          .where('tenant', '=', tenant)
+          .where('conversation', '=', conversation)
+          .where('seq', '<=', atSeq)
+          .execute()
+        for (const row of rows)
+          await writing
+            .insertInto(table)
+            .values({ ...row, conversation: newConversation })
+            .execute()
+      }
+    })
+  }
+
+  async remove(tenant: string, conversation: string): Promise<void> {
+    await this.#write(async writing => {
+      await writing
+        .deleteFrom('conversation')
+        .where('tenant', '=', tenant)
+        .where('id', '=', conversation)
+        .execute()
+      for (const table of ['message', 'session'] as const)
+        await writing
+          .deleteFrom(table)
+          .where('tenant', '=', tenant)
+          .where('conversation', '=', conversation)
+          .execute()
+      await writing
+        .deleteFrom('listing')
+        .where('digest', 'not in', query => query.selectFrom('session').select('listing'))
+        .execute()
+    })
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await this.#database.destroy()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #write<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
+    this.#assertOpen()
+    return await this.#database.transaction().execute(work)
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SkillError('CLOSED', 'the conversation store is closed')
+  }
+}
+
+/** Whether the messages are already there, in this place. */
+async function isRepeat(
+  writing: Writing,
+  tenant: string,
+  conversation: string,
+  after: number,
+  messages: readonly ConversationMessage[],
+): Promise<boolean> {
+  if (messages.length === 0) return false
+  const stored = await writing
+    .selectFrom('message')
+    .select('id')
+    .where('tenant', '=', tenant)
+    .where('conversation', '=', conversation)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(messages.length)
+    .execute()
+  return messages.every((message, index) => stored[index]?.id === message.id)
+}
+
+async function saveSession(
+  writing: Writing,
+  tenant: string,
+  conversation: string,
+  seq: number,
+  state: SessionState,
+): Promise<void> {
+  const announced = JSON.stringify(state.announced)
+  const listing = createHash('sha256').update(announced).digest('hex')
+  await writing
+    .insertInto('listing')
+    .values({ digest: listing, announced })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+  const row = {
+    generation: state.generation,
+    listing,
+    ledger: JSON.stringify(state.ledger),
+    seen: JSON.stringify(state.seen),
+  }
+  await writing
+    .insertInto('session')
+    .values({ tenant, conversation, seq, ...row })
+    .onConflict(conflict => conflict.columns(['tenant', 'conversation', 'seq']).doUpdateSet(row))
+    .execute()
+}
+
+function toRow(
+  tenant: string,
+  conversation: string,
+  seq: number,
+  message: ConversationMessage,
+): Selectable<ConversationTables['message']> {
+  const { id, role, content, at, skills } = message
+  return {
+    tenant,
+    conversation,
+    seq,
+    id,
+    role,
+    content: JSON.stringify(content),
+    at,
+    generation: skills?.generation ?? null,
+    digest: skills?.digest ?? null,
+  }
+}
+
+function toMessageOf(row: Selectable<ConversationTables['message']>): StoredMessage {
+  const { seq, id, role, content, at, generation, digest } = row
+  return {
+    seq,
+    id,
+    role: role as MessageRole,
+    content: JSON.parse(content) as unknown,
+    at,
+    ...(generation === null || digest === null ? {} : { skills: { generation, digest: digest as Digest } }),
+  }
+}

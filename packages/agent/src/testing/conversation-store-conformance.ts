@@ -1,0 +1,155 @@
+import type { Digest, SessionState } from '@skillstoke/core'
+import { ConversationConflictError, type ConversationMessage, type ConversationStore } from '../index.ts'
+
+/** One promise that every conversation store keeps; `check` throws when this one does not. */
+export interface ConversationStoreCase {
+  readonly name: string
+  check(store: ConversationStore): Promise<void>
+}
+
+const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
+
+/** The promises of `ConversationStore`, for any test runner: call `check` with an empty store for each case. */
+export const conversationStoreConformance: readonly ConversationStoreCase[] = [
+  {
+    name: 'append() compares the head: of two writers one wins, and a repeat changes nothing',
+    async check(store) {
+      const two = [message('a'), message('b')]
+      equal(await store.append('t', 'c', 0, two), 2, 'the new last place')
+      await conflicts(store.append('t', 'c', 0, [message('x')]), 2)
+      await conflicts(store.append('t', 'c', 3, [message('x')]), 2)
+      equal(await store.append('t', 'c', 0, two), 2, 'the same place for the same messages')
+      equal(await idsOf(store, 'c'), ['a', 'b'], 'nothing twice')
+    },
+  },
+  {
+    name: 'of many writers at the same time exactly one wins each place',
+    async check(store) {
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 8 }, (_, index) => store.append('t', 'c', 0, [message(`m${index}`)])),
+      )
+      equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1, 'winners')
+      equal((await store.read('t', 'c')).length, 1, 'messages')
+    },
+  },
+  {
+    name: 'read() gives back what was said, whole, in order and in pages',
+    async check(store) {
+      const rich: ConversationMessage = {
+        id: 'rich',
+        role: 'tool',
+        content: [{ type: 'text', text: 'ü "x" \u0000 \u2028' }, { nested: [null, true, 1.5] }],
+        at: 1_790_000_000_123,
+        skills: { generation: 7, digest: DIGEST },
+      }
+      await store.append('t', 'c', 0, [message('a'), rich, message('b')])
+      equal((await store.read('t', 'c'))[1], { ...rich, seq: 2 }, 'the same message')
+      equal(
+        (await store.read('t', 'c', { after: 1, limit: 1 })).map(({ id }) => id),
+        ['rich'],
+        'one page',
+      )
+      equal(await store.read('t', 'none'), [], 'nothing where nothing is')
+    },
+  },
+  {
+    name: 'tenants and conversations do not see each other',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('u', 'c', 0, [message('a')])
+      equal((await store.read('u', 'd')).length, 0, 'another conversation')
+      equal(await store.readSession('u', 'c'), undefined, 'another tenant')
+      await store.remove('u', 'c')
+      equal(await idsOf(store, 'c'), ['a'], 'still there')
+    },
+  },
+  {
+    name: 'the newest session is read, and stored with its messages or not at all',
+    async check(store) {
+      equal(await store.readSession('t', 'c'), undefined, 'none before the first')
+      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('t', 'c', 1, [message('b')])
+      equal(await store.readSession('t', 'c'), state('one'), 'the first')
+      await conflicts(store.append('t', 'c', 0, [message('x')], state('never')), 2)
+      equal(await store.readSession('t', 'c'), state('one'), 'not that of a refused writer')
+      await store.append('t', 'c', 2, [], state('two'))
+      equal(await store.readSession('t', 'c'), state('two'), 'the second')
+    },
+  },
+  {
+    name: 'fork() copies messages and what was told up to a place',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('t', 'c', 1, [message('b')], state('two'))
+      await store.append('t', 'c', 2, [message('d')], state('three'))
+      await store.fork('t', 'c', 2, 'fork')
+      equal(await store.append('t', 'fork', 2, [message('x')]), 3, 'goes on from there')
+      equal(await idsOf(store, 'fork'), ['a', 'b', 'x'], 'the messages')
+      equal(await store.readSession('t', 'fork'), state('two'), 'what was told by then')
+      equal(await idsOf(store, 'c'), ['a', 'b', 'd'], 'the old one as it was')
+      await conflicts(store.fork('t', 'c', 1, 'fork'), 3)
+    },
+  },
+  {
+    name: 'remove() forgets everything of a conversation, and nothing of another',
+    async check(store) {
+      await store.append('t', 'c', 0, [message('a')], state('one'))
+      await store.append('t', 'd', 0, [message('a')], state('one'))
+      await store.remove('t', 'c')
+      await store.remove('t', 'c')
+      equal([await idsOf(store, 'c'), await store.readSession('t', 'c')], [[], undefined], 'gone')
+      equal(await store.readSession('t', 'd'), state('one'), 'the other one')
+      equal(await store.append('t', 'c', 0, [message('new')]), 1, 'may begin anew')
+    },
+  },
+  {
+    name: 'what was stored cannot be altered through what was given or read',
+    async check(store) {
+      const content = { text: 'a' }
+      await store.append('t', 'c', 0, [{ ...message('a'), content }])
+      content.text = 'changed'
+      const [row] = await store.read('t', 'c')
+      Object.assign(row?.content as object, { text: 'changed' })
+      equal((await store.read('t', 'c'))[0]?.content, { text: 'a' }, 'as it was given')
+    },
+  },
+]
+
+function message(id: string): ConversationMessage {
+  return { id, role: 'user', content: id, at: 0 }
+}
+
+function state(name: string): SessionState {
+  const ledger = [{ name, revision: DIGEST, toldRevision: DIGEST }]
+  return { version: 1, generation: DIGEST, announced: [[name, '0123']], ledger, seen: { [name]: [DIGEST] } }
+}
+
+async function idsOf(store: ConversationStore, conversation: string): Promise<string[]> {
+  return (await store.read('t', conversation)).map(({ id }) => id)
+}
+
+async function conflicts(work: Promise<unknown>, actualSeq: number): Promise<void> {
+  const failure = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  equal(
+    failure instanceof ConversationConflictError ? failure.actualSeq : failure,
+    actualSeq,
+    'a conflict at',
+  )
+}
+
+function equal(actual: unknown, expected: unknown, what: string): void {
+  const [is, shouldBe] = [toText(actual), toText(expected)]
+  if (is !== shouldBe) throw new Error(`${what}: ${is} instead of ${shouldBe}`)
+}
+
+/** JSON with the fields of objects in one order. */
+function toText(value: unknown): string {
+  const sorted = (_: string, item: unknown): unknown =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item
+  return JSON.stringify(value, sorted) ?? 'nothing'
+}

@@ -1,0 +1,2 @@
+// What every conversation store has to keep.
+export { type ConversationStoreCase, conversationStoreConformance } from './conversation-store-conformance.ts'
