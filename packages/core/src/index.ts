@@ -50,6 +50,13 @@ export {
   type SkillProblem,
 } from './events/event-bus.ts'
 export {
+  type AdaptOptions,
+  adaptFileSystem,
+  DEFAULT_FILE_TIMEOUT_MS,
+  type SimpleFiles,
+  type SimpleStat,
+} from './fs/adapt-file-system.ts'
+export {
   type DirectoryEntry,
   type FileKind,
   type FileStat,

@@ -48,7 +48,10 @@ export const CATALOG_FORMATS: Readonly<Record<CatalogFormatName, CatalogFormat>>
 
 /** Where the catalog says that a skill is: a path for commands on this machine, else a URI. */
 export function locationOf(skill: Skill): string {
-  if (skill.directory !== undefined) return `${skill.directory}/${skill.skillFile}`
+  const { directory, skillFile } = skill
+  // A path of another system is written as that system does.
+  if (directory !== undefined)
+    return `${directory}${/^[^/]*\\[^/]*$/.test(directory) ? '\\' : '/'}${skillFile}`
   const folder = skill.location === '' ? '' : `${skill.location}/`
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }

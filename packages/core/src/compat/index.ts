@@ -1,6 +1,7 @@
 // Exo: registry, watchers, tools and agents.
 export { EventBus, type EventBusOptions, type EventHandler } from './event-bus.ts'
 export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
+export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
 // The policies of each design in one word.
 export { PRESETS, type Preset, type PresetName } from './presets.ts'

@@ -13,6 +13,7 @@ import {
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
 import type { FoldingSource } from './folding-source.ts'
+import { followWatcher } from './follow-watcher.ts'
 import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
 import { DictToolResolver, type ToolResolver } from './tool-resolver.ts'
@@ -37,9 +38,6 @@ interface Task {
   readonly done: Promise<void>
   readonly begun: Promise<void>
 }
-
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 60_000
 
 /**
  * Keeps a registry, and the agents bound to it, up to date with what watchers find. To be disposed of or stopped; it can
@@ -101,7 +99,13 @@ export class SkillSyncManager implements AsyncDisposable {
         this.#places.get(watcher) ?? (await this.#registry.addWatcherSource(`watcher-${index + 1}`))
       this.#places.set(watcher, place)
       const attempt = Promise.withResolvers<void>()
-      const done = this.#follow(watcher, place, stopping.signal, attempt.resolve)
+      const done = followWatcher(watcher, {
+        onBatch: batch => this.#registry.apply(batch, place),
+        onFailure: attempt.resolve,
+        clock: this.#clock,
+        logger: this.#logger,
+        signal: stopping.signal,
+      })
       this.#tasks.push({ watcher, done, begun: Promise.race([watcher.ready, attempt.promise, done]) })
     }
     await Promise.all(this.#tasks.map(({ begun }) => begun))
@@ -136,58 +140,6 @@ export class SkillSyncManager implements AsyncDisposable {
       ...(instructionsBuilder === undefined
         ? {}
         : { instructions: skills => instructionsBuilder(skills.map(fromLoadedSkill).filter(isActive)) }),
-    })
-  }
-
-  /** Runs one watcher until it returns or is stopped; a failing one is asked again, later and later. */
-  async #follow(
-    watcher: SkillWatcherLike,
-    place: FoldingSource,
-    signal: AbortSignal,
-    onFailure: () => void,
-  ): Promise<void> {
-    let failures = 0
-    while (!signal.aborted) {
-      try {
-        await this.#takeBatches(watcher, place, signal, () => (failures = 0))
-        return
-      } catch (thrown) {
-        if (signal.aborted) return
-        onFailure()
-        const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
-        this.#logger.warn('a watcher failed; it is asked again', { delayMs, error: thrown })
-        await this.#sleep(delayMs, signal)
-      }
-    }
-  }
-
-  async #takeBatches(
-    watcher: SkillWatcherLike,
-    place: FoldingSource,
-    signal: AbortSignal,
-    onSuccess: () => void,
-  ): Promise<void> {
-    const batches = watcher.watch()[Symbol.asyncIterator]()
-    const stopped = new Promise<{ done: true }>(resolve =>
-      signal.addEventListener('abort', () => resolve({ done: true }), { once: true }),
-    )
-    for (;;) {
-      // A watcher that does not heed stop() must not hold up those who wait for the manager.
-      const next = await Promise.race([batches.next(), stopped])
-      if (next.done === true) return
-      await this.#registry.apply(next.value, place)
-      onSuccess()
-    }
-  }
-
-  async #sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-    await new Promise<void>(resolve => {
-      const cancel = this.#clock.after(delayMs, resolve, { background: true })
-      const onAbort = (): void => {
-        cancel()
-        resolve()
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 

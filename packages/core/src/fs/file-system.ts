@@ -29,6 +29,8 @@ export interface ReadOptions {
   readonly inside: readonly string[]
   /** Larger files are refused before a byte is read. */
   readonly maxBytes: number
+  /** Ends the reading, where the medium allows it. */
+  readonly signal?: AbortSignal
 }
 
 /** Bytes and facts of one opened file. */
@@ -62,6 +64,8 @@ export interface FileSystem {
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
   /** Why changes below this path cannot be reported, or `undefined` when they can. */
   findWatchFault?(path: string): string | undefined
+  /** A path as people and commands write it where the files are. @default as it is */
+  toNativePath?(path: string): string
   /** Gives the event loop back when it was held for long; awaited in loops over many entries. */
   pace?(): Promise<void>
   /** Resolves when the watch callbacks for every change made before the call have run. */

@@ -1,10 +1,11 @@
 // Skills on the disk of this machine.
 export { bundledSkills } from './bundled-skills.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
-// The parts it is made of, for sources of your own.
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
+// The parts it is made of, for sources of your own.
+export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'

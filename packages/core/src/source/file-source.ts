@@ -354,6 +354,7 @@ export class FileSource implements SkillSource {
       store: context.store,
       hasher: context.hasher,
       insideFolders: pass.insideFolders,
+      signal: context.signal,
       onRead: (directory: DirectoryNode, file: FileNode): void => {
         read.push({ directory, file })
       },

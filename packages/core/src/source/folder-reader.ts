@@ -33,6 +33,7 @@ export interface FolderContext {
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly insideFolders: readonly string[]
+  readonly signal: AbortSignal
   /** Receives every file whose bytes were read, to be fingerprinted again. */
   readonly onRead: (directory: DirectoryNode, file: FileNode) => void
 }
@@ -157,6 +158,7 @@ export class FolderReader {
       const { bytes, stat } = await fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
         inside: context.insideFolders,
         maxBytes,
+        signal: context.signal,
       })
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
@@ -249,10 +251,11 @@ export class FolderReader {
   }
 
   #place(folder: DirectoryNode): { source: string; location: string; directory?: string; skillFile: string } {
+    const { hasDirectories, fileSystem, pathOf } = this.#options
     return {
       source: this.#options.label,
       location: folder.path.normalize('NFC'),
-      ...(this.#options.hasDirectories ? { directory: this.#options.pathOf(folder) } : {}),
+      ...(hasDirectories ? { directory: fileSystem.toNativePath?.(pathOf(folder)) ?? pathOf(folder) } : {}),
       skillFile: folder.skillFile as string,
     }
   }

@@ -181,7 +181,9 @@ export class SourceSync {
           await this.#sleep(BUSY_POLL_MS)
           continue
         }
-        const reading = await source.read({ store, hasher, depth, final, signal: this.#abort.signal })
+        const reading = await this.#untilClosed(
+          source.read({ store, hasher, depth, final, signal: this.#abort.signal }),
+        )
         const isStillQuiet = final || !((await source.isBusy?.()) ?? false)
         if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
         this.#settle.prolong()
@@ -191,6 +193,19 @@ export class SourceSync {
       if (!this.#abort.signal.aborted) await this.#fail(thrown)
     } finally {
       if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
+    }
+  }
+
+  /** A medium that never answers must not hold up whoever closes the runtime. */
+  async #untilClosed<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#abort
+    const closed = Promise.withResolvers<never>()
+    const onAbort = (): void => closed.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await Promise.race([work, closed.promise])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
     }
   }
 

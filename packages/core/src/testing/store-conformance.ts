@@ -1,4 +1,5 @@
 import { digestOf, portableHasher, revisionOf, type SkillFile, type SkillStore } from '../index.ts'
+import { expect } from './conformance.ts'
 
 /** One promise that every store keeps; `check` throws when this one does not. */
 export interface StoreCase {
@@ -111,8 +112,4 @@ function putTree(
 
 function text(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
-}
-
-function expect(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`not so: ${what}`)
 }

@@ -1,0 +1,200 @@
+import { SkillError, toMessage } from '../errors.ts'
+import { type Clock, LATE, systemClock, within } from '../host.ts'
+import type {
+  DirectoryEntry,
+  FileKind,
+  FileStat,
+  FileSystem,
+  OpenedFile,
+  ReadOptions,
+} from './file-system.ts'
+
+/** What has to be known of a file. */
+export interface SimpleStat {
+  readonly kind: 'file' | 'directory' | 'other'
+  /** In bytes; only for files. @default 0 */
+  readonly size?: number
+  /** When it was last changed, in milliseconds since the epoch. @default 0: its bytes are compared each time */
+  readonly mtimeMs?: number
+  /** @default false */
+  readonly isExecutable?: boolean
+}
+
+/**
+ * The least that a place with files has to offer. Paths are as `root` of the source begins them. A method throws, or
+ * gives `undefined`, when there is nothing at the path.
+ */
+export interface SimpleFiles {
+  list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
+  stat(path: string): Promise<SimpleStat | undefined>
+  /** The whole file; may stop after `maxBytes` and one more, and should heed the signal. */
+  read(
+    path: string,
+    options: { readonly maxBytes: number; readonly signal: AbortSignal },
+  ): Promise<Uint8Array | undefined>
+  /** The path with links resolved. Without it there are no links. */
+  resolve?(path: string): Promise<string | undefined>
+}
+
+export interface AdaptOptions {
+  /** What stands between the parts of a path there. @default '/' */
+  readonly separator?: '/' | '\\'
+  /** How long one call may take, in milliseconds. @default 30,000 */
+  readonly timeoutMs?: number
+  /** How many calls are under way at once; the others wait. @default 8 */
+  readonly concurrency?: number
+  /** Whether what a method threw means that there is nothing. @default `ENOENT` and its like, `NoSuchKey`, status 404 */
+  readonly isMissing?: (thrown: unknown) => boolean
+  readonly clock?: Clock
+}
+
+export const DEFAULT_FILE_TIMEOUT_MS = 30_000
+const DEFAULT_CONCURRENCY = 8
+
+/** Makes a file system of three functions: a database, a bucket, an API, a remote disk. */
+export function adaptFileSystem(files: SimpleFiles, options: AdaptOptions = {}): FileSystem {
+  return new AdaptedFileSystem(files, options)
+}
+
+class AdaptedFileSystem implements FileSystem {
+  readonly #files: SimpleFiles
+  readonly #options: Required<AdaptOptions>
+  readonly #waiting: (() => void)[] = []
+  #running = 0
+
+  constructor(files: SimpleFiles, options: AdaptOptions) {
+    this.#files = files
+    this.#options = {
+      separator: options.separator ?? '/',
+      timeoutMs: options.timeoutMs ?? DEFAULT_FILE_TIMEOUT_MS,
+      concurrency: options.concurrency ?? DEFAULT_CONCURRENCY,
+      isMissing: options.isMissing ?? isMissing,
+      clock: options.clock ?? systemClock,
+    }
+  }
+
+  async list(path: string): Promise<readonly DirectoryEntry[]> {
+    const entries = await this.#call(path, native => this.#files.list(native))
+    return entries.filter(({ name }) => name !== '.' && name !== '..')
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    return toStat(await this.#call(path, native => this.#files.stat(native)))
+  }
+
+  async read(path: string, { inside, maxBytes, signal }: ReadOptions): Promise<OpenedFile> {
+    const real = await this.resolve(path)
+    if (!inside.some(folder => isInside(normalize(real), normalize(folder)))) {
+      throw new SkillError(
+        'OUTSIDE_ROOT',
+        `it leads to ${JSON.stringify(real)}, which is outside ${inside.join(', ')}`,
+      )
+    }
+    const before = await this.stat(real)
+    if (before.kind !== 'file')
+      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    assertSmall(path, before.size, maxBytes)
+    const abort = new AbortController()
+    const onAbort = (): void => abort.abort(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      const bytes = await this.#call(
+        real,
+        native => this.#files.read(native, { maxBytes, signal: abort.signal }),
+        abort,
+      )
+      assertSmall(path, bytes.length, maxBytes)
+      return { bytes: new Uint8Array(bytes), stat: { ...before, size: bytes.length } }
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async resolve(path: string): Promise<string> {
+    if (this.#files.resolve === undefined) return path
+    return await this.#call(path, native => this.#files.resolve?.(native) ?? Promise.resolve(native))
+  }
+
+  toNativePath(path: string): string {
+    return this.#options.separator === '/' ? path : path.replace(/[\\/]+/g, '\\')
+  }
+
+  async #call<T>(
+    path: string,
+    call: (native: string) => Promise<T | undefined>,
+    abort?: AbortController,
+  ): Promise<T> {
+    await this.#enter()
+    try {
+      const { clock, timeoutMs, isMissing: isNothing } = this.#options
+      const work = call(this.toNativePath(path)).catch((thrown: unknown) => {
+        if (SkillError.isInstance(thrown)) throw thrown
+        if (isNothing(thrown)) return undefined
+        throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, { cause: thrown })
+      })
+      const result = await within(clock, timeoutMs, work)
+      if (result === LATE) {
+        const late = new SkillError('IO_FAILED', `${JSON.stringify(path)}: no answer after ${timeoutMs} ms`)
+        abort?.abort(late)
+        throw late
+      }
+      if (result === undefined)
+        throw new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`)
+      return result
+    } finally {
+      this.#leave()
+    }
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#running < this.#options.concurrency) this.#running++
+    else
+      await new Promise<void>(resolve => {
+        this.#waiting.push(resolve)
+      })
+  }
+
+  /** Hands the place on to whoever waits longest. */
+  #leave(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#running--
+    else next()
+  }
+}
+
+function toStat(stat: SimpleStat): FileStat {
+  return {
+    kind: stat.kind,
+    size: stat.size ?? 0,
+    // A time that is not known could hide a change: it is taken for now, so that the bytes are looked at each time.
+    mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
+    ctimeMs: 0,
+    birthtimeMs: 0,
+    ino: 0,
+    dev: 0,
+    links: 1,
+    isExecutable: stat.isExecutable ?? false,
+  }
+}
+
+function assertSmall(path: string, size: number, maxBytes: number): void {
+  if (size <= maxBytes) return
+  throw new SkillError('TOO_LARGE', `${JSON.stringify(path)} has ${size} bytes; at most ${maxBytes} are read`)
+}
+
+function isMissing(thrown: unknown): boolean {
+  const { code, name, status } = (thrown ?? {}) as Record<string, unknown>
+  return (
+    ['ENOENT', 'ENOTDIR', 'ERR_FILE_NOT_FOUND', 'NoSuchKey', 'NotFound'].some(
+      each => each === code || each === name,
+    ) || status === 404
+  )
+}
+
+function normalize(path: string): string {
+  return path.replace(/[\\/]+/g, '/').replace(/(?<=.)\/$/, '')
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
+}

@@ -1,0 +1,63 @@
+import { type AdaptOptions, adaptFileSystem, type FileKind, type FileSystem } from '../index.ts'
+
+/** What is used of an SFTP client: that of the package `ssh2-sftp-client`, connected, or anything like it. */
+export interface SftpClient {
+  list(path: string): Promise<readonly { readonly name: string; readonly type: string }[]>
+  stat(path: string): Promise<{
+    readonly isDirectory: boolean
+    readonly isFile: boolean
+    readonly size: number
+    /** In milliseconds since the epoch. */
+    readonly modifyTime: number
+    readonly mode: number
+  }>
+  realPath(path: string): Promise<string>
+  createReadStream(
+    path: string,
+    options: { readonly start: number; readonly end: number },
+  ): AsyncIterable<Uint8Array> & { destroy(): unknown }
+}
+
+const KINDS: Readonly<Record<string, FileKind>> = { d: 'directory', '-': 'file', l: 'link' }
+// The SFTP protocol's own code for what is not there, and what the client makes of it.
+const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
+const EXECUTABLE_BY_OWNER = 0o100
+
+/**
+ * Files of another machine over SFTP. The connection stays with whoever made it: when it is lost the skills stay, and
+ * the source says so until the client is connected again. Changes are found by looking.
+ */
+export function sftpFileSystem(client: SftpClient, options: AdaptOptions = {}): FileSystem {
+  return adaptFileSystem(
+    {
+      list: async path =>
+        (await client.list(path)).map(({ name, type }) => ({ name, kind: KINDS[type] ?? 'other' })),
+      stat: async path => {
+        const { isDirectory, isFile, size, modifyTime, mode } = await client.stat(path)
+        return {
+          kind: isFile ? 'file' : isDirectory ? 'directory' : 'other',
+          size,
+          mtimeMs: modifyTime,
+          isExecutable: (mode & EXECUTABLE_BY_OWNER) !== 0,
+        }
+      },
+      resolve: async path => (await client.realPath(path)) || undefined,
+      read: async (path, { maxBytes, signal }) => {
+        const stream = client.createReadStream(path, { start: 0, end: maxBytes })
+        const stop = (): unknown => stream.destroy()
+        signal.addEventListener('abort', stop, { once: true })
+        try {
+          const chunks: Uint8Array[] = []
+          for await (const chunk of stream) chunks.push(chunk)
+          return Buffer.concat(chunks)
+        } finally {
+          signal.removeEventListener('abort', stop)
+        }
+      },
+    },
+    {
+      isMissing: thrown => NO_SUCH_FILE.includes((thrown as { code?: string | number }).code ?? ''),
+      ...options,
+    },
+  )
+}

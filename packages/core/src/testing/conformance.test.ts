@@ -1,0 +1,264 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { verifies } from '@skillstoke/requirements'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { SftpServer } from '../../../../tests/fixtures/sftp-server.ts'
+import {
+  adaptFileSystem,
+  createSkillRuntime,
+  FileSource,
+  type FileSystem,
+  InProcessEventBus,
+  MemoryFileSystem,
+  MemorySource,
+  type SimpleFiles,
+} from '../index.ts'
+import { directory, NodeFileSystem, sftpFileSystem } from '../node/index.ts'
+import { FakeClock } from './fake-clock.ts'
+import {
+  eventBusConformance,
+  type FileSystemSubject,
+  fileSystemConformance,
+  type SourceSubject,
+  sourceConformance,
+} from './index.ts'
+
+let server: SftpServer
+beforeAll(async () => {
+  server = await SftpServer.start()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const folders: string[] = []
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+/** An empty folder, and how to change it. */
+interface Place {
+  readonly root: string
+  readonly put: (path: string, content: string | Uint8Array) => void
+  readonly remove: (path: string) => void
+}
+
+function disk(): Place {
+  const base = mkdtempSync(join(tmpdir(), 'conformance-'))
+  folders.push(base)
+  const root = join(base, 'root')
+  mkdirSync(root)
+  return {
+    root,
+    put: (path, content) => {
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, content)
+    },
+    remove: path => rmSync(path, { recursive: true }),
+  }
+}
+
+function memory(): Place & { readonly files: MemoryFileSystem } {
+  const files = new MemoryFileSystem({ '/base/root/.keep': '' })
+  files.remove('/base/root/.keep')
+  return {
+    files,
+    root: '/base/root',
+    put: (path, content) => files.write(path, content),
+    remove: path => files.remove(path),
+  }
+}
+
+/** What a user writes to bring a place of their own: here a map of paths, such as a database or a bucket has. */
+function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
+  const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))
+  return {
+    list: async path => {
+      const names = new Map<string, 'file' | 'directory'>()
+      for (const key of below(path)) {
+        const [name = '', ...rest] = key.slice(path.length + 1).split('/')
+        names.set(name, rest.length === 0 ? 'file' : 'directory')
+      }
+      if (names.size === 0 && path !== '/base/root') return undefined
+      return [...names].map(([name, kind]) => ({ name, kind }))
+    },
+    stat: async path => {
+      const bytes = map.get(path)
+      if (bytes !== undefined) return { kind: 'file', size: bytes.length }
+      return path === '/base/root' || below(path).length > 0 ? { kind: 'directory' } : undefined
+    },
+    read: async path => map.get(path),
+  }
+}
+
+function adapted(): FileSystemSubject {
+  const map = new Map<string, Uint8Array>()
+  return {
+    fileSystem: adaptFileSystem(ofMap(map)),
+    root: '/base/root',
+    put: (path, content) =>
+      void map.set(path, typeof content === 'string' ? new TextEncoder().encode(content) : content),
+    remove: path => {
+      for (const key of [...map.keys()]) if (key === path || key.startsWith(`${path}/`)) map.delete(key)
+    },
+  }
+}
+
+const fileSystems: Readonly<Record<string, () => FileSystemSubject | Promise<FileSystemSubject>>> = {
+  memory: () => {
+    const { files, ...rest } = memory()
+    return { fileSystem: files, writable: files, ...rest }
+  },
+  disk: () => {
+    const files = new NodeFileSystem()
+    return { fileSystem: files, writable: files, ...disk() }
+  },
+  'a map behind three functions': adapted,
+  SFTP: async () => ({ fileSystem: sftpFileSystem(await server.connect()), ...disk() }),
+}
+
+describe.each(Object.entries(fileSystems))('file system: %s', (_, create) => {
+  test.each(fileSystemConformance)(`$name ${verifies('PAI-05')}`, async promise => {
+    await promise.check(await create())
+  })
+})
+
+function sourceOf(subject: FileSystemSubject, fileSystem: FileSystem = subject.fileSystem): SourceSubject {
+  return {
+    source: new FileSource({ fileSystem, root: subject.root, label: 'skills' }),
+    put: (path, content) => subject.put(`${subject.root}/${path}`, content),
+    remove: name => subject.remove(`${subject.root}/${name}`),
+  }
+}
+
+const sources: Readonly<Record<string, () => SourceSubject | Promise<SourceSubject>>> = {
+  ...Object.fromEntries(
+    Object.entries(fileSystems).map(([name, create]) => [name, async () => sourceOf(await create())]),
+  ),
+  'directory()': () => {
+    const { root, put, remove } = disk()
+    return {
+      source: directory(root, { label: 'skills' }),
+      put: (path, content) => put(join(root, path), content),
+      remove: name => remove(join(root, name)),
+    }
+  },
+  MemorySource: () => {
+    const source = new MemorySource({ label: 'skills' })
+    const kept = new Map<string, Record<string, string>>()
+    return {
+      source,
+      put: (path, content) => {
+        const [name = '', ...rest] = path.split('/')
+        const files = { ...kept.get(name), [rest.join('/')]: content }
+        kept.set(name, files)
+        source.putFolder(name, files)
+      },
+      remove: name => {
+        kept.delete(name)
+        source.remove(name)
+      },
+    }
+  },
+}
+
+describe.each(Object.entries(sources))('source: %s', (_, create) => {
+  test.each(sourceConformance)('$name', async promise => {
+    await promise.check(await create())
+  })
+})
+
+describe('event bus in the process', () => {
+  test.each(eventBusConformance)('$name', async promise => {
+    await promise.check(new InProcessEventBus())
+  })
+})
+
+describe('skills on another machine', () => {
+  const text = (name: string, body = 'Body.'): string =>
+    `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+  test(`are followed over SFTP, and stay while the connection is lost ${verifies('PAI-05', 'PAI-12')}`, async () => {
+    const { root, put } = disk()
+    put(join(root, 'pdf/SKILL.md'), text('pdf'))
+    const client = await server.connect()
+    const source = new FileSource({
+      fileSystem: sftpFileSystem(client),
+      root,
+      label: 'remote',
+      hasDirectories: true,
+    })
+    await using skills = await createSkillRuntime({ sources: [source] })
+    expect(skills.status()[0]?.mode).toBe('polling')
+    expect(skills.current.get('pdf').directory).toBe(join(root, 'pdf'))
+    put(join(root, 'pdf/SKILL.md'), text('pdf', 'Newer, and longer.'))
+    put(join(root, 'maps/SKILL.md'), text('maps'))
+    expect((await skills.fresh()).list().map(({ name }) => name)).toEqual(['maps', 'pdf'])
+    expect((await skills.load('pdf')).body).toBe('Newer, and longer.')
+    await client.end()
+    const { errors } = await skills.reload()
+    expect(errors[0]?.message).toMatch(/connect/i)
+    expect(skills.current.list()).toHaveLength(2)
+    expect(skills.status()[0]?.lastError).toBeDefined()
+  })
+
+  test('a place that does not answer is given up on, and closing does not wait for it', async () => {
+    const clock = new FakeClock()
+    let isStuck = false
+    const signals: AbortSignal[] = []
+    const map = new Map([['/base/root/pdf/SKILL.md', new TextEncoder().encode(text('pdf'))]])
+    const files = ofMap(map)
+    const hang = async (signal?: AbortSignal): Promise<never> => {
+      if (signal !== undefined) signals.push(signal)
+      return await new Promise(() => undefined)
+    }
+    const fileSystem = adaptFileSystem(
+      {
+        ...files,
+        read: async (path, options) =>
+          isStuck ? await hang(options.signal) : await files.read(path, options),
+      },
+      { clock, timeoutMs: 100 },
+    )
+    const source = new FileSource({ fileSystem, root: '/base/root', label: 'slow', clock })
+    const skills = await createSkillRuntime({ sources: [source], clock })
+    isStuck = true
+    const reload = skills.reload()
+    await clock.advance(101)
+    const { errors } = await reload
+    expect(errors[0]?.message).toContain('no answer after 100 ms')
+    expect(signals[0]?.aborted).toBe(true)
+    expect(skills.current.get('pdf').description).toBe('Does pdf.')
+    void skills.reload()
+    await clock.advance(10)
+    await skills.close()
+  })
+
+  test(`paths are shown as the remote writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
+    const seen: string[] = []
+    const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
+    const toSlash = (path: string): string => {
+      seen.push(path)
+      return path.replaceAll('\\', '/')
+    }
+    const map = new Map([...native].map(([path, bytes]) => [path.replaceAll('\\', '/'), bytes]))
+    const files = ofMap(map)
+    const fileSystem = adaptFileSystem(
+      {
+        list: path => files.list(toSlash(path)),
+        stat: path => files.stat(toSlash(path)),
+        read: (path, options) => files.read(toSlash(path), options),
+      },
+      { separator: '\\' },
+    )
+    const source = new FileSource({
+      fileSystem,
+      root: 'C:\\work\\skills',
+      label: 'windows',
+      hasDirectories: true,
+    })
+    await using skills = await createSkillRuntime({ sources: [source] })
+    expect(skills.current.get('pdf').directory).toBe('C:\\work\\skills\\pdf')
+    expect(skills.renderCatalog().text).toContain('<location>C:\\work\\skills\\pdf\\SKILL.md</location>')
+    expect(seen.filter(path => path.includes('/'))).toEqual([])
+  })
+})

@@ -1,0 +1,66 @@
+import type { EventBus, SkillEvents } from '../index.ts'
+import { expectEqual } from './conformance.ts'
+
+/** One promise that every event bus keeps; `check` throws when this one does not. */
+export interface EventBusCase {
+  readonly name: string
+  check(bus: EventBus): Promise<void>
+}
+
+const batch = (generation: number): SkillEvents['skills:batch'] => ({
+  generation,
+  digest: 'sha256:0',
+  changes: [],
+})
+
+/** The promises of `EventBus`, for any test runner: call `check` with a fresh bus for each case. */
+export const eventBusConformance: readonly EventBusCase[] = [
+  {
+    name: 'emit() calls the handlers of a name in their order, and waits for slow ones',
+    async check(bus) {
+      const told: string[] = []
+      bus.on('skills:batch', async ({ generation }) => {
+        await Promise.resolve()
+        told.push(`slow ${generation}`)
+      })
+      bus.on('skills:batch', ({ generation }) => void told.push(`fast ${generation}`))
+      bus.on('skill:added', () => void told.push('another name'))
+      await bus.emit('skills:batch', batch(1))
+      await bus.emit('skills:batch', batch(2))
+      expectEqual(told, ['slow 1', 'fast 1', 'slow 2', 'fast 2'], 'calls')
+    },
+  },
+  {
+    name: 'a handler that throws or rejects costs the others nothing',
+    async check(bus) {
+      const told: number[] = []
+      bus.on('skills:batch', () => {
+        throw new Error('thrown on purpose')
+      })
+      bus.on('skills:batch', async () => {
+        await Promise.reject(new Error('rejected on purpose'))
+      })
+      bus.on('skills:batch', ({ generation }) => void told.push(generation))
+      await bus.emit('skills:batch', batch(1))
+      expectEqual(told, [1], 'calls of the last handler')
+    },
+  },
+  {
+    name: 'a handler that was taken off is not called, and taking it off twice is fine',
+    async check(bus) {
+      const told: string[] = []
+      const off = bus.on('skills:batch', () => void told.push('first'))
+      bus.on('skills:batch', () => void told.push('second'))
+      off()
+      off()
+      await bus.emit('skills:batch', batch(1))
+      expectEqual(told, ['second'], 'calls')
+    },
+  },
+  {
+    name: 'without handlers nothing happens',
+    async check(bus) {
+      await bus.emit('skills:batch', batch(1))
+    },
+  },
+]

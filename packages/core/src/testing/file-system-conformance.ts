@@ -1,0 +1,160 @@
+import type { FileSystem, WritableFileSystem } from '../index.ts'
+import { expect, expectCode, expectEqual } from './conformance.ts'
+
+/** A file system to try, with an empty folder in it. */
+export interface FileSystemSubject {
+  readonly fileSystem: FileSystem
+  /** The same one when it can be written to; its promises are then tried, too. */
+  readonly writable?: WritableFileSystem
+  /** Absolute path of the empty folder. */
+  readonly root: string
+  /** Puts a file there by other means, with the folders above it. */
+  readonly put: (path: string, content: string | Uint8Array) => void | Promise<void>
+  /** Removes a file or folder by other means. */
+  readonly remove: (path: string) => void | Promise<void>
+}
+
+/** One promise that every file system keeps; `check` throws when this one does not. */
+export interface FileSystemCase {
+  readonly name: string
+  check(subject: FileSystemSubject): Promise<void>
+}
+
+const MAX = 1_000_000
+
+/** The promises of `FileSystem`, for any test runner: call `check` with a fresh subject for each case. */
+export const fileSystemConformance: readonly FileSystemCase[] = [
+  {
+    name: 'list() gives the names and kinds directly in a folder',
+    async check({ fileSystem, root, put }) {
+      await put(`${root}/b.md`, 'b')
+      await put(`${root}/a/deep/c.md`, 'c')
+      const entries = [...(await fileSystem.list(root))].sort((a, b) => (a.name < b.name ? -1 : 1))
+      expectEqual(
+        entries.map(({ name, kind }) => [name, kind]),
+        [
+          ['a', 'directory'],
+          ['b.md', 'file'],
+        ],
+        'entries',
+      )
+    },
+  },
+  {
+    name: 'read() gives the bytes of a file, whatever they are, and their facts',
+    async check({ fileSystem, root, put }) {
+      const all = Uint8Array.from({ length: 70_000 }, (_, index) => index % 251)
+      await put(`${root}/all.bin`, all)
+      await put(`${root}/empty`, '')
+      const { bytes, stat } = await fileSystem.read(`${root}/all.bin`, {
+        inside: [await real(fileSystem, root)],
+        maxBytes: MAX,
+      })
+      expect(
+        bytes.length === all.length && all.every((byte, index) => bytes[index] === byte),
+        'the same bytes',
+      )
+      expectEqual([stat.kind, stat.size], ['file', all.length], 'facts')
+      const empty = await fileSystem.read(`${root}/empty`, {
+        inside: [await real(fileSystem, root)],
+        maxBytes: MAX,
+      })
+      expectEqual(empty.bytes.length, 0, 'an empty file')
+    },
+  },
+  {
+    name: 'names of any script are found as they are listed',
+    async check({ fileSystem, root, put }) {
+      await put(`${root}/日本 ü.md`, 'text')
+      const [entry] = await fileSystem.list(root)
+      const { kind } = await fileSystem.stat(`${root}/${entry?.name}`)
+      expectEqual(kind, 'file', 'the listed name')
+    },
+  },
+  {
+    name: 'what is not there is NOT_FOUND',
+    async check({ fileSystem, root }) {
+      const path = `${root}/none/none.md`
+      await expectCode(fileSystem.list(path), 'NOT_FOUND', 'list()')
+      await expectCode(fileSystem.stat(path), 'NOT_FOUND', 'stat()')
+      await expectCode(fileSystem.read(path, { inside: [root], maxBytes: MAX }), 'NOT_FOUND', 'read()')
+    },
+  },
+  {
+    name: 'read() refuses folders, large files, and what is not inside',
+    async check({ fileSystem, root, put }) {
+      await put(`${root}/in/a.md`, '0123456789')
+      await put(`${root}/in-other/a.md`, 'other')
+      const inside = [await real(fileSystem, `${root}/in`)]
+      await expectCode(fileSystem.read(`${root}/in`, { inside, maxBytes: MAX }), 'WRONG_KIND', 'a folder')
+      await expectCode(
+        fileSystem.read(`${root}/in/a.md`, { inside, maxBytes: 9 }),
+        'TOO_LARGE',
+        'ten bytes of nine',
+      )
+      expectEqual(
+        (await fileSystem.read(`${root}/in/a.md`, { inside, maxBytes: 10 })).bytes.length,
+        10,
+        'ten of ten',
+      )
+      await expectCode(
+        fileSystem.read(`${root}/in-other/a.md`, { inside, maxBytes: MAX }),
+        'OUTSIDE_ROOT',
+        'a folder whose name begins in the same way',
+      )
+    },
+  },
+  {
+    name: 'a change is seen: other bytes, other size, gone, and there again',
+    async check({ fileSystem, root, put, remove }) {
+      const path = `${root}/a.md`
+      const read = async (): Promise<string> =>
+        new TextDecoder().decode(
+          (await fileSystem.read(path, { inside: [await real(fileSystem, root)], maxBytes: MAX })).bytes,
+        )
+      await put(path, 'one')
+      const before = await fileSystem.stat(path)
+      await put(path, 'longer')
+      expectEqual([await read(), (await fileSystem.stat(path)).size], ['longer', 6], 'after a change')
+      expect(before.size !== (await fileSystem.stat(path)).size, 'the facts differ')
+      await remove(path)
+      await expectCode(fileSystem.stat(path), 'NOT_FOUND', 'after the removal')
+      await put(path, 'two')
+      expectEqual(await read(), 'two', 'there again')
+    },
+  },
+  {
+    name: 'write() replaces whole files, makes folders, and never leaves its own',
+    async check({ writable, root }) {
+      if (writable === undefined) return
+      const write = async (path: string, text: string): Promise<void> =>
+        await writable.write(path, new TextEncoder().encode(text), { inside: root })
+      const read = async (path: string): Promise<string> =>
+        new TextDecoder().decode(
+          (await writable.read(path, { inside: [await real(writable, root)], maxBytes: MAX })).bytes,
+        )
+      await write(`${root}/a/b/c.md`, 'one')
+      await write(`${root}/a/b/c.md`, 'two')
+      expectEqual(await read(`${root}/a/b/c.md`), 'two', 'the new content')
+      expectEqual((await writable.list(`${root}/a/b`)).length, 1, 'nothing left beside it')
+      await writable.move(`${root}/a`, `${root}/z/a`, { inside: root })
+      expectEqual(await read(`${root}/z/a/b/c.md`), 'two', 'moved')
+      await expectCode(writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
+      await write(`${root}/a/x.md`, 'x')
+      await expectCode(
+        (async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }))(),
+        'IO_FAILED',
+        'a taken place',
+      )
+      await expectCode(
+        (async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }))(),
+        'OUTSIDE_ROOT',
+        'a folder beside',
+      )
+    },
+  },
+]
+
+async function real(fileSystem: FileSystem, path: string): Promise<string> {
+  return await fileSystem.resolve(path)
+}
