@@ -1,0 +1,152 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { SkillError } from '@skillstoke/core'
+import fc from 'fast-check'
+import { PAIR, ROOTS, type Root, type SkillWorld } from './skill-world.ts'
+
+/** One thing that happens to a world. What it leads to is read from the disk, so there is no second model to keep true. */
+export type WorldCommand = fc.AsyncCommand<Record<never, never>, SkillWorld>
+
+const NAMES = ['ant', 'bee', 'cat'] as const
+const FIXED_LENGTH = 4
+
+const textOf = (name: string, number: number): string =>
+  `---\nname: ${name}\ndescription: Number ${String(number).padStart(FIXED_LENGTH, '0')}.\n---\nBody of ${number}.\n`
+
+/** A change of the disk; while something is broken, and before it is, everything is compared at once. */
+function change(
+  label: string,
+  act: (world: SkillWorld) => void | Promise<void>,
+  breaks = false,
+): WorldCommand {
+  return {
+    check: () => true,
+    toString: () => label,
+    run: async (_, world) => {
+      if (breaks) await world.settle()
+      await act(world)
+      if (breaks || (await world.hasBroken())) await world.settle()
+    },
+  }
+}
+
+/** Something that is compared with what there is. */
+function look(label: string, act: (world: SkillWorld) => Promise<void>): WorldCommand {
+  return { check: () => true, toString: () => label, run: (_, world) => act(world) }
+}
+
+function write(path: string, content: string): void {
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(path, content)
+}
+
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+const root = fc.constantFrom<Root>(...ROOTS)
+const name = fc.constantFrom(...NAMES)
+const place = fc.record({ root, name })
+
+/** Everything that can happen, with how often. */
+export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
+  return [
+    place.map(({ root, name }) =>
+      change(`write ${root}/${name}`, world =>
+        write(world.pathOf(root, name, 'SKILL.md'), textOf(name, world.next())),
+      ),
+    ),
+    place.map(({ root, name }) =>
+      change(`add a file to ${root}/${name}`, world =>
+        write(world.pathOf(root, name, 'scripts/run.sh'), `echo ${world.next()}\n`),
+      ),
+    ),
+    place.map(({ root, name }) =>
+      change(
+        `break ${root}/${name}`,
+        world =>
+          write(
+            world.pathOf(root, name, 'SKILL.md'),
+            `---\nname: ${name}\ndescription: "${world.next()}\n---\n`,
+          ),
+        true,
+      ),
+    ),
+    place.map(({ root, name }) =>
+      change(`delete ${root}/${name}`, world =>
+        rmSync(world.pathOf(root, name), { recursive: true, force: true }),
+      ),
+    ),
+    fc.record({ root, from: name, to: name }).map(({ root, from, to }) =>
+      change(`rename ${root}/${from} to ${to}`, world => {
+        const [old, now] = [world.pathOf(root, from), world.pathOf(root, to)]
+        if (isThere(old) && !isThere(now)) renameSync(old, now)
+      }),
+    ),
+    place.map(({ root, name }) =>
+      change(`link ${root}/link to ${name}`, world => {
+        const link = world.pathOf(root, 'link')
+        if (isThere(link)) unlinkSync(link)
+        symlinkSync(name, link)
+      }),
+    ),
+    fc.record({ place, mode: fc.constantFrom(0o755, 0o644) }).map(({ place: { root, name }, mode }) =>
+      change(`chmod ${mode.toString(8)} ${root}/${name}`, world => {
+        const path = world.pathOf(root, name, 'scripts/run.sh')
+        if (existsSync(path)) chmodSync(path, mode)
+      }),
+    ),
+    place.map(({ root, name }) =>
+      change(`write ${root}/${name} with its old time and size`, world => {
+        const path = world.pathOf(root, name, 'SKILL.md')
+        if (!existsSync(path)) return
+        const { atime, mtime } = statSync(path)
+        write(path, textOf(name, world.next()))
+        utimesSync(path, atime, mtime)
+      }),
+    ),
+    root.map(root =>
+      change(`swap ${root}`, world => {
+        const [old, now] = [world.pathOf(root), join(world.base, `new-${world.next()}`)]
+        write(join(now, 'ant', 'SKILL.md'), textOf('ant', world.next()))
+        renameSync(old, join(world.base, `old-${world.next()}`))
+        renameSync(now, old)
+      }),
+    ),
+    root.map(root =>
+      change(`write the pair in ${root}`, world => {
+        const number = world.next()
+        for (const name of PAIR) write(world.pathOf(root, name, 'SKILL.md'), textOf(name, number))
+      }),
+    ),
+    name.map(name =>
+      change(`two writers of ${name}`, async world => {
+        const writer = world.skills.writer()
+        const content = (): string => textOf(name, world.next())
+        const writes = [content(), content()].map(content =>
+          writer.write({ skill: name, path: 'SKILL.md', content }),
+        )
+        for (const outcome of await Promise.allSettled(writes))
+          if (outcome.status === 'rejected' && !SkillError.isInstance(outcome.reason)) throw outcome.reason
+      }),
+    ),
+    fc.boolean().map(loses =>
+      look(loses ? 'lose all events' : 'have events again', async world => {
+        world.loseEvents(loses)
+        await world.skills.reload()
+      }),
+    ),
+    fc.constant(look('settle', world => world.settle())),
+    fc.constant(look('begin a step', world => world.beginStep())),
+    fc.constant(look('end a step', world => world.endStep())),
+  ]
+}

@@ -1,0 +1,206 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  createSkillRuntime,
+  FileSource,
+  type Generation,
+  type RegistryUpdate,
+  type SkillReport,
+  SkillRuntime,
+  type SkillSession,
+  type SkillSource,
+} from '@skillstoke/core'
+import { directory, NodeFileSystem } from '@skillstoke/core/node'
+import { expect } from 'vitest'
+
+/** The roots of a world, in order of precedence. */
+export const ROOTS = ['a', 'b'] as const
+export type Root = (typeof ROOTS)[number]
+
+/** Two skills that are always written in one go: whoever sees different numbers in them saw half a change. */
+export const PAIR = ['pair-one', 'pair-two'] as const
+
+/** The disk, whose events can be lost. */
+class ForgetfulFileSystem extends NodeFileSystem {
+  losesEvents = false
+
+  override watch(path: string, onEvent: () => void, onError: (error: Error) => void): () => void {
+    const onKept = (): void => {
+      if (!this.losesEvents) onEvent()
+    }
+    return super.watch(path, onKept, onError)
+  }
+}
+
+/** What served a folder last. */
+interface LastGood {
+  readonly name: string
+  readonly revision: string
+}
+
+/**
+ * A running system on real folders, and what has to be true of it. Everything expected comes from a scan of the disk that
+ * knows nothing of the past, and from one rule: a folder whose text is broken serves what it served before.
+ */
+export class SkillWorld implements AsyncDisposable {
+  readonly base: string = mkdtempSync(join(tmpdir(), 'skill-world-'))
+  readonly skills: SkillRuntime
+  readonly session: SkillSession
+  readonly #files: readonly ForgetfulFileSystem[]
+  readonly #lastGood = new Map<string, LastGood>()
+  /** What subscribers know from the changes that they were told: the quick one and the slow one. */
+  readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
+  /** What the model knows from its system text and the messages that were appended. */
+  readonly #announced = new Map<string, string>()
+  #step: Generation | undefined
+  #number = 0
+
+  static async open(): Promise<SkillWorld> {
+    const world = new SkillWorld()
+    await world.skills.start()
+    await world.settle()
+    return world
+  }
+
+  private constructor() {
+    for (const root of ROOTS) mkdirSync(this.pathOf(root))
+    this.#files = ROOTS.map(() => new ForgetfulFileSystem())
+    const sources = ROOTS.map((root, index): SkillSource => {
+      const fileSystem = this.#files[index] as ForgetfulFileSystem
+      return new FileSource({
+        fileSystem,
+        writable: fileSystem,
+        root: this.pathOf(root),
+        label: root,
+        hasDirectories: true,
+      })
+    })
+    this.skills = new SkillRuntime({ sources, settle: { settleMs: 2, burstMs: 4 } })
+    this.session = this.skills.session({ id: 'model' })
+    this.skills.subscribe(update => this.#note(0, update))
+    this.skills.subscribe(() => {
+      throw new Error('thrown on purpose')
+    })
+    this.skills.subscribe(async update => {
+      await new Promise(resolve => setImmediate(resolve))
+      this.#note(1, update)
+    })
+    this.skills.subscribe(({ generation }) => this.#expectWhole(generation), { phase: 'tools' })
+  }
+
+  pathOf(root: Root, ...rest: readonly string[]): string {
+    return join(this.base, root, ...rest)
+  }
+
+  /** A number that no text had before. */
+  next(): number {
+    return ++this.#number
+  }
+
+  loseEvents(loses: boolean): void {
+    for (const files of this.#files) files.losesEvents = loses
+  }
+
+  get losesEvents(): boolean {
+    return this.#files.some(({ losesEvents }) => losesEvents)
+  }
+
+  /** Whether a text on the disk is broken now. */
+  async hasBroken(): Promise<boolean> {
+    return (await this.#scan()).some(({ status }) => status === 'broken')
+  }
+
+  /** Waits until what is on the disk is visible, and compares everything. */
+  async settle(): Promise<void> {
+    if (this.losesEvents) await this.skills.reload()
+    else await this.skills.fresh()
+    await this.skills.delivered()
+    const generation = this.skills.current
+    this.#expectWhole(generation)
+    const expected = this.#expect(await this.#scan())
+    const served = new Map(
+      generation.list().map(({ name, source, revision }) => [name, `${source} ${revision}`]),
+    )
+    expect(Object.fromEntries(served)).toEqual(Object.fromEntries(expected))
+    const revisions = new Map(generation.list().map(({ name, revision }) => [name, revision as string]))
+    for (const told of this.#told) expect(Object.fromEntries(told)).toEqual(Object.fromEntries(revisions))
+    for (const skill of generation.list()) {
+      const bytes = await this.skills.readFile(skill, skill.skillFile)
+      expect(new TextDecoder().decode(bytes)).toContain(skill.description)
+    }
+  }
+
+  /** A model call begins: the conversation is told, and what it knows is what there is. */
+  async beginStep(): Promise<void> {
+    if (this.losesEvents) await this.skills.reload()
+    const update = await this.session.update()
+    this.#step = this.session.generation
+    for (const line of update?.text.split('\n') ?? []) {
+      const [, gone] = /^- removed: (.*)$/.exec(line) ?? []
+      const [, name, description] = /^- (?:added|description changed): (\S+): (.*)$/.exec(line) ?? []
+      if (gone !== undefined) this.#announced.delete(gone)
+      if (name !== undefined && description !== undefined) this.#announced.set(name, description)
+    }
+    const listed = this.#step.list().map(({ name, description }) => [name, description])
+    expect(Object.fromEntries(this.#announced)).toEqual(Object.fromEntries(listed))
+  }
+
+  /** The model loads a skill that it knows of: what it gets is whole, and at least as new. */
+  async endStep(): Promise<void> {
+    const [skill] = this.#step?.list() ?? []
+    this.#step = undefined
+    if (skill === undefined) return
+    const result = await this.session.tools[0]?.execute({ name: skill.name })
+    const now = this.skills.current.find(skill.name)
+    if (now === undefined) return
+    expect(result?.revision).toBe(now.revision)
+    expect(result?.text).toContain((await this.skills.readBody(now)).trim())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.skills.close()
+    rmSync(this.base, { recursive: true, force: true })
+  }
+
+  #note(index: number, { changes }: RegistryUpdate): void {
+    const told = this.#told[index] as Map<string, string>
+    for (const change of changes) {
+      if (change.kind === 'removed') told.delete(change.name)
+      else told.set(change.name, change.kind === 'added' ? change.skill.revision : change.newSkill.revision)
+    }
+  }
+
+  #expectWhole(generation: Generation): void {
+    const [one, two] = PAIR.map(name => generation.find(name))
+    expect(one?.description).toBe(two?.description)
+    expect(generation.list().length).toBe(new Set(generation.list().map(({ name }) => name)).size)
+  }
+
+  async #scan(): Promise<readonly SkillReport[]> {
+    const sources = ROOTS.map(root => directory(this.pathOf(root), { label: root, watching: 'off' }))
+    await using scan = await createSkillRuntime({ sources, settle: { settleMs: 0, burstMs: 0 } })
+    return scan.current.reports()
+  }
+
+  /** What is to be served: by name, from where and at which revision. */
+  #expect(reports: readonly SkillReport[]): Map<string, string> {
+    const found = new Set<string>()
+    const candidates: (LastGood & { readonly source: string; readonly location: string })[] = []
+    for (const { name, source, location, revision, status } of reports) {
+      const key = `${source}/${location}`
+      found.add(key)
+      if (status !== 'broken' && revision !== undefined) this.#lastGood.set(key, { name, revision })
+      const good = this.#lastGood.get(key)
+      if (good !== undefined) candidates.push({ ...good, source, location })
+    }
+    for (const key of this.#lastGood.keys()) if (!found.has(key)) this.#lastGood.delete(key)
+    candidates.sort((a, b) =>
+      a.source === b.source ? (a.location < b.location ? -1 : 1) : a.source < b.source ? -1 : 1,
+    )
+    const served = new Map<string, string>()
+    for (const { name, source, revision } of candidates)
+      if (!served.has(name)) served.set(name, `${source} ${revision}`)
+    return served
+  }
+}
