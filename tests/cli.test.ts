@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { BIN, stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -240,7 +241,7 @@ describe('stoke show, why, render, status', () => {
     })
   })
 
-  test('why tells the step at which a skill stopped', () => {
+  test(`why tells the step at which a skill stopped ${verifies('PROMISE-7')}`, () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.write('skills/broken/SKILL.md', 'no frontmatter')

@@ -11,6 +11,7 @@ import {
   SkillError,
 } from '@skillstoke/core'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { follow, until, untilDescribed } from './fixtures/follow.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -19,7 +20,7 @@ const codesOf = (skills: Awaited<ReturnType<typeof follow>>): string[] =>
   skills.current.reports().flatMap(report => report.diagnostics.map(each => each.code))
 
 describe('what is no regular file', () => {
-  test('pipes, sockets and devices stop nobody, and are told', async () => {
+  test(`pipes, sockets and devices stop nobody, and are told ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     for (const name of ['a', 'b', 'c', 'd']) {
       mkdirSync(folder.at(name))
@@ -47,7 +48,7 @@ describe('what is no regular file', () => {
     )
   })
 
-  test('a SKILL.md that is a link to outside is broken, and its target never shown', async () => {
+  test(`a SKILL.md that is a link to outside is broken, and its target never shown ${verifies('PROMISE-8', 'P19')}`, async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.write('secret.md', skillText('pdf', { body: 'secret' }))
@@ -247,7 +248,7 @@ describe('faults of the disk', () => {
     expect(skills.current.get('pdf').description).toBe('Unseen.')
   })
 
-  test('a root that fails keeps its skills, is told, retried and recovered', async () => {
+  test(`a root that fails keeps its skills, is told, retried and recovered ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const fileSystem = new FaultyFileSystem()
@@ -271,7 +272,7 @@ describe('faults of the disk', () => {
     expect(skills.status()[0]?.lastError).toBeUndefined()
   })
 
-  test('lost events cost time and nothing else, and are noticed', async () => {
+  test(`lost events cost time and nothing else, and are noticed ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const fileSystem = new FaultyFileSystem()

@@ -1,5 +1,6 @@
 import { SkillAgent } from '@skillstoke/agent'
 import { createSkillRuntime, FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core'
+import { verifies } from '@skillstoke/requirements'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ScriptedModel } from './fixtures/scripted-model.ts'
@@ -55,7 +56,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
 }
 
 // Promise 6 of the design, on what the model received and not on what we meant to send.
-test('no byte that a model was sent is ever changed, whatever happens to the skills', async () => {
+test(`no byte that a model was sent is ever changed, whatever happens to the skills ${verifies('PROMISE-6')}`, async () => {
   let updates = 0
   let loads = 0
   await fc.assert(

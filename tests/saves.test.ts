@@ -16,6 +16,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { follow, until, untilDescribed } from './fixtures/follow.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -24,7 +25,7 @@ const LIVE = { description: 'Newer text.' }
 
 // Every way in which people and programs save files. Nothing here asks the runtime to look: events have to do.
 describe('a save is followed when it is made', () => {
-  test('in place', async () => {
+  test(`in place ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -83,7 +84,7 @@ describe('a save is followed when it is made', () => {
     }
   })
 
-  test('by deleting the folder and adding it again', async () => {
+  test(`by deleting the folder and adding it again ${verifies('OMNI-X07')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -100,7 +101,7 @@ describe('a save is followed when it is made', () => {
     )
   })
 
-  test('of a nested file only', async () => {
+  test(`of a nested file only ${verifies('OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/references/deep/guide.md', 'old')
@@ -159,7 +160,7 @@ describe('a save is followed when it is made', () => {
     await until(skills, 'a nested file is followed', each => each.get('skill-7').files[1]?.size === 6)
   })
 
-  test('with the same size, within a millisecond, and with its time set back', async () => {
+  test(`with the same size, within a millisecond, and with its time set back ${verifies('OMNI-B02', 'P22')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { description: 'Text 00.' })
     await using skills = await follow(folder.path, {}, { settle: { settleMs: 0 } })
@@ -349,7 +350,7 @@ describe('fresh() and reload() are barriers', () => {
     expect((await skills.reload()).generation.get('pdf').description).toBe('Newer text.')
   })
 
-  test('polling finds changes without a single event', async () => {
+  test(`polling finds changes without a single event ${verifies('P04')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path, { watching: 'polling', pollMs: 50 })

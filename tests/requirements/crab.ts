@@ -138,6 +138,7 @@ export const CRAB = [
     kind: 'beyond',
     behaviour:
       'Single skills and whole external sources can be disabled, the usual external roots are known, each skill names its source, and conflicts are reported with both directories.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'CRAB-X08',

@@ -149,6 +149,7 @@ export const FOX = [
     kind: 'beyond',
     behaviour:
       '`read_skill_file` reads one file of a skill, the catalogue holds metadata with a hint how to load, and a skill with `model` can run as a sub-agent with its own tools and limit.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X05',
@@ -161,6 +162,7 @@ export const FOX = [
     kind: 'beyond',
     behaviour:
       "Bundled skills fill an empty directory once; an update overwrites unmodified skills, backs up those the user has modified before overwriting, and leaves the user's own alone, judged by hashes.",
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X07',
@@ -173,6 +175,7 @@ export const FOX = [
     kind: 'beyond',
     behaviour:
       'An installer has a dry run that writes nothing, refuses secrets and executables, wants suspicious text acknowledged, limits depth, count and size, and records commit and content hash.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-B01',

@@ -258,6 +258,7 @@ export const OMNI = [
     kind: 'beyond',
     behaviour:
       'Notifications go to all connected clients, no connected client is not an error, and the server announces `tools.listChanged`.',
+    later: 'scripts',
   },
   {
     id: 'OMNI-X12',
@@ -323,6 +324,7 @@ export const OMNI = [
     id: 'OMNI-B06',
     kind: 'mistake',
     behaviour: 'The notification is sent as `notifications/tools/list_changed`, the method name of MCP.',
+    later: 'scripts',
   },
   {
     id: 'OMNI-B07',

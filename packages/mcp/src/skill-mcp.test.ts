@@ -9,6 +9,7 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import { FakeClock } from '@skillstoke/core/testing'
+import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 import { SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
@@ -256,7 +257,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await expect(client.readResource({ uri })).rejects.toThrow()
   })
 
-  test('notifies subscribers of what changed: the first at once, the rest of a burst as one, none lost', async () => {
+  test(`notifies subscribers of what changed: the first at once, the rest of a burst as one, none lost ${verifies('OMNI-X10', 'OMNI-B07', 'P24')}`, async () => {
     await using it = await open({
       'pdf/SKILL.md': text('pdf'),
       'pdf/references/a.md': '1',
@@ -414,7 +415,7 @@ test('a closed server serves nobody any more', async () => {
   expect((await it.request({}, { jsonrpc: '2.0', id: 1, method: 'ping' })).status).toBe(503)
 })
 
-test('close() ends every connection and leaves the runtime open', async () => {
+test(`close() ends every connection and leaves the runtime open ${verifies('OMNI-21')}`, async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') })
   const client = await it.connect('2025-11-25')
   await it.mcp.close()

@@ -28,7 +28,7 @@ function write(path: string, files: Readonly<Record<string, string>>): void {
 }
 
 describe('SkillHandler.load()', () => {
-  test(`finds skills in all folders, nested ones too, hidden ones not; the first of a name wins ${verifies('CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
+  test(`finds skills in all folders, nested ones too, hidden ones not; the first of a name wins ${verifies('CRAB-16', 'CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
     const first = folder({
       'greet/SKILL.md': text('greet', 'First.'),
       'category/deep/SKILL.md': text('deep'),

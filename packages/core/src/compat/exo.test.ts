@@ -456,6 +456,19 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
+  test(`what a skill's folder holds gives no tools: the caller says which ${verifies('EXO-07')}`, async () => {
+    const local = folder({ 'pdf/SKILL.md': text('pdf'), 'pdf/scripts/tool.ts': 'export const tool = 1' })
+    await using registry = new SkillRegistry().registerSource(local.path)
+    await registry.loadAll()
+    await using manager = new SkillSyncManager(registry, {})
+    const agent = new Agent()
+    await manager.bindAgent(agent)
+    expect(agent.calls).toEqual([])
+    await using mapped = new SkillSyncManager(new SkillRegistry(), { pdf: { name: 'read_pdf' } })
+    await mapped.bindAgent(agent)
+    expect(agent.calls).toEqual([])
+  })
+
   test(`any object with watch() and stop() is a watcher; the base class is none by itself ${verifies('EXO-04', 'EXO-13')}`, async () => {
     const it = await manage()
     const plain: SkillWatcherLike = {

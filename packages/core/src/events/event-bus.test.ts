@@ -1,3 +1,4 @@
+import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { createSkillRuntime } from '../runtime/skill-runtime.ts'
@@ -93,7 +94,7 @@ test('one that hangs holds up nobody after its deadline, and gets what it missed
   expect(slow).toEqual([1, 2, 3])
 })
 
-test('the events of a runtime: what happened to each skill, each problem, then the batch', async () => {
+test(`the events of a runtime: what happened to each skill, each problem, then the batch ${verifies('P34')}`, async () => {
   const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx`
   const fileSystem = new MemoryFileSystem({
     '/one/a/SKILL.md': text('a'),

@@ -1,3 +1,4 @@
+import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { portableHasher } from '../host.ts'
 import { digestOf } from '../skill/digest.ts'
@@ -327,7 +328,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['tools true', 'events true', 'mcp true'])
   })
 
-  test('one that throws harms no other, and its error is told', async () => {
+  test(`one that throws harms no other, and its error is told ${verifies('OMNI-X08', 'P26')}`, async () => {
     const { registry, replace, errors, updates } = open(['a'])
     registry.subscribe(
       () => {

@@ -162,6 +162,32 @@ describe('triggers', () => {
   })
 })
 
+describe('the look at each access', () => {
+  test(`sees removed, nested and restored files, and the text itself ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
+    await using it = await open(
+      {
+        '/skills/git/SKILL.md': text('git'),
+        '/skills/git/scripts/a.ts': 'a',
+        '/skills/git/scripts/deep/b.ts': 'b',
+      },
+      { source: { watching: 'off' } },
+    )
+    const load = async (): Promise<string[]> => {
+      await it.skills.load('git')
+      return it.skills.current.get('git').files.map(({ path, size }) => `${path} ${size}`)
+    }
+    const [skillFile] = await load()
+    it.files.write('/skills/git/scripts/deep/b.ts', 'bb')
+    expect(await load()).toEqual([skillFile, 'scripts/a.ts 1', 'scripts/deep/b.ts 2'])
+    it.files.remove('/skills/git/scripts/a.ts')
+    expect(await load()).toEqual([skillFile, 'scripts/deep/b.ts 2'])
+    it.files.remove('/skills/git/scripts')
+    expect(await load()).toEqual([skillFile])
+    it.files.write('/skills/git/SKILL.md', text('git', undefined, 'Newest.'))
+    expect((await it.skills.load('git')).body).toBe('Newest.')
+  })
+})
+
 describe('onInvalid', () => {
   const broken = '---\nname: pdf\ndescription: "unclosed\n---\n'
 
@@ -286,7 +312,7 @@ describe('reading', () => {
 })
 
 describe('layout', () => {
-  test(`the root itself, other file names and other skipped names ${verifies('P12')}`, async () => {
+  test(`the root itself, other file names and other skipped names ${verifies('P12', 'OMNI-X06')}`, async () => {
     const files = {
       '/skills/SKILL.md': text('skills'),
       '/skills/a/AGENT.md': text('a'),
@@ -500,4 +526,25 @@ describe('preScan', () => {
     await slow.skills.reload()
     expect(slow.warnings).toContain('the pre-scan hook is still busy; the scan goes on without it')
   })
+})
+
+test(`the skill tool has one handler under any name, and packs are the host's choice ${verifies('P17', 'EXO-X07', 'CRAB-X09')}`, async () => {
+  await using it = await open({ '/skills/pdf/SKILL.md': text('pdf'), '/skills/maps/SKILL.md': text('maps') })
+  const [skill] = it.skills.session({ id: 'a' }).tools
+  const [activate, readFile] = it.skills.session({ id: 'b', skillToolName: 'activate_skill' }).tools
+  expect([skill?.name, activate?.name, readFile?.name]).toEqual([
+    'skill',
+    'activate_skill',
+    'read_skill_file',
+  ])
+  expect(activate?.inputSchema).toEqual(skill?.inputSchema)
+  for (const input of [{ name: 'pdf' }, { name: 'maps' }, { name: '' }])
+    expect(await activate?.execute(input)).toEqual(await skill?.execute(input))
+  expect((await activate?.execute({ name: 'xyz' }))?.text).toBe(
+    'no skill "xyz"; call activate_skill with an empty name to list the 2 available',
+  )
+  expect(it.skills.tools({ skillToolName: 'load' }).map(({ name }) => name)).toEqual([
+    'load',
+    'read_skill_file',
+  ])
 })

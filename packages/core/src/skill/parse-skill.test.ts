@@ -1,3 +1,4 @@
+import { verifies } from '@skillstoke/requirements'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Diagnostic } from './diagnostic.ts'
@@ -32,7 +33,7 @@ describe('parseSkill() reads what real files hold', () => {
     })
   })
 
-  test('CRLF everywhere, losing no character of the last value and none of the body', () => {
+  test(`CRLF everywhere, losing no character of the last value and none of the body ${verifies('CRAB-B05', 'P14')}`, () => {
     const { skill } = parse(
       `---\r\nname: pdf\r\ndescription: xyz\r\nlicense: MIT\r\n---\r\nline one\r\nline two\r\n`,
     )
@@ -59,7 +60,7 @@ describe('parseSkill() reads what real files hold', () => {
     },
   )
 
-  test('"---" inside a value, a block scalar and the body', () => {
+  test(`"---" inside a value, a block scalar and the body ${verifies('FOX-B06', 'P14')}`, () => {
     const { skill } = parse(
       '---\nname: pdf\ndescription: a --- b\nlicense: |\n  x\n  --- y\n---\nbody\n\n---\n\nmore',
     )
@@ -276,4 +277,15 @@ test('parseSkill() never throws and never serves without a name and a descriptio
     }),
     { numRuns: 2_000 },
   )
+})
+
+test.each([
+  ['No frontmatter.', 'FRONTMATTER_MISSING'],
+  ['---\ndescription: x\n---\n', 'NAME_MISSING'],
+  ['---\nname: a\n---\n', 'DESCRIPTION_MISSING'],
+  ['---\nname: "a\n---\n', 'YAML_INVALID'],
+  ['---\n- a\n---\n', 'FRONTMATTER_NOT_A_MAP'],
+])(`what makes %j no skill has a message of its own ${verifies('PAI-X03')}`, (content, code) => {
+  const { ok, diagnostics } = parseSkill(new TextEncoder().encode(content))
+  expect([ok, diagnostics.find(({ severity }) => severity === 'error')?.code]).toEqual([false, code])
 })

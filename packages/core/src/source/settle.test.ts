@@ -1,8 +1,9 @@
+import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { DEFAULT_SETTLE, Settle } from './settle.ts'
 
-test('a lone change waits for 20 ms of quiet, counted from its last hint', async () => {
+test(`a lone change waits for 20 ms of quiet, counted from its last hint ${verifies('P24')}`, async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   expect(settle.remainingMs()).toBe(0)
@@ -14,7 +15,7 @@ test('a lone change waits for 20 ms of quiet, counted from its last hint', async
   expect(settle.remainingMs()).toBe(0)
 })
 
-test('several skills, or very many hints of one, wait for 80 ms', () => {
+test(`several skills, or very many hints of one, wait for 80 ms ${verifies('P24')}`, () => {
   const several = new Settle(DEFAULT_SETTLE, new FakeClock())
   several.hint('pdf')
   several.hint('maps')

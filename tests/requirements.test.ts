@@ -1,0 +1,56 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { findCitations, renderRequirements } from './requirements/coverage.ts'
+import { REQUIREMENTS } from './requirements/index.ts'
+import type { Requirement } from './requirements/requirement.ts'
+
+const rows: readonly Requirement[] = REQUIREMENTS
+const citations = findCitations()
+const cited = new Set<string>(citations.flatMap(({ ids }) => ids))
+
+// Parts of the product that are not built yet, and the rows that wait for them. The list may only become shorter.
+const WAITING: Readonly<Record<NonNullable<Requirement['later']>, readonly RegExp[]>> = {
+  scripts: [/^OMNI-/, /^P23$/],
+  'git sources': [/^EXO-3[3-8]$/, /^EXO-42$/, /^EXO-B11$/, /^EXO-X06$/, /^EXO-X11$/, /^P32$/],
+  trust: [/^P35$/],
+}
+
+test('the rows are those of the designs, each once', () => {
+  const ids = rows.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  const count = (prefix: string, kind: string): number =>
+    rows.filter(row => row.id.startsWith(prefix) && row.kind === kind).length
+  expect(['EXO-', 'OMNI-', 'CRAB-', 'FOX-', 'PAI-'].map(prefix => count(prefix, 'described'))).toEqual([
+    45, 28, 17, 22, 19,
+  ])
+  expect(['EXO-', 'OMNI-', 'CRAB-', 'FOX-', 'PAI-'].map(prefix => count(prefix, 'mistake'))).toEqual([
+    13, 10, 7, 11, 6,
+  ])
+})
+
+test('every row is proved by a test, declined with a reason, or waits for a part that is named', () => {
+  const open = rows.filter(
+    ({ id, declined, later }) => !cited.has(id) && declined === undefined && later === undefined,
+  )
+  expect(open.map(({ id }) => id)).toEqual([])
+})
+
+test('only what the designs describe beyond their documents is declined, on a page that names the row', () => {
+  for (const { id, kind, declined } of rows) {
+    if (declined === undefined) continue
+    expect(kind, id).toBe('beyond')
+    expect(existsSync(declined), declined).toBe(true)
+    expect(readFileSync(declined, 'utf8'), declined).toContain(id)
+  }
+})
+
+test('rows wait only for the parts that they are about', () => {
+  const wrong = rows.filter(
+    ({ id, later }) => later !== undefined && !WAITING[later].some(rule => rule.test(id)),
+  )
+  expect(wrong.map(({ id }) => id)).toEqual([])
+})
+
+test('docs/requirements.md is what the rows and tests say now: npm run requirements', () => {
+  expect(readFileSync('docs/requirements.md', 'utf8')).toBe(renderRequirements(citations))
+})

@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { REQUIREMENTS, type RequirementId } from './index.ts'
+import type { Requirement, RequirementKind } from './requirement.ts'
+
+/** One test that cites rows. */
+export interface Citation {
+  readonly file: string
+  readonly title: string
+  readonly ids: readonly RequirementId[]
+}
+
+const FOLDERS = ['packages', 'tests', 'examples']
+const SKIPPED = ['node_modules', 'dist', '.tmp', '.state']
+
+/** Every citation in the tests, found in their text: a test that does not run cannot hide, because the gate counts it. */
+export function findCitations(): readonly Citation[] {
+  return FOLDERS.flatMap(listTests).flatMap(file => {
+    const text = readFileSync(file, 'utf8')
+    return [...text.matchAll(/\$\{verifies\(([^)]*)\)\}/g)].map(match => {
+      const title = text.slice(text.lastIndexOf('`', match.index) + 1, match.index).trim()
+      const ids = [...(match[1] ?? '').matchAll(/'([^']+)'/g)].map(id => id[1] as RequirementId)
+      return { file, title, ids }
+    })
+  })
+}
+
+function listTests(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return SKIPPED.includes(entry.name) ? [] : listTests(path)
+    return entry.name.endsWith('.test.ts') ? [path] : []
+  })
+}
+
+const SECTIONS: readonly (readonly [prefix: RegExp, title: string])[] = [
+  [/^EXO-/, 'Exo: skills of long-running agents, reloaded while they run'],
+  [/^OMNI-/, 'omni: code behind MCP commands, reloaded at the next call'],
+  [/^CRAB-/, 'crabtalk: skills read at the moment of use'],
+  [/^FOX-/, 'RustFox: agents that write skills'],
+  [/^PAI-/, 'pai: skills in the instructions of each request'],
+  [/^P\d/, 'Policies where the designs contradict each other'],
+  [/^PROMISE-/, 'Promises of this project'],
+]
+
+const KINDS: Readonly<Record<RequirementKind, string>> = {
+  described: 'described',
+  beyond: 'real system',
+  mistake: 'mistake, not repeated',
+  policy: 'policy',
+  promise: 'promise',
+}
+
+/** The page that says what has to be true, and where each row is proved. */
+export function renderRequirements(citations: readonly Citation[]): string {
+  const rows: readonly Requirement[] = REQUIREMENTS
+  const isProved = (id: string): boolean => citations.some(({ ids }) => ids.some(each => each === id))
+  const described = rows.filter(({ kind }) => kind === 'described')
+  const lines = [
+    '# Requirements',
+    '',
+    'What Skillstoke has to do, as rows that tests cite. This page is made by `npm run requirements` from `tests/requirements/`',
+    'and the titles of the tests; a test fails when a row is neither proved, nor declined on a page of decisions, nor marked',
+    'as part of something that is not built yet.',
+  ]
+  for (const [prefix, title] of SECTIONS) {
+    lines.push('', `## ${title}`, '', '| row | kind | behaviour | proved by |', '|---|---|---|---|')
+    for (const row of rows.filter(({ id }) => prefix.test(id)))
+      lines.push(
+        `| ${row.id} | ${KINDS[row.kind]} | ${escapeCell(row.behaviour)} | ${describeProof(row, citations)} |`,
+      )
+  }
+  const counts = Object.entries(KINDS).map(([kind, name]) => {
+    const all = rows.filter(row => row.kind === kind)
+    return `${name}: ${all.filter(({ id }) => isProved(id)).length} of ${all.length}`
+  })
+  lines.push('', `Proved, by kind. ${counts.join('; ')}.`)
+  lines.push('', `${described.filter(({ id }) => isProved(id)).length} of ${described.length} proved`, '')
+  return lines.join('\n')
+}
+
+function describeProof(row: Requirement, citations: readonly Citation[]): string {
+  const proofs = citations.filter(({ ids }) => ids.some(id => id === row.id))
+  const links = proofs.map(({ file, title }) => `[${basename(file)}](../${file}): ${escapeCell(title)}`)
+  if (row.declined !== undefined) links.push(`declined: [${basename(row.declined)}](../${row.declined})`)
+  if (row.later !== undefined) links.push(`comes with ${row.later}`)
+  return links.join('<br>')
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replace(/\s+/g, ' ').replaceAll('<', '&lt;')
+}
