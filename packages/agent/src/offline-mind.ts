@@ -1,7 +1,9 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 
+import { planAuthoring } from './offline-author.ts'
+
 export type OfflineDecision =
-  | { readonly kind: 'load'; readonly name: string; readonly callId: string }
+  | { readonly kind: 'call'; readonly tool: string; readonly input: unknown; readonly callId: string }
   | { readonly kind: 'answer'; readonly text: string }
 
 interface KnownSkill {
@@ -19,6 +21,7 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
   const skills = new Map<string, KnownSkill>()
   let question = ''
   let failure: string | undefined
+  let results = 0
   prompt.forEach(message => {
     if (message.role === 'system') learnCatalog(message.content, skills)
     if (message.role === 'user') {
@@ -27,17 +30,33 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
       else {
         question = text
         failure = undefined
+        results = 0
       }
     }
-    if (message.role === 'tool') failure = learnResults(message, skills)
+    if (message.role === 'tool') {
+      failure = learnResults(message, skills)
+      results++
+    }
   })
-  if (failure !== undefined) return { kind: 'answer', text: `I could not load the skill: ${failure}` }
+  const callId = `call-${prompt.length}`
+  const plan = planAuthoring(question, tools)
+  if (failure !== undefined)
+    return {
+      kind: 'answer',
+      text: `I could not ${plan === undefined ? 'load' : 'write'} the skill: ${failure}`,
+    }
+  if (plan !== undefined) {
+    const next = plan.calls[results]
+    return next === undefined
+      ? { kind: 'answer', text: plan.confirmation }
+      : { kind: 'call', ...next, callId }
+  }
   const skill = chooseSkill(question, [...skills.values()])
   if (skill === undefined || !tools.includes('skill')) {
     return { kind: 'answer', text: describeSight([...skills.keys()], tools) }
   }
   if (skill.body === undefined || skill.isStale === true) {
-    return { kind: 'load', name: skill.name, callId: `call-${prompt.length}` }
+    return { kind: 'call', tool: 'skill', input: { name: skill.name }, callId }
   }
   return {
     kind: 'answer',

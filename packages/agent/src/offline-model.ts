@@ -9,7 +9,7 @@ import { decideOffline } from './offline-mind.ts'
 
 /**
  * A model without a network, a key or any wit: it loads the skill that fits the user's words best, answers with what
- * the skill says, and follows updates. It makes live skills visible and tests repeatable.
+ * the skill says, and follows updates; where it may write skills, it does when told to ("Create a skill called x: ..."). It makes live skills visible and tests repeatable.
  */
 export function createOfflineModel(): LanguageModelV4 {
   return {
@@ -32,13 +32,13 @@ function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateR
   options.abortSignal?.throwIfAborted()
   const tools = (options.tools ?? []).map(tool => tool.name)
   const decision = decideOffline(options.prompt, tools)
-  const isCall = decision.kind === 'load'
+  const isCall = decision.kind === 'call'
   const content: LanguageModelV4Content = isCall
     ? {
         type: 'tool-call',
         toolCallId: decision.callId,
-        toolName: 'skill',
-        input: JSON.stringify({ name: decision.name }),
+        toolName: decision.tool,
+        input: JSON.stringify(decision.input),
       }
     : { type: 'text', text: decision.text }
   const input = JSON.stringify(options.prompt).length

@@ -1,0 +1,88 @@
+// pai's story: the skills of an agent's folders are listed in the instructions of each request, and the agent reads and runs
+// them with the file and shell tools that it has anyway. A hook prepares the folders before each scan.
+// Run it with `node examples/skills-per-request/main.ts`.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { SHARED_SKILLS_DIR_NAME, SkillToolset } from '@skillstoke/core/compat'
+import { NodeFileSystem } from '@skillstoke/core/node'
+
+const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
+const config = join(base, 'config')
+const project = join(base, 'project')
+const save = async (path: string, content: string): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, content)
+}
+const skill = (name: string, description: string, body = ''): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
+
+// What the agent has: files through one operator, and a shell in the same place.
+const fileOperator = new NodeFileSystem()
+const shell = async (command: string, cwd: string): Promise<string> =>
+  (await promisify(execFile)('sh', ['-c', command], { cwd })).stdout
+const readFile = async (path: string): Promise<string> =>
+  new TextDecoder().decode((await fileOperator.read(path, { inside: [base], maxBytes: 100_000 })).bytes)
+const context = { fileOperator, shell, allowedPaths: [config, project] }
+
+const description = 'Counts words <quickly> & well.'
+await save(join(config, 'skills/count/SKILL.md'), skill('count', 'Counts words, for everybody.'))
+await save(join(project, SHARED_SKILLS_DIR_NAME, 'count/SKILL.md'), skill('count', 'Counts words, shared.'))
+const skillFile = join(project, 'skills/count/SKILL.md')
+await save(skillFile, skill('count', description, 'Run `sh scripts/count.sh FILE`.'))
+await save(join(project, 'skills/count/scripts/count.sh'), 'wc -w < "$1" | tr -d " "\n')
+await save(join(project, 'notes.txt'), 'four words in it')
+
+const builtIn = { 'built-in': skill('built-in', 'Comes with the program.') }
+await using toolset = new SkillToolset<NodeFileSystem>('skills', {
+  extraDirNames: [SHARED_SKILLS_DIR_NAME],
+  preScanHook: async ({ skillsDirName }, { fileOperator: files, allowedPaths }) => {
+    const [inside = ''] = allowedPaths
+    for (const [name, text] of Object.entries(builtIn)) {
+      const path = `${inside}/${skillsDirName}/${name}/SKILL.md`
+      const isThere = await files?.stat(path).then(
+        () => true,
+        () => false,
+      )
+      if (isThere === false) await files?.write(path, new TextEncoder().encode(text), { inside })
+    }
+  },
+})
+
+// Request 1: the block goes into the system text; the later path wins, the main folder before the shared one.
+const instructions = (await toolset.getInstructions(context)) ?? ''
+console.log(instructions)
+assert(instructions.includes('<description>Counts words &lt;quickly&gt; &amp; well.</description>'))
+assert(instructions.includes('<skill name="built-in">'))
+
+// The agent follows the three steps of the block with its own tools: read SKILL.md, follow it, run what it says.
+const path = /<skill name="count">\s*.*\s*<path>(.*?)<\/path>/.exec(instructions)?.[1] ?? ''
+const command = /`(sh .*) FILE`/.exec(await readFile(`${path}/SKILL.md`))?.[1] ?? ''
+const answer = await shell(`${command} ${join(project, 'notes.txt')}`, path)
+console.log('the agent ran:', command, '->', answer.trim())
+assert.equal(answer.trim(), '4')
+
+// Request 2: an edited body changes no byte of the system text, so the provider's cache holds; reading gives the new body.
+const before = await toolset.getSkills(context)
+await save(skillFile, skill('count', description, 'Count by hand.'))
+assert.equal(await toolset.getInstructions(context), instructions)
+assert.deepEqual(
+  (await toolset.getSkills(context)).map((each, index) => each === before[index]),
+  [true, true],
+)
+assert.match(await readFile(`${path}/SKILL.md`), /Count by hand/)
+
+// Request 3: an edited description does, and only that skill is another object.
+await save(skillFile, skill('count', 'Counts letters.', 'Count by hand.'))
+assert.match((await toolset.getInstructions(context)) ?? '', /Counts letters\./)
+assert.deepEqual(
+  (await toolset.getSkills(context)).map((each, index) => [each.name, each === before[index]]),
+  [
+    ['built-in', true],
+    ['count', false],
+  ],
+)
+await rm(base, { recursive: true })

@@ -1,0 +1,33 @@
+/** What the offline model does to teach itself something: one tool call after the other, then an answer. */
+export interface AuthoringPlan {
+  readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
+  readonly confirmation: string
+}
+
+const REQUEST =
+  /\bcreate (?:a|the) skill (?:called |named )?["']?([a-z0-9-]+)["']?[:,.]\s*(.+?)(?:\s*\bfor example[:,]?\s*(.+))?$/is
+
+/**
+ * Follows the skill `creating-skills` as far as a model without wit can: files first, `SKILL.md` last, then a reload.
+ * `undefined` when nobody asks for a skill, or there are no tools to write one.
+ */
+export function planAuthoring(question: string, tools: readonly string[]): AuthoringPlan | undefined {
+  const [, name, rule, example] = REQUEST.exec(question.trim()) ?? []
+  if (name === undefined || rule === undefined || !tools.includes('write_skill_file')) return undefined
+  const write = (relative_path: string, content: string): { tool: string; input: unknown } => ({
+    tool: 'write_skill_file',
+    input: { skill_name: name, relative_path, content },
+  })
+  const words = name.replaceAll('-', ' ')
+  const pointer = example === undefined ? [] : ['See `examples.md` for an example.']
+  const body = [rule.trim(), ...pointer].join('\n\n')
+  const description = JSON.stringify(`Use when ${words} is asked for.`)
+  return {
+    calls: [
+      ...(example === undefined ? [] : [write('examples.md', `${example.trim()}\n`)]),
+      write('SKILL.md', `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`),
+      { tool: 'reload_skills', input: {} },
+    ],
+    confirmation: `The skill ${name} is live. It has SKILL.md${example === undefined ? '' : ' and examples.md'}; ask for ${words} to try it.`,
+  }
+}
