@@ -279,6 +279,29 @@ describe('stoke show, why, render, status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
+  test('policies come from the configuration, a format from the command line, too', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('one/pdf', { description: 'First.' })
+    folder.writeSkill('two/pdf', { description: 'Second.' })
+    folder.write('two/bare/SKILL.md', '---\nname: BARE\n---\n# What it does\n')
+    const file = {
+      roots: ['one', 'two'],
+      onDuplicate: 'last-wins',
+      catalog: { format: 'markdown' },
+      reading: { names: 'any', matchDirectory: 'off', description: 'first-heading' },
+    }
+    folder.write('skillstoke.json', JSON.stringify(file))
+    expect(stoke(['render'], sandbox(folder)).stdout).toBe(
+      '## Available Skills\n- **BARE**: What it does\n- **pdf**: Second.\n',
+    )
+    expect(stoke(['render', '--format', 'pai-xml'], sandbox(folder)).stdout).toContain('<skill name="BARE">')
+    const wrong = stoke(['render', '--format', 'html'], sandbox(folder))
+    expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining('agentskills-xml')])
+    folder.write('skillstoke.json', JSON.stringify({ onDuplicate: 'newest' }))
+    const misspelt = stoke(['render'], sandbox(folder))
+    expect([misspelt.status, misspelt.stderr]).toEqual([2, expect.stringContaining('skillstoke.json:1:16')])
+  })
+
   test('status tells how each root is watched', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')

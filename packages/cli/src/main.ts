@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '@skillstoke/core'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { ApiError } from './client/api-error.ts'
 import { type ConfigFlags, resolveConfig } from './config/config.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
@@ -182,9 +182,17 @@ function addRender(program: Command, finish: (code: number) => void): void {
   withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
     .description('print the catalog as a conversation that begins now would get it')
     .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
+    .addOption(
+      new Option('--format <name>', 'how it is written (default: agentskills-xml)').choices([
+        'agentskills-xml',
+        'pai-xml',
+        'markdown',
+        'none',
+      ]),
+    )
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke render\n  stoke render --include "support-*" --max-tokens 1000 --json',
+      '\nExamples:\n  stoke render\n  stoke render --format markdown\n  stoke render --include "support-*" --max-tokens 1000 --json',
     )
     .action(async (flags: SharedFlags) => {
       const { render } = await import('./commands/render.ts')

@@ -16,6 +16,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     directory(path, {
       label,
       watching: options.watching,
+      reading: config.reading,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
     }),
   )
@@ -26,6 +27,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   return await createSkillRuntime({
     sources,
     hasher: nodeHasher,
+    onDuplicate: config.onDuplicate,
     ...(store === undefined ? {} : { store }),
     ...options.runtime,
   })

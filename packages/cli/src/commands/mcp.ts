@@ -19,7 +19,7 @@ export async function mcp(config: Config, options: { readonly isVerbose: boolean
   const logger = createErrorLogger(options.isVerbose)
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
-  const catalog = { countTokens: await loadTokenCounter(), maxTokens: config.maxCatalogTokens }
+  const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
   await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog, logger } })
   await using server = new SkillMcp(skills, {
     version: readVersion(),

@@ -11,7 +11,7 @@ export interface RenderOptions {
 /** `stoke render`: the catalog exactly as a conversation that begins now would get it. */
 export async function render(config: Config, options: RenderOptions): Promise<number> {
   const countTokens = await loadTokenCounter()
-  const catalogOptions = { maxTokens: config.maxCatalogTokens, countTokens }
+  const catalogOptions = { ...config.catalog, countTokens }
   await using skills = await openSkills(config, { watching: 'off', runtime: { catalog: catalogOptions } })
   const catalog = skills.renderCatalog(config.scope)
   const { number, digest } = skills.current

@@ -21,7 +21,7 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
         throw new UsageError(
           '--session asks a running dev, and none has these roots; start one with "stoke dev"',
         )
-      const catalog = { countTokens: await loadTokenCounter(), maxTokens: config.maxCatalogTokens }
+      const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
       await using skills = await openSkills(config, { watching: 'off', runtime: { catalog } })
       return skills.explain(name, config.scope === undefined ? {} : { scope: config.scope })
     },

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { toMessage } from '@skillstoke/core'
+import { type CatalogFormatName, type ReadingPolicy, toMessage } from '@skillstoke/core'
 import { UsageError } from '../exit-code.ts'
 import type { ConfigFile } from './config-schema.ts'
 
@@ -16,6 +16,9 @@ export interface LoadedConfigFile {
   readonly linkRoots: readonly string[]
   readonly scope: ConfigFile['scope']
   readonly maxTokens: number | undefined
+  readonly catalogFormat: CatalogFormatName | undefined
+  readonly onDuplicate: 'first-wins' | 'last-wins' | undefined
+  readonly reading: Partial<ReadingPolicy>
   readonly port: number | undefined
 }
 
@@ -99,7 +102,22 @@ function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
     scope: file.scope,
     maxTokens: file.catalog?.maxTokens,
+    catalogFormat: file.catalog?.format,
+    onDuplicate: file.onDuplicate,
+    reading: toReading(file.reading),
     port: file.server?.port,
+  }
+}
+
+function toReading({
+  names,
+  matchDirectory,
+  description,
+}: ConfigFile['reading'] = {}): Partial<ReadingPolicy> {
+  return {
+    ...(names === undefined ? {} : { names }),
+    ...(matchDirectory === undefined ? {} : { matchDirectory }),
+    ...(description === undefined ? {} : { description }),
   }
 }
 

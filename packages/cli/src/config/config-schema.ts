@@ -1,3 +1,4 @@
+import type { CatalogFormatName, ReadingPolicy } from '@skillstoke/core'
 import { z } from 'zod'
 
 const path = z.string().min(1)
@@ -16,7 +17,17 @@ export interface ConfigFile {
   readonly scope?:
     | { readonly include?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
     | undefined
-  readonly catalog?: { readonly maxTokens?: number | undefined } | undefined
+  readonly catalog?:
+    | { readonly maxTokens?: number | undefined; readonly format?: CatalogFormatName | undefined }
+    | undefined
+  readonly onDuplicate?: 'first-wins' | 'last-wins' | undefined
+  readonly reading?:
+    | {
+        readonly names?: ReadingPolicy['names'] | undefined
+        readonly matchDirectory?: ReadingPolicy['matchDirectory'] | undefined
+        readonly description?: ReadingPolicy['description'] | undefined
+      }
+    | undefined
   readonly server?: { readonly port?: number | undefined } | undefined
 }
 
@@ -53,8 +64,33 @@ export const configSchema: z.ZodType<ConfigFile> = z
     catalog: z
       .strictObject({
         maxTokens: z.int().min(1).optional().describe('Tokens that the catalog may take.'),
+        format: z
+          .enum(['agentskills-xml', 'pai-xml', 'markdown', 'none'])
+          .optional()
+          .describe('How the catalog is written.'),
       })
       .optional(),
+    onDuplicate: z
+      .enum(['first-wins', 'last-wins'])
+      .optional()
+      .describe('Which root serves a name that several have.'),
+    reading: z
+      .strictObject({
+        names: z
+          .enum(['strict', 'lenient', 'any'])
+          .optional()
+          .describe('Whether a name against the rules is an error, a warning, or fine.'),
+        matchDirectory: z
+          .enum(['warn', 'error', 'off'])
+          .optional()
+          .describe('What a name that differs from its folder is.'),
+        description: z
+          .enum(['required', 'empty', 'first-heading'])
+          .optional()
+          .describe('What stands for a missing description.'),
+      })
+      .optional()
+      .describe('How forgiving the texts of skills are read.'),
     server: z
       .strictObject({
         port: z.int().min(0).max(65_535).optional().describe('Port of the dev server; 0 takes a free one.'),

@@ -45,7 +45,7 @@ describe('skillstoke.json', () => {
       areRootsChosen: false,
       linkRoots: [join(folder, 'shared')],
       scope: { include: ['support-*'], exclude: ['support-old'] },
-      maxCatalogTokens: 500,
+      catalog: { maxTokens: 500 },
       server: { port: 4000, isPortNamed: true, host: '127.0.0.1' },
       file: join(folder, 'skillstoke.json'),
     })

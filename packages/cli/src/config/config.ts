@@ -1,7 +1,14 @@
 import { homedir } from 'node:os'
 import { delimiter, join, relative, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
-import { DEFAULT_CATALOG_TOKENS, type Diagnostic, type Scope, type SourceReport } from '@skillstoke/core'
+import {
+  type CatalogFormatName,
+  DEFAULT_CATALOG_TOKENS,
+  type Diagnostic,
+  type ReadingPolicy,
+  type Scope,
+  type SourceReport,
+} from '@skillstoke/core'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
@@ -43,7 +50,10 @@ export interface Config {
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: Scope
-  readonly maxCatalogTokens: number
+  /** How the catalog is written, and how long it may be. */
+  readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
+  readonly onDuplicate: 'first-wins' | 'last-wins'
+  readonly reading: Partial<ReadingPolicy>
   readonly server: ServerConfig
   readonly model: ModelConfig
   readonly hasColor: boolean
@@ -58,6 +68,7 @@ export interface ConfigFlags {
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
   readonly maxTokens?: number
+  readonly format?: CatalogFormatName
   readonly host?: string
   readonly port?: number
   readonly allowHost?: readonly string[]
@@ -98,7 +109,12 @@ export async function resolveConfig(
     ),
     ...(file === undefined ? {} : { file: file.path }),
     ...(scope === undefined ? {} : { scope }),
-    maxCatalogTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
+    catalog: {
+      maxTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
+      format: flags.format ?? file?.catalogFormat ?? 'agentskills-xml',
+    },
+    onDuplicate: file?.onDuplicate ?? 'first-wins',
+    reading: file?.reading ?? {},
     server: resolveServer(flags, environment, file),
     model: {
       ...(model === undefined ? {} : { model }),

@@ -38,7 +38,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     // Ended in the opposite order of their beginning, however the block is left.
     await using parts = new AsyncDisposableStack()
     parts.defer(listenForSignals(() => end.abort()))
-    const catalog = { countTokens, maxTokens: config.maxCatalogTokens }
+    const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(await openSkills(config, { watching: 'auto', runtime: { catalog } }))
     await print.start(skills)
     const tellSessions = (): void => server.state.tellSessions()
