@@ -74,9 +74,9 @@ export {
   type AdmissionVerdict,
   trustAdmission,
 } from './registry/admission.ts'
+export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
 // What exists: generations, changes, and what decides about them.
 export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
-export type { DuplicateChooser, DuplicatePolicy } from './registry/name-index.ts'
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,
@@ -100,14 +100,13 @@ export type {
   SkillReload,
   SkillReloadStatus,
 } from './runtime/reload-report.ts'
+export { createSkillRuntime, SkillRuntime } from './runtime/skill-runtime.ts'
 export {
-  createSkillRuntime,
   DEFAULT_REHASH_MS,
   type FreshOptions,
   type ReadTriggers,
-  SkillRuntime,
   type SkillRuntimeOptions,
-} from './runtime/skill-runtime.ts'
+} from './runtime/skill-runtime-options.ts'
 // One conversation and what it was told.
 export { type RoleMessage, withLiveSystem } from './session/live-system.ts'
 export type { SessionState } from './session/session-state.ts'

@@ -2,8 +2,8 @@ import { compareText } from '../skill/compare.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import type { DuplicatePolicy } from './duplicate-policy.ts'
 import type { SkillReport, SkillStatus } from './generation.ts'
-import type { DuplicatePolicy } from './name-index.ts'
 
 /** What the registry has decided about one folder of one source. */
 export interface Candidate {

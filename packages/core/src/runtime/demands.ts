@@ -11,12 +11,8 @@ export interface Demands {
 }
 
 /** @throws {SkillError} SOURCE_MISSING, SKILL_INVALID, DUPLICATE_SKILL, whichever is first; `data.reports` has all of its kind */
-export function assertDemands(
-  demands: Demands,
-  generation: Generation,
-  sources: readonly { readonly failure: unknown }[],
-): void {
-  for (const { failure } of sources) if (SkillError.isInstance(failure, 'SOURCE_MISSING')) throw failure
+export function assertDemands(demands: Demands, generation: Generation, failures: readonly unknown[]): void {
+  for (const failure of failures) if (SkillError.isInstance(failure, 'SOURCE_MISSING')) throw failure
   const { isUnique, isValid } = demands
   if (isValid) assertNone(generation, isError, 'SKILL_INVALID')
   if (isUnique) assertNone(generation, ({ code }) => code === 'SKILL_SHADOWED', 'DUPLICATE_SKILL')

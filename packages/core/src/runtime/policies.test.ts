@@ -8,7 +8,8 @@ import type { Skill } from '../skill/skill.ts'
 import { FileSource, type FileSourceOptions, ROOT_GRACE_MS } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions } from './skill-runtime.ts'
+import { createSkillRuntime, type SkillRuntime } from './skill-runtime.ts'
+import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
 const text = (name: string, description = `Does ${name}.`, body = `Body of ${name}.`): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`

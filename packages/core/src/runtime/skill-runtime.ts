@@ -7,30 +7,15 @@ import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
 import { CatalogCache } from '../catalog/catalog-cache.ts'
-import {
-  approximateTokens,
-  type Catalog,
-  type CatalogOptions,
-  type TokenCounter,
-} from '../catalog/render-catalog.ts'
+import { approximateTokens, type Catalog, type TokenCounter } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import {
-  type Clock,
-  type Hasher,
-  type Logger,
-  portableHasher,
-  silentLogger,
-  systemClock,
-  within,
-} from '../host.ts'
-import type { AdmissionPolicy } from '../registry/admission.ts'
+import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { DuplicatePolicy } from '../registry/name-index.ts'
-import { type InvalidPolicy, SkillRegistry } from '../registry/skill-registry.ts'
+import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
 import {
   createSkillAccess,
@@ -38,73 +23,23 @@ import {
   type SessionOptions,
   SkillSession,
 } from '../session/skill-session.ts'
-import { FACETS, type Facet } from '../skill/diff-skills.ts'
-import type { Digest } from '../skill/digest.ts'
+import { FACETS } from '../skill/diff-skills.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
-import { isLoadableName } from '../skill/skill-name.ts'
-import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
+import { DEFAULT_SETTLE } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
+import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
-import { PreScan, type PreScanHook, type PreScanOptions } from './pre-scan.ts'
+import { LiveSessions } from './live-sessions.ts'
+import { PreScan } from './pre-scan.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
-
-export interface SkillRuntimeOptions {
-  /** In order of precedence. */
-  readonly sources: readonly SkillSource[]
-  /** Where what was read is kept. Closed with the runtime. @default in memory */
-  readonly store?: SkillStore
-  /** @default portableHasher */
-  readonly hasher?: Hasher
-  /**
-   * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
-   * @default 'first-wins'
-   */
-  readonly onDuplicate?: DuplicatePolicy
-  /**
-   * What a text that cannot be served does to its skill. With `throw` the last good revision stays, and starting and
-   * `reload` fail. @default 'keep-last-good'
-   */
-  readonly onInvalid?: InvalidPolicy | 'throw'
-  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
-  readonly modifiedOn?: readonly Facet[]
-  /** When sources are looked at besides their own events and `reload`. */
-  readonly triggers?: Partial<ReadTriggers>
-  /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
-  readonly preScan?: PreScanHook | PreScanOptions
-  /** Decides whether a new revision goes live. @default by the trust of its source */
-  readonly admission?: AdmissionPolicy
-  /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
-  readonly settle?: Partial<SettlePolicy>
-  /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
-  readonly rehashMs?: number
-  readonly catalog?: CatalogOptions
-  /** @default a new InProcessEventBus */
-  readonly events?: EventBus
-  readonly logger?: Logger
-  readonly clock?: Clock
-}
-
-/** When sources are looked at without having been told of a change. */
-export interface ReadTriggers {
-  /** Whether loading a skill looks at its folder first. @default true */
-  readonly onAccess: boolean
-  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
-  readonly onRequest: boolean
-}
-
-export interface FreshOptions {
-  /** After how long the newest generation will do as it is. @default none */
-  readonly maxWaitMs?: number
-}
-
-export const DEFAULT_REHASH_MS = 600_000
+import { DEFAULT_REHASH_MS, type FreshOptions, type SkillRuntimeOptions } from './skill-runtime-options.ts'
+import { SourceReaders } from './source-readers.ts'
 
 const DEFAULT_SEARCH_LIMIT = 10
 
@@ -130,21 +65,14 @@ export class SkillRuntime implements AsyncDisposable {
   /** What happened, for whoever wants to hear of it. */
   readonly events: EventBus
   readonly #registry: SkillRegistry
-  readonly #syncs: SourceSync[] = []
-  readonly #createSync: (source: SkillSource) => SourceSync
+  readonly #sources: SourceReaders
   readonly #store: SkillStore
   readonly #catalogs: CatalogCache
   readonly #search = new SkillSearch()
   readonly #host: SessionHost
   readonly #clock: Clock
-  readonly #triggers: ReadTriggers
-  readonly #preScan: PreScan | undefined
   readonly #demands: Demands
-  readonly #sessions = new Set<WeakRef<SkillSession>>()
-  readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
-  readonly #finalizer = new FinalizationRegistry<Set<Digest>>(revisions => {
-    for (const revision of revisions) this.#store.release(revision)
-  })
+  readonly #sessions: LiveSessions
   readonly #logger: Logger
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
@@ -170,8 +98,7 @@ export class SkillRuntime implements AsyncDisposable {
       isUnique: options.onDuplicate === 'error',
       isValid: options.onInvalid === 'throw',
     }
-    this.#triggers = { onAccess: true, onRequest: true, ...options.triggers }
-    this.#preScan = options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger)
+    this.#sessions = new LiveSessions(store)
     this.events =
       options.events ??
       new InProcessEventBus({
@@ -179,30 +106,26 @@ export class SkillRuntime implements AsyncDisposable {
       })
     const modifiedOn = new Set(options.modifiedOn ?? FACETS)
     this.#registry.subscribe(update => emitUpdate(this.events, update, modifiedOn), { phase: 'events' })
-    const settle = { ...DEFAULT_SETTLE, ...options.settle }
-    const rehashMs = options.rehashMs ?? DEFAULT_REHASH_MS
-    this.#createSync = source =>
-      new SourceSync({
-        source,
-        registry: this.#registry,
-        store,
-        hasher,
-        clock,
-        logger,
-        settle,
-        rehashMs,
-        readsOnRequest: this.#triggers.onRequest,
-      })
-    for (const source of options.sources) this.#register(source)
+    this.#sources = new SourceReaders({
+      registry: this.#registry,
+      store,
+      hasher,
+      clock,
+      logger,
+      settle: { ...DEFAULT_SETTLE, ...options.settle },
+      rehashMs: options.rehashMs ?? DEFAULT_REHASH_MS,
+      triggers: { onAccess: true, onRequest: true, ...options.triggers },
+      preScan: options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger),
+    })
+    for (const source of options.sources) this.#sources.add(source)
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
   async start(): Promise<void> {
-    await this.#preScan?.run('start')
-    await Promise.all(this.#syncs.map(sync => sync.start()))
-    assertDemands(this.#demands, this.current, this.#syncs)
+    await this.#sources.start()
+    assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 
   /** The newest generation. Take it once for everything that belongs together. */
@@ -229,7 +152,7 @@ export class SkillRuntime implements AsyncDisposable {
    */
   async addSource(source: SkillSource): Promise<void> {
     this.#assertOpen()
-    await this.#register(source).start()
+    await this.#sources.add(source).start()
   }
 
   /**
@@ -239,8 +162,7 @@ export class SkillRuntime implements AsyncDisposable {
   async reload(): Promise<ReloadReport> {
     this.#assertOpen()
     const previous = this.current
-    await this.#preScan?.run('reload')
-    await Promise.all(this.#syncs.map(sync => sync.reload()))
+    await this.#sources.reload()
     const report = toReloadReport(previous, this.current, this.status())
     const { generation, count, added, modified, removed } = report
     await this.events.emit('skills:reloaded', {
@@ -252,7 +174,7 @@ export class SkillRuntime implements AsyncDisposable {
       removed,
       errors: report.errors.map(({ message }) => message),
     })
-    assertDemands(this.#demands, generation, this.#syncs)
+    assertDemands(this.#demands, generation, this.#sources.failures())
     return report
   }
 
@@ -263,7 +185,7 @@ export class SkillRuntime implements AsyncDisposable {
   async reloadSkill(name: string): Promise<SkillReload> {
     this.#assertOpen()
     const previous = this.current
-    await this.#lookAgain(name)
+    await this.#sources.lookAgain(name)
     return toSkillReload(name, previous, this.current, this.status())
   }
 
@@ -274,10 +196,7 @@ export class SkillRuntime implements AsyncDisposable {
    */
   async fresh(options: FreshOptions = {}): Promise<Generation> {
     this.#assertOpen()
-    const { maxWaitMs } = options
-    const read = this.#readNewer()
-    if (maxWaitMs === undefined) await read
-    else await within(this.#clock, maxWaitMs, read)
+    await this.#sources.fresh(options.maxWaitMs)
     return this.current
   }
 
@@ -285,7 +204,7 @@ export class SkillRuntime implements AsyncDisposable {
   session(options: SessionOptions): SkillSession {
     this.#assertOpen()
     const session = new SkillSession(this.#host, options)
-    this.#sessions.add(new WeakRef(session))
+    this.#sessions.add(session)
     return session
   }
 
@@ -342,7 +261,7 @@ export class SkillRuntime implements AsyncDisposable {
    */
   writer(options: SkillWriterOptions = {}): SkillWriter {
     this.#assertOpen()
-    const source = this.#syncs.map(sync => sync.source).find(({ writable }) => writable !== undefined)
+    const source = this.#sources.findWritable()
     if (source?.writable === undefined) {
       throw new SkillError(
         'READ_ONLY',
@@ -367,13 +286,7 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** The sessions that are still in use. */
   sessions(): readonly SkillSession[] {
-    const alive: SkillSession[] = []
-    for (const reference of this.#sessions) {
-      const session = reference.deref()
-      if (session === undefined) this.#sessions.delete(reference)
-      else alive.push(session)
-    }
-    return alive
+    return this.#sessions.list()
   }
 
   /** The catalog text for a scope, rendered only when something that it shows has changed. */
@@ -399,7 +312,7 @@ export class SkillRuntime implements AsyncDisposable {
    */
   async load(name: string): Promise<LoadedSkill> {
     this.#assertOpen()
-    await this.#refresh(name)
+    await this.#sources.refresh(name)
     const skill = this.current.get(name)
     return Object.freeze({ ...skill, body: await readBody(skill, this.#store) })
   }
@@ -439,7 +352,7 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** How each source is doing, in order of precedence. */
   status(): readonly SourceStatus[] {
-    return this.#syncs.map(sync => sync.status())
+    return this.#sources.status()
   }
 
   /** Resolves when subscribers and event handlers have been told of everything that is visible now. */
@@ -450,8 +363,7 @@ export class SkillRuntime implements AsyncDisposable {
   /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      this.#preScan?.close()
-      await Promise.all(this.#syncs.map(sync => sync.close()))
+      await this.#sources.close()
       await this.#registry.close()
       await this.#store.close()
     })()
@@ -466,66 +378,8 @@ export class SkillRuntime implements AsyncDisposable {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
   }
 
-  #register(source: SkillSource): SourceSync {
-    this.#registry.addSource(source)
-    const sync = this.#createSync(source)
-    this.#syncs.push(sync)
-    return sync
-  }
-
   #reader(scope: Scope | undefined): SkillAccess {
     return createSkillAccess(this.#host, createScopeTest(scope), new ForgetfulLedger())
-  }
-
-  async #readNewer(): Promise<void> {
-    if (this.#syncs.some(sync => sync.scansOnRequest)) await this.#preScan?.run('request')
-    await Promise.all(this.#syncs.map(sync => sync.fresh()))
-  }
-
-  async #refresh(name: string): Promise<void> {
-    if (this.#triggers.onAccess) await this.#lookAgain(name)
-  }
-
-  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
-  async #lookAgain(name: string): Promise<void> {
-    const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
-      other === name || location.split('/').at(-1) === name
-    const served = this.current.find(name)
-    const known = served === undefined ? this.current.reports().filter(isNamed) : [served]
-    const isProbed = known.length === 0
-    await Promise.all(
-      this.#syncs.map(async sync => {
-        const locations = new Set(
-          known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
-        )
-        // Where nothing tells of changes, a folder that would come first could be there by now.
-        if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
-        if (locations.size === 0) await sync.fresh()
-        await Promise.all([...locations].map(location => sync.refresh(location)))
-      }),
-    )
-  }
-
-  #forget(session: SkillSession): void {
-    for (const reference of this.#sessions)
-      if (reference.deref() === session) this.#sessions.delete(reference)
-    const retained = this.#retained.get(session)
-    if (retained === undefined) return
-    for (const revision of retained) this.#store.release(revision)
-    retained.clear()
-  }
-
-  /** What a conversation was given stays readable until nobody holds the conversation any more. */
-  #retain(session: SkillSession, revision: Digest): void {
-    let retained = this.#retained.get(session)
-    if (retained === undefined) {
-      retained = new Set()
-      this.#retained.set(session, retained)
-      this.#finalizer.register(session, retained)
-    }
-    if (retained.has(revision)) return
-    retained.add(revision)
-    this.#store.retain(revision)
   }
 
   #createBinder(): AgentBinder {
@@ -546,12 +400,12 @@ export class SkillRuntime implements AsyncDisposable {
       fresh: async () => {
         await this.fresh()
       },
-      refresh: name => this.#refresh(name),
+      refresh: name => this.#sources.refresh(name),
       renderCatalog: (generation, scope) => this.#catalogs.render(generation, scope),
       search: (generation, query, limit, isInScope) =>
         this.#search.search(generation.list(), query, { limit, isInScope }),
-      retain: (session, revision) => this.#retain(session, revision),
-      ended: session => this.#forget(session),
+      retain: (session, revision) => this.#sessions.retain(session, revision),
+      ended: session => this.#sessions.end(session),
       store: this.#store,
       hasher,
       countTokens,

@@ -1,0 +1,62 @@
+import type { CatalogOptions } from '../catalog/render-catalog.ts'
+import type { EventBus } from '../events/event-bus.ts'
+import type { Clock, Hasher, Logger } from '../host.ts'
+import type { AdmissionPolicy } from '../registry/admission.ts'
+import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import type { InvalidPolicy } from '../registry/skill-registry.ts'
+import type { Facet } from '../skill/diff-skills.ts'
+import type { SettlePolicy } from '../source/settle.ts'
+import type { SkillSource } from '../source/skill-source.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { PreScanHook, PreScanOptions } from './pre-scan.ts'
+
+export interface SkillRuntimeOptions {
+  /** In order of precedence. */
+  readonly sources: readonly SkillSource[]
+  /** Where what was read is kept. Closed with the runtime. @default in memory */
+  readonly store?: SkillStore
+  /** @default portableHasher */
+  readonly hasher?: Hasher
+  /**
+   * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
+   * @default 'first-wins'
+   */
+  readonly onDuplicate?: DuplicatePolicy
+  /**
+   * What a text that cannot be served does to its skill. With `throw` the last good revision stays, and starting and
+   * `reload` fail. @default 'keep-last-good'
+   */
+  readonly onInvalid?: InvalidPolicy | 'throw'
+  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
+  readonly modifiedOn?: readonly Facet[]
+  /** When sources are looked at besides their own events and `reload`. */
+  readonly triggers?: Partial<ReadTriggers>
+  /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
+  readonly preScan?: PreScanHook | PreScanOptions
+  /** Decides whether a new revision goes live. @default by the trust of its source */
+  readonly admission?: AdmissionPolicy
+  /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
+  readonly settle?: Partial<SettlePolicy>
+  /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
+  readonly rehashMs?: number
+  readonly catalog?: CatalogOptions
+  /** @default a new InProcessEventBus */
+  readonly events?: EventBus
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+/** When sources are looked at without having been told of a change. */
+export interface ReadTriggers {
+  /** Whether loading a skill looks at its folder first. @default true */
+  readonly onAccess: boolean
+  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
+  readonly onRequest: boolean
+}
+
+export interface FreshOptions {
+  /** After how long the newest generation will do as it is. @default none */
+  readonly maxWaitMs?: number
+}
+
+export const DEFAULT_REHASH_MS = 600_000

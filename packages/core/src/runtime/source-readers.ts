@@ -1,0 +1,108 @@
+import { type Clock, type Hasher, type Logger, within } from '../host.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
+import { isLoadableName } from '../skill/skill-name.ts'
+import type { SettlePolicy } from '../source/settle.ts'
+import type { SkillSource } from '../source/skill-source.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
+import type { PreScan } from './pre-scan.ts'
+import type { ReadTriggers } from './skill-runtime-options.ts'
+
+export interface SourceReadersOptions {
+  readonly registry: SkillRegistry
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settle: SettlePolicy
+  readonly rehashMs: number
+  readonly triggers: ReadTriggers
+  readonly preScan: PreScan | undefined
+}
+
+/** All sources of a runtime, and when they are looked at: together, one skill at a time, or as their events say. */
+export class SourceReaders {
+  readonly #options: SourceReadersOptions
+  readonly #syncs: SourceSync[] = []
+
+  constructor(options: SourceReadersOptions) {
+    this.#options = options
+  }
+
+  /** Adds a source behind all others; it is read by `start`. */
+  add(source: SkillSource): SourceSync {
+    const { triggers, preScan: _, ...options } = this.#options
+    this.#options.registry.addSource(source)
+    const sync = new SourceSync({ ...options, source, readsOnRequest: triggers.onRequest })
+    this.#syncs.push(sync)
+    return sync
+  }
+
+  async start(): Promise<void> {
+    await this.#options.preScan?.run('start')
+    await Promise.all(this.#syncs.map(sync => sync.start()))
+  }
+
+  /** Resolves when everything that was there before the call is visible, however it was written. */
+  async reload(): Promise<void> {
+    await this.#options.preScan?.run('reload')
+    await Promise.all(this.#syncs.map(sync => sync.reload()))
+  }
+
+  /** The same at next to no cost while events can be trusted, and for no longer than `maxWaitMs`. */
+  async fresh(maxWaitMs: number | undefined): Promise<void> {
+    const read = this.#readNewer()
+    if (maxWaitMs === undefined) await read
+    else await within(this.#options.clock, maxWaitMs, read)
+  }
+
+  /** What loading a skill does first. */
+  async refresh(name: string): Promise<void> {
+    if (this.#options.triggers.onAccess) await this.lookAgain(name)
+  }
+
+  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
+  async lookAgain(name: string): Promise<void> {
+    const { current } = this.#options.registry
+    const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
+      other === name || location.split('/').at(-1) === name
+    const served = current.find(name)
+    const known = served === undefined ? current.reports().filter(isNamed) : [served]
+    const isProbed = known.length === 0
+    await Promise.all(
+      this.#syncs.map(async sync => {
+        const locations = new Set(
+          known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
+        )
+        // Where nothing tells of changes, a folder that would come first could be there by now.
+        if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
+        if (locations.size === 0) await sync.fresh()
+        await Promise.all([...locations].map(location => sync.refresh(location)))
+      }),
+    )
+  }
+
+  /** What the last readings failed with, one for each source. */
+  failures(): readonly unknown[] {
+    return this.#syncs.map(sync => sync.failure)
+  }
+
+  status(): readonly SourceStatus[] {
+    return this.#syncs.map(sync => sync.status())
+  }
+
+  /** The first source that may be written to. */
+  findWritable(): SkillSource | undefined {
+    return this.#syncs.map(sync => sync.source).find(({ writable }) => writable !== undefined)
+  }
+
+  async close(): Promise<void> {
+    this.#options.preScan?.close()
+    await Promise.all(this.#syncs.map(sync => sync.close()))
+  }
+
+  async #readNewer(): Promise<void> {
+    if (this.#syncs.some(sync => sync.scansOnRequest)) await this.#options.preScan?.run('request')
+    await Promise.all(this.#syncs.map(sync => sync.fresh()))
+  }
+}
