@@ -202,6 +202,17 @@ describe('links are followed as far as they are allowed to lead', () => {
     ])
   })
 
+  test(`links may lead anywhere where the host says so, and are followed there ${verifies('P19')}`, async () => {
+    using folder = new TemporaryFolder()
+    using outside = new TemporaryFolder()
+    outside.writeSkill('pdf', { description: 'One.' })
+    symlinkSync(outside.at('pdf'), folder.at('pdf'))
+    await using skills = await follow(folder.path, { symlinks: 'follow' })
+    await untilDescribed(skills, 'pdf', 'One.')
+    outside.writeSkill('pdf', { description: 'Two.' })
+    await untilDescribed(skills, 'pdf', 'Two.')
+  })
+
   test('a file linked to outside is left out of its skill, and its bytes never read', async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()

@@ -165,7 +165,8 @@ export class Conversation {
     const author =
       writer === undefined ? [] : createAuthorTools(writer, { isInScope: createScopeTest(scope) })
     this.#definitions = [...this.session.tools, ...author]
-    this.#tools = { ...withGate(options.tools ?? {}, this.session), ...toAiTools(this.#definitions) }
+    const gated = { ...options.tools, ...toAiTools(author) }
+    this.#tools = { ...withGate(gated, this.session), ...toAiTools(this.session.tools) }
     for (const { role, content, seq } of stored?.messages ?? []) {
       this.#seq = seq
       if (role !== 'system') this.#messages.push({ role, content } as ModelMessage)
