@@ -100,6 +100,55 @@ describe('SkillAgent.open()', () => {
   })
 })
 
+test('who lost against another writer opens the conversation again, and goes on', async () => {
+  const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+  await using skills = await open(files)
+  const store = new MemoryConversationStore()
+  const model = new ScriptedModel(() => ({ text: 'Yes.' }))
+  const [one, two] = [new SkillAgent({ skills, model, store }), new SkillAgent({ skills, model, store })]
+  await one.conversation('chat').send('First.')
+  const other = await two.open('chat')
+  await one.conversation('chat').send('Second.')
+  await expect(other.send('Third.')).rejects.toMatchObject({ name: 'ConversationConflictError' })
+  const again = await two.open('chat')
+  expect(again).not.toBe(other)
+  await again.send('Third.')
+  expect(JSON.stringify(model.requests.at(-1)?.prompt)).toContain('Second.')
+})
+
+test('a model cannot lift what is enforced by writing another skill', async () => {
+  const skill = (tools: string): string =>
+    `---\nname: fix\ndescription: Fixes.\nallowed-tools: ${tools}\n---\nFix.\n`
+  const files = new MemoryFileSystem({ '/skills/fix/SKILL.md': skill('Read') })
+  await using skills = await open(files)
+  const ran: unknown[] = []
+  const Bash = dynamicTool({
+    description: 'Run.',
+    inputSchema: jsonSchema({ type: 'object' }),
+    execute: async input => {
+      ran.push(input)
+      return 'ran'
+    },
+  })
+  const load = { tool: 'skill', input: { name: 'fix' } }
+  const write = {
+    tool: 'write_skill_file',
+    input: { skill_name: 'fix', relative_path: 'SKILL.md', content: skill('Bash') },
+  }
+  const run = { tool: 'Bash', input: { command: 'rm' } }
+  const script = [load, run, write, load, run, { text: 'Done.' }]
+  const model = new ScriptedModel(call => script[call - 1] ?? { text: '' })
+  const agent = new SkillAgent({
+    skills,
+    model,
+    tools: { Bash },
+    allowedTools: 'enforce',
+    writer: skills.writer(),
+  })
+  await agent.conversation().send('Go.')
+  expect(ran).toEqual([])
+})
+
 test(`a conversation that rebuilds has today's skills in every model call, and stores what it said first ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
   const files = new MemoryFileSystem({
     '/skills/refund/SKILL.md': skillText('refund', { body: 'Secret body.' }),

@@ -14,7 +14,12 @@ import {
   type ToolDefinition,
 } from '@skillstoke/core'
 import { type LanguageModel, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
-import type { ConversationMessage, ConversationStore, StoredMessage } from './conversation-store.ts'
+import {
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+  type StoredMessage,
+} from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
 import { toAiTools, withGate } from './to-ai-tools.ts'
@@ -97,9 +102,7 @@ export class SkillAgent {
   conversation(id: string = randomUUID()): Conversation {
     const known = this.#conversations.get(id)
     if (known !== undefined) return known
-    const conversation = new Conversation(id, this.#options, this.#store)
-    this.#conversations.set(id, conversation)
-    return conversation
+    return this.#keep(new Conversation(id, this.#options, this.#store, () => this.#forget(id)))
   }
 
   /**
@@ -114,12 +117,18 @@ export class SkillAgent {
     const state = await this.#store.readSession(tenant, id)
     const opened = this.#conversations.get(id)
     if (opened !== undefined) return opened
-    const conversation = new Conversation(id, this.#options, this.#store, {
-      messages: stored,
-      ...(state === undefined ? {} : { state }),
-    })
-    this.#conversations.set(id, conversation)
+    const before = { messages: stored, ...(state === undefined ? {} : { state }) }
+    return this.#keep(new Conversation(id, this.#options, this.#store, () => this.#forget(id), before))
+  }
+
+  #keep(conversation: Conversation): Conversation {
+    this.#conversations.set(conversation.id, conversation)
     return conversation
+  }
+
+  /** Somebody else was faster: `open` reads the conversation again. */
+  #forget(id: string): void {
+    this.#conversations.delete(id)
   }
 }
 
@@ -135,6 +144,7 @@ export class Conversation {
   readonly session: SkillSession
   readonly #options: SkillAgentOptions
   readonly #store: ConversationStore
+  readonly #onConflict: () => void
   readonly #definitions: readonly ToolDefinition[]
   readonly #tools: ToolSet
   readonly #meter = new PrefixMeter()
@@ -148,8 +158,15 @@ export class Conversation {
   #turn: Promise<void> = Promise.resolve()
 
   /** Made by `SkillAgent.conversation` and `SkillAgent.open`. */
-  constructor(id: string, options: SkillAgentOptions, store: ConversationStore, stored?: StoredConversation) {
+  constructor(
+    id: string,
+    options: SkillAgentOptions,
+    store: ConversationStore,
+    onConflict: () => void,
+    stored?: StoredConversation,
+  ) {
     this.id = id
+    this.#onConflict = onConflict
     this.#options = options
     this.#store = store
     this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
@@ -215,8 +232,7 @@ export class Conversation {
   async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
     this.session.beginTurn()
     if (this.#seq === 0) {
-      await this.#store.append(this.#tenant, this.id, 0, [this.#toRow('system', this.system)])
-      this.#seq = 1
+      this.#seq = await this.#write([this.#toRow('system', this.system)])
     }
     const { reservedCommands: reserved } = this.#options
     const said = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
@@ -295,9 +311,18 @@ export class Conversation {
     const { generation, ledger } = this.session
     const key = JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen()])
     const news = key === this.#savedState ? undefined : this.session.state()
-    this.#seq = await this.#store.append(this.#tenant, this.id, this.#seq, rows, news)
+    this.#seq = await this.#write(rows, news)
     this.#savedState = key
     this.#messages.push(...messages)
+  }
+
+  async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {
+    try {
+      return await this.#store.append(this.#tenant, this.id, this.#seq, rows, session)
+    } catch (thrown) {
+      if (thrown instanceof ConversationConflictError) this.#onConflict()
+      throw thrown
+    }
   }
 
   /** A model that calls a skill as if it were a tool is told how to use it. */

@@ -25,7 +25,7 @@ export {
 } from './binding/agent-binding.ts'
 export type { BindableAgent } from './binding/owned-tools.ts'
 // What one agent may see.
-export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
+export { CATALOG_FORMATS, type CatalogFormat, type CatalogFormatName } from './catalog/catalog-format.ts'
 export {
   approximateTokens,
   type Catalog,
@@ -151,6 +151,7 @@ export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {
   DEFAULT_POLL_MS,
   DEFAULT_RECONCILE_MS,
+  DEFAULT_REMOTE_POLL_MS,
   FileSource,
   type FileSourceOptions,
   ROOT_GRACE_MS,

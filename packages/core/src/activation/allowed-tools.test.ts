@@ -23,6 +23,12 @@ test.each([
   [['Ask(weather)'], 'Ask', { topic: 'weather' }, true],
   [['Ask(weather)'], 'Ask', { topic: 'weather', other: 'x' }, false],
   [[''], '', {}, false],
+  [['Read(docs/*)'], 'Read', { file_path: '/etc/passwd', path: 'docs/x' }, false],
+  [['Read(docs/*)'], 'Read', { file_path: '/etc/passwd', command: 'docs/x' }, false],
+  [['Read(docs/*)'], 'Read', { paths: 'docs/x', path: ['docs/a', '/etc/passwd'] }, false],
+  [['Bash(git:*)'], 'Bash', { cmd: 'git log; rm -rf /' }, false],
+  [['Bash(git:*)'], 'Bash', { whatever: 'git log; rm -rf /' }, false],
+  [['Bash(echo:*)'], 'Bash', { cmd: 'rm -rf /', command: 'echo hi' }, false],
 ])('isToolAllowed(%j, %j, %j) is %j', (entries, tool, input, expected) => {
   expect(isToolAllowed(entries, tool, input)).toBe(expected)
 })

@@ -1,3 +1,4 @@
+import { SkillError } from '../errors.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import { readBody } from './load-skill.ts'
@@ -37,7 +38,11 @@ export async function expandSlash(
   const found = findCommand(command, word, access)
   if (found === undefined) return unchanged
   const { skill, rest } = found
-  const body = await readBody(skill, access.store)
+  const body = await readBody(skill, access.store).catch((thrown: unknown) => {
+    if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
+    throw thrown
+  })
+  if (body === undefined) return unchanged
   access.activate(skill)
   const names = readArgumentNames(skill.extra['argument-hint'])
   const block = renderBlock(skill.name, substituteArguments(body, rest, names))

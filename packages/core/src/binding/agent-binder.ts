@@ -23,12 +23,17 @@ export class AgentBinder {
     options: BindOptions<Tool>,
   ): Promise<AgentBinding> {
     const key = agent as BindableAgent
-    const binding = this.#bindings.get(key) ?? new AgentBinding(key, this.#host, options)
-    if (!this.#bindings.has(key)) {
-      this.#bindings.set(key, binding)
-      await binding.syncTools()
-      await binding.syncInstructions()
+    for (let known = this.#bindings.get(key); known !== undefined; known = this.#bindings.get(key)) {
+      if (!known.isUnbound) {
+        await known.settled()
+        return known
+      }
+      await known.unbind() // what it has added is taken off before somebody else adds
     }
+    const binding = new AgentBinding(key, this.#host, options)
+    this.#bindings.set(key, binding)
+    await binding.syncTools()
+    await binding.syncInstructions()
     return binding
   }
 
@@ -46,5 +51,11 @@ export class AgentBinder {
   async syncInstructions({ changes }: RegistryUpdate): Promise<void> {
     if (changes.length === 0) return
     await Promise.all([...this.#bindings.values()].map(binding => binding.syncInstructions()))
+  }
+
+  /** Stops following; the agents keep what they have. */
+  close(): void {
+    for (const binding of this.#bindings.values()) binding.stop()
+    this.#bindings.clear()
   }
 }

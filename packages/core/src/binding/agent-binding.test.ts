@@ -178,6 +178,68 @@ describe('SkillRuntime.bind()', () => {
   })
 })
 
+describe('bind() and unbind() at the same time', () => {
+  test(`an agent that is bound while it is unbound has its tools in the end ${verifies('EXO-B06')}`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new AskableAgent()
+    agent.before = async call => {
+      if (call.startsWith('remove')) for (let i = 0; i < 5; i++) await Promise.resolve()
+    }
+    const first = await it.skills.bind(agent, { tools: perSkill })
+    const unbound = first.unbind()
+    const second = await it.skills.bind(agent, { tools: perSkill })
+    await unbound
+    expect(second).not.toBe(first)
+    expect([agent.names, second.tools()]).toEqual([['pdf_tool'], [{ name: 'pdf_tool', skills: ['pdf'] }]])
+    await second.unbind()
+    expect(agent.names).toEqual([])
+  })
+
+  test('a tool that is being added when the agent is unbound does not stay', async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const gate = Promise.withResolvers<void>()
+    agent.before = call => (call.startsWith('add') ? gate.promise : undefined)
+    const bound = it.skills.bind(agent, { tools: perSkill, timeoutMs: 20 })
+    await it.clock.advance(21)
+    await (await bound).unbind()
+    gate.resolve()
+    await it.clock.advance(1)
+    expect(agent.names).toEqual([])
+  })
+
+  test('an agent that does not let go is told, and asked again', async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const binding = await it.skills.bind(agent, { tools: perSkill })
+    agent.before = () => {
+      throw new Error('busy')
+    }
+    await expect(binding.unbind()).rejects.toMatchObject({
+      code: 'HOOK_FAILED',
+      message: 'the agent keeps a tool: busy; unbind it again',
+    })
+    agent.before = () => undefined
+    await binding.unbind()
+    expect(agent.names).toEqual([])
+  })
+
+  test('nothing is retried once the runtime is closed', async () => {
+    const it = await open(['pdf'])
+    const agent = new Agent()
+    let calls = 0
+    agent.before = () => {
+      calls++
+      throw new Error('no')
+    }
+    await it.skills.bind(agent, { tools: perSkill })
+    await it.skills.close()
+    const before = calls
+    await it.clock.advance(120_000)
+    expect(calls).toBe(before)
+  })
+})
+
 describe('failures', () => {
   test(`of one agent do not hold up another, and are retried until they are gone ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
@@ -285,6 +347,20 @@ describe('instructions', () => {
     it.files.write('/skills/new/SKILL.md', text('new'))
     await it.settle()
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
+  })
+
+  test('the block is found in what the owner has written around it', async () => {
+    await using it = await open(['a'])
+    const agent = new Agent([], 'Base.')
+    const binding = await it.skills.bind(agent, {
+      instructions: skills => `Skills: ${skills.map(({ name }) => name).join()}`,
+    })
+    agent.instructions += '\nToday is Monday.'
+    it.files.write('/skills/b/SKILL.md', text('b'))
+    await it.settle()
+    expect(agent.instructions).toBe('Base.\nToday is Monday.\n\nSkills: a,b')
+    await binding.unbind()
+    expect(agent.instructions).toBe('Base.\nToday is Monday.')
   })
 
   test(`of a builder that throws stay as they were, and are built later ${verifies('EXO-B01')}`, async () => {

@@ -53,13 +53,15 @@ export class AgentBinding implements AsyncDisposable {
   readonly #applied = new Map<string, Skill>()
   /** What went wrong and is to be done again: names of skills, or the instructions. */
   readonly #owed = new Map<string | typeof INSTRUCTIONS, unknown>()
-  /** The agent's own instructions, and what stands there now. */
-  #own: string | undefined
-  #written: string | undefined
+  readonly #hadInstructions: boolean
+  /** What was written last behind, or in, the agent's own instructions. */
+  #block = ''
+  #hasWritten = false
   #queue: Promise<void> = Promise.resolve()
   #retries = 0
   #cancelRetry: (() => void) | undefined
   #unbinding: Promise<void> | undefined
+  #isStopped = false
 
   /** Made by `SkillRuntime.bind`. */
   constructor(agent: BindableAgent, host: BindingHost, options: BindOptions) {
@@ -68,6 +70,7 @@ export class AgentBinding implements AsyncDisposable {
     this.#options = options
     this.#resolver = options.tools === undefined ? undefined : toToolResolver(options.tools)
     this.#isInScope = createScopeTest(options.scope)
+    this.#hadInstructions = agent.instructions !== undefined
     this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
   }
 
@@ -116,21 +119,50 @@ export class AgentBinding implements AsyncDisposable {
     await this.#queue
   }
 
-  /** Stops following, and takes off what was added unless the options say otherwise. Idempotent. */
+  /** Whether it no longer follows. */
+  get isUnbound(): boolean {
+    return this.#isStopped
+  }
+
+  /** Stops following, and leaves everything as it is. */
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelRetry?.()
+  }
+
+  /**
+   * Stops following, and takes off what was added unless the options say otherwise. Idempotent.
+   * @throws {SkillError} HOOK_FAILED when the agent would not let go of something; calling it again tries again
+   */
   unbind(): Promise<void> {
-    this.#unbinding ??= (async () => {
-      this.#host.ended(this)
-      this.#cancelRetry?.()
-      await this.#queue
-      if ((this.#options.unbind ?? 'remove') === 'keep') return
-      for (const failure of await this.#tools.clear()) this.#tell(failure)
-      if (this.#written !== undefined && this.#agent.instructions === this.#written) this.#restore()
-    })()
+    this.#unbinding ??= this.#takeOff().catch((thrown: unknown) => {
+      this.#unbinding = undefined
+      throw thrown
+    })
     return this.#unbinding
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.unbind()
+  }
+
+  async #takeOff(): Promise<void> {
+    this.stop()
+    await this.#queue
+    if ((this.#options.unbind ?? 'remove') === 'remove') {
+      const [failure] = await this.#tools.clear()
+      if (failure !== undefined) {
+        throw new SkillError(
+          'HOOK_FAILED',
+          `the agent keeps a tool: ${toMessage(failure)}; unbind it again`,
+          {
+            cause: failure,
+          },
+        )
+      }
+      this.#restore()
+    }
+    this.#host.ended(this)
   }
 
   async #syncSkill(name: string, generation: Generation): Promise<void> {
@@ -161,18 +193,26 @@ export class AgentBinding implements AsyncDisposable {
     )
   }
 
-  /** The agent's own text stays in front, also when its owner has changed it meanwhile. */
+  /** The agent's own text stays in front, also when its owner has changed it around the block that was there. */
   #write(block: string): void {
-    if (this.#written === undefined || this.#agent.instructions !== this.#written)
-      this.#own = this.#agent.instructions
-    const parts = [this.#own ?? '', block].filter(part => part !== '')
-    this.#written = parts.join('\n\n')
-    this.#agent.instructions = this.#written
+    const own = this.#ownText()
+    this.#block = own === '' || block === '' ? block : `\n\n${block}`
+    this.#agent.instructions = `${own}${this.#block}`
+    this.#hasWritten = true
+  }
+
+  #ownText(): string {
+    const text = this.#agent.instructions ?? ''
+    return this.#block === '' ? text : text.replace(this.#block, () => '')
   }
 
   #restore(): void {
-    if (this.#own === undefined) delete this.#agent.instructions
-    else this.#agent.instructions = this.#own
+    if (!this.#hasWritten) return
+    const own = this.#ownText()
+    if (own === '' && !this.#hadInstructions) delete this.#agent.instructions
+    else this.#agent.instructions = own
+    this.#block = ''
+    this.#hasWritten = false
   }
 
   async #guard<T>(what: string, call: () => T | Promise<T>): Promise<T> {
@@ -185,7 +225,7 @@ export class AgentBinding implements AsyncDisposable {
   /** One thing after the other, and nothing once it is unbound. */
   async #enqueue(work: () => Promise<void>): Promise<void> {
     const turn = this.#queue.then(async () => {
-      if (this.#unbinding !== undefined) return
+      if (this.#isStopped) return
       await work()
       if (this.#owed.size === 0) this.#retries = 0
       else this.#retryLater()
@@ -196,7 +236,7 @@ export class AgentBinding implements AsyncDisposable {
 
   /** One timer at a time; the wait doubles only when a retry has failed again. */
   #retryLater(): void {
-    if (this.#cancelRetry !== undefined) return
+    if (this.#cancelRetry !== undefined || this.#isStopped) return
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries)
     const retry = async (): Promise<void> => {
       this.#cancelRetry = undefined

@@ -30,6 +30,7 @@ export class OwnedTools<Tool extends NamedTool> {
   readonly #guard: Guard
   readonly #slots = new Map<string, Slot<Tool>>()
   readonly #bySkill = new Map<string, readonly string[]>()
+  #isCleared = false
 
   constructor(agent: BindableAgent<Tool>, guard: Guard) {
     this.#agent = agent
@@ -64,8 +65,9 @@ export class OwnedTools<Tool extends NamedTool> {
     return failures
   }
 
-  /** Takes everything off the agent again; returns what went wrong. */
+  /** Takes everything off the agent again, what is still being added included; returns what went wrong. */
   async clear(): Promise<readonly unknown[]> {
+    this.#isCleared = true
     const failures: unknown[] = []
     for (const skill of [...this.#bySkill.keys()]) failures.push(...(await this.replace(skill, [])))
     return failures
@@ -97,7 +99,8 @@ export class OwnedTools<Tool extends NamedTool> {
     if (skill !== undefined && tool !== undefined && !(await this.#isAgentsOwn(name))) {
       await this.#guard(`addTool(${JSON.stringify(name)})`, async () => {
         await this.#agent.addTool(tool)
-        slot.current = { skill, tool }
+        if (this.#isCleared) await this.#agent.removeTool(name)
+        else slot.current = { skill, tool }
       })
     }
     if (providers.size === 0) this.#slots.delete(name)

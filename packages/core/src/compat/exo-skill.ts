@@ -36,22 +36,27 @@ export const EXO_READING: Partial<ReadingPolicy> = Object.freeze({
   names: 'any',
   matchDirectory: 'off',
   description: 'empty',
+  keys: 'any-case',
 })
 
 /** A skill of the registry in Exo's words. */
 export function toExoSkill(skill: Skill, body: string): ExoSkill {
   const { name, description, extra } = skill
-  const active = extra['active']
   return Object.freeze({
     name,
     description,
     usage: body,
     toolList: readToolList(extra['tool_list']),
     skillType: typeof extra['type'] === 'string' ? extra['type'] : '',
-    active:
-      active === undefined || active === true || /^true$/i.test(typeof active === 'string' ? active : ''),
+    active: isActive(skill),
     path: `${skill.directory ?? skill.location}/${skill.skillFile}`,
   })
+}
+
+/** Whether a skill is switched on: the field `active` is missing, or true in whatever spelling. */
+export function isActive({ extra }: Skill): boolean {
+  const active = extra['active']
+  return active === undefined || active === true || (typeof active === 'string' && /^true$/i.test(active))
 }
 
 /** The same with its instructions at hand. */

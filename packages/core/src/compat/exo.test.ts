@@ -203,7 +203,7 @@ describe('SkillRegistry', () => {
         'Read it.',
         'tool_list: \'{"files": ["read"]}\'\ntype: agent\nactive: "False"\n',
       ),
-      'tools/deep/skill.md': '---\nDesc: x\ndesc: The short one.\n---\nDeep.\n',
+      'tools/deep/skill.md': '---\nNAME: deep\nDesc: The short one.\nActive: FALSE\n---\nDeep.\n',
     })
     await using registry = new SkillRegistry()
     registry.registerSource(local.path)
@@ -219,7 +219,11 @@ describe('SkillRegistry', () => {
       active: false,
       path: join(local.path, 'pdf/SKILL.md'),
     })
-    expect(registry.get('deep')).toMatchObject({ description: 'The short one.', active: true, toolList: {} })
+    expect(registry.get('deep')).toMatchObject({
+      description: 'The short one.',
+      active: false,
+      toolList: {},
+    })
     const copy = registry.skills
     copy.clear()
     expect(registry.skills.size).toBe(2)

@@ -1,6 +1,12 @@
-import type { BindOptions, SessionOptions, SkillRuntimeOptions } from '../index.ts'
+import {
+  type BindOptions,
+  CATALOG_FORMATS,
+  type SessionOptions,
+  type Skill,
+  type SkillRuntimeOptions,
+} from '../index.ts'
 import type { DirectoryOptions } from '../node/index.ts'
-import { EXO_READING } from './exo-skill.ts'
+import { EXO_READING, isActive } from './exo-skill.ts'
 
 /** The policies of one design, to be spread into the options of each part. */
 export interface Preset {
@@ -17,7 +23,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {} },
   /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
   exo: {
-    runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: 'markdown' } },
+    runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
     session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
     binding: { unbind: 'keep' },
@@ -47,8 +53,13 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
       modifiedOn: ['frontmatter', 'location'],
       catalog: { format: 'pai-xml' },
     },
-    source: { watching: 'off' },
+    source: { watching: 'off', reading: { missingName: 'error' } },
     session: { delivery: 'rebuild', applyAt: 'turn' },
     binding: {},
   },
 })
+
+/** Exo's list, without the skills that are switched off. */
+function listActive(skills: readonly Skill[], omitted: number): string {
+  return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
+}

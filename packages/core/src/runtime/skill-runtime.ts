@@ -363,6 +363,7 @@ export class SkillRuntime implements AsyncDisposable {
   /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      this.#binder?.close()
       await this.#sources.close()
       await this.#registry.close()
       await this.#store.close()

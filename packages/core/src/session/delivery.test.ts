@@ -121,6 +121,9 @@ describe('allowedTools', () => {
     expect(session.checkTool('skill', {})).toBeUndefined()
     await load(session, 'free')
     expect(session.checkTool('Write', {})).toBeDefined()
+    it.files.write('/skills/wide/SKILL.md', text('wide', undefined, undefined, 'allowed-tools: "*"\n'))
+    await load(session, 'wide')
+    expect(session.checkTool('Write', {})).toBeDefined()
     session.beginTurn()
     expect(session.checkTool('Write', {})).toBeUndefined()
     await session.expandSlash('/pdf')
@@ -205,6 +208,16 @@ describe('SessionOptions.resume', () => {
     await it.skills.fresh()
     const old = await resumed.tools[1]?.execute({ skill: 'pdf', path: 'SKILL.md', revision })
     expect(old?.text).toContain('Body of pdf.')
+  })
+
+  test('a scope that has become narrower hears nothing of what is out of it', async () => {
+    await using it = await open(['pdf', 'secret'])
+    const session = it.skills.session({ id: 's' })
+    await load(session, 'secret')
+    const resumed = it.skills.session({ id: 's', scope: { include: ['pdf'] }, resume: stored(session) })
+    it.files.write('/skills/secret/SKILL.md', text('secret', undefined, 'Newer.'))
+    expect((await resumed.update())?.text.split('\n').slice(1, -1)).toEqual(['- removed: secret'])
+    expect(resumed.ledger.entries()).toEqual([])
   })
 
   test('a state of another form is refused with what is expected', async () => {

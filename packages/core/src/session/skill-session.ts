@@ -216,12 +216,13 @@ export class SkillSession implements Disposable {
   checkTool(name: string, input: unknown): string | undefined {
     if (this.#access.allowedTools !== 'enforce' || this.tools.some(tool => tool.name === name))
       return undefined
-    const restricting = this.active.filter(skill => skill.allowedTools !== undefined)
-    if (restricting.length === 0) return undefined
-    const allowed = restricting.flatMap(skill => skill.allowedTools ?? [])
-    if (isToolAllowed(allowed, name, input)) return undefined
-    const skills = restricting.map(skill => JSON.stringify(skill.name)).join(', ')
-    return `the tool ${JSON.stringify(name)} may not be called in this way while ${skills} is active; allowed: ${allowed.join(', ')}`
+    // Each active skill has its say: a model that could lift a restriction by loading another skill would have none.
+    const refusing = this.active.find(
+      ({ allowedTools }) => allowedTools !== undefined && !isToolAllowed(allowedTools, name, input),
+    )
+    if (refusing === undefined) return undefined
+    const allowed = refusing.allowedTools?.join(', ') || 'none'
+    return `the tool ${JSON.stringify(name)} may not be called in this way while ${JSON.stringify(refusing.name)} is active; allowed: ${allowed}`
   }
 
   /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
@@ -334,9 +335,10 @@ export class SkillSession implements Disposable {
   }
 
   #resume(state: SessionState): void {
-    for (const [name, revisions] of Object.entries(state.seen))
+    // A scope that has become narrower takes back what was loaded under the old one.
+    for (const [name, revisions] of Object.entries(state.seen).filter(([name]) => this.#isInScope(name)))
       for (const revision of revisions) this.ledger.saw(name, revision)
-    for (const entry of state.ledger) this.ledger.record(entry)
+    for (const entry of state.ledger) if (this.#isInScope(entry.name)) this.ledger.record(entry)
     this.#announced = state.announced
   }
 
@@ -344,7 +346,7 @@ export class SkillSession implements Disposable {
     if (this.delivery === 'silent') return []
     const changes: LoadedChange[] = []
     for (const entry of this.ledger.entries()) {
-      const skill = now.find(entry.name)
+      const skill = this.#isInScope(entry.name) ? now.find(entry.name) : undefined
       if (skill === undefined || skill.revision === entry.toldRevision || isBackAsLoaded(entry, skill))
         continue
       changes.push({ entry, skill })

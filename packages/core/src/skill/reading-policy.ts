@@ -13,10 +13,16 @@ export interface ReadingPolicy {
    * @default 'required'
    */
   readonly description: 'required' | 'empty' | 'first-heading'
+  /** What stands for a missing name: the name of the folder, with a warning, or nothing: an error. @default 'folder' */
+  readonly missingName: 'folder' | 'error'
+  /** Whether `Name:` is another field than `name:`. @default 'exact' */
+  readonly keys: 'exact' | 'any-case'
 }
 
 export const DEFAULT_READING: ReadingPolicy = Object.freeze({
   names: 'lenient',
   matchDirectory: 'warn',
   description: 'required',
+  missingName: 'folder',
+  keys: 'exact',
 })

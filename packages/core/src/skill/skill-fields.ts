@@ -46,7 +46,7 @@ export class SkillFields {
     text: { readonly yaml: string; readonly firstLine: number; readonly policy: ReadingPolicy },
     diagnostics: Diagnostic[],
   ) {
-    this.#fields = fields
+    this.#fields = text.policy.keys === 'exact' ? fields : withLowerKeys(fields)
     this.#yaml = text.yaml
     this.#firstLine = text.firstLine
     this.#policy = text.policy
@@ -93,7 +93,7 @@ export class SkillFields {
     const name = normalizeName(given ?? '')
     if (name === '') {
       const fallback = normalizeName(directoryName ?? '')
-      const usable = isLoadableName(fallback)
+      const usable = isLoadableName(fallback) && this.#policy.missingName === 'folder'
       this.#note(
         'NAME_MISSING',
         usable ? 'warning' : 'error',
@@ -336,6 +336,13 @@ export class SkillFields {
     const index = lines.findIndex(line => line.startsWith(key) && /^\s*:/.test(line.slice(key.length)))
     return index === -1 ? this.#firstLine : this.#firstLine + index
   }
+}
+
+/** Of two spellings of one field the first counts. */
+function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
+  const lower = new Map<string, unknown>()
+  for (const [key, value] of fields) if (!lower.has(key.toLowerCase())) lower.set(key.toLowerCase(), value)
+  return lower
 }
 
 /** The first heading of the instructions, else their first line, else nothing. */

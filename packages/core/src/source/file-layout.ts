@@ -6,7 +6,7 @@ export interface FileLayout {
   readonly fileNames: readonly string[]
   /** Whether the root of the source may itself be a skill's folder. @default true */
   readonly rootSkill: boolean
-  /** Whether a Markdown file outside all skills, README.md apart, is a skill of its own. @default false */
+  /** Whether a Markdown file right in the root, README.md apart, is a skill of its own. @default false */
   readonly standaloneFiles: boolean
   /**
    * Names below which no skill is looked for, `*` standing for any characters; one that begins with `/` counts at the top
@@ -49,11 +49,17 @@ export class LayoutRules {
   isStandalone(name: string, depth: number): boolean {
     return (
       this.#layout.standaloneFiles &&
+      depth === 1 &&
       /\.md$/i.test(name) &&
       !/^readme\.md$/i.test(name) &&
       !this.#layout.fileNames.includes(name) &&
       !this.isSkipped(name, depth)
     )
+  }
+
+  /** What the text of a skill may be called. */
+  get fileNames(): readonly string[] {
+    return this.#layout.fileNames
   }
 
   /** The text of the skill among the names in a folder; `depth` is 0 for the root. */

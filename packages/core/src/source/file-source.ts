@@ -65,7 +65,7 @@ export interface FileSourceOptions {
   readonly watching?: 'auto' | 'polling' | 'off'
   /** How often everything is swept while events work, in milliseconds. @default 30,000 */
   readonly reconcileMs?: number
-  /** How often everything is swept without events, in milliseconds. @default 2,000 */
+  /** How often everything is swept without events, in milliseconds. @default 2,000; 300,000 for file systems that have none */
   readonly pollMs?: number
   readonly limits?: Partial<SkillLimits>
   /** Whether a known writer works in one of these absolute folders at the moment. */
@@ -75,6 +75,8 @@ export interface FileSourceOptions {
 
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
+/** How often a file system is swept that has no events at all: it is far away, mostly, and requests look anyway. */
+export const DEFAULT_REMOTE_POLL_MS = 300_000
 /** How long a root that vanished keeps its skills, in milliseconds. */
 export const ROOT_GRACE_MS = 5_000
 
@@ -140,7 +142,8 @@ export class FileSource implements SkillSource {
     this.#trust = new EventTrust({
       watching: options.watching ?? 'auto',
       reconcileMs: options.reconcileMs ?? DEFAULT_RECONCILE_MS,
-      pollMs: options.pollMs ?? DEFAULT_POLL_MS,
+      pollMs:
+        options.pollMs ?? (options.fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS),
       clock: this.#clock,
       canWatch: options.fileSystem.watch !== undefined,
       findFault: () => options.fileSystem.findWatchFault?.(options.root),
@@ -375,6 +378,7 @@ export class FileSource implements SkillSource {
   }
 
   #markUnstable(node: DirectoryNode): void {
+    if (!node.isAttached) return
     this.#dirty.add(listingOf(node))
     this.#withdraw(node)
   }
@@ -386,8 +390,7 @@ export class FileSource implements SkillSource {
 
   /** Whether a folder is marked that is expected to come to rest. */
   #isAnyoneWaitedFor(): boolean {
-    if (this.#restless.size === 0) return this.#dirty.size > 0
-    for (const node of this.#dirty) if (!this.#isRestless(node)) return true
+    for (const node of this.#dirty) if (node.isAttached && !this.#isRestless(node)) return true
     return false
   }
 
@@ -399,6 +402,10 @@ export class FileSource implements SkillSource {
   #noteRestless(): void {
     const moving = new Set<DirectoryNode>()
     for (const node of this.#dirty) {
+      if (!node.isAttached) {
+        this.#dirty.delete(node) // gone: what its folder's list said of that is not to be taken back
+        continue
+      }
       this.#withdraw(node)
       for (const owner of owningSkills(node)) moving.add(owner)
     }
