@@ -9,6 +9,7 @@ export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-t
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
   type AuthoringHost,
+  type ReloadedSkills,
   SkillWriter,
   type SkillWriterOptions,
   type WritableLayer,
@@ -168,6 +169,7 @@ export type {
   SourceState,
   Trust,
   WatchMode,
+  WritableFolder,
 } from './source/skill-source.ts'
 export {
   DEFAULT_STORE_GRACE_MS,

@@ -19,7 +19,8 @@ export function createAuthorTools(
   writer: SkillWriter,
   options: AuthorToolsOptions = {},
 ): readonly ToolDefinition[] {
-  return Object.freeze([createWriteTool(writer, options.isInScope ?? (() => true)), createReloadTool(writer)])
+  const isInScope = options.isInScope ?? ((): boolean => true)
+  return Object.freeze([createWriteTool(writer, isInScope), createReloadTool(writer, isInScope)])
 }
 
 const FIELDS = ['skill_name', 'relative_path', 'content', 'base_digest'] as const
@@ -66,7 +67,9 @@ function createWriteTool(writer: SkillWriter, isInScope: (name: string) => boole
       if (!isInScope(skill)) return toolFailure(`the skill ${JSON.stringify(skill)} may not be written here`)
       try {
         const baseDigest = base?.replace(/^file_/, '')
-        return toAnswer(await writer.write({ skill, path, content, ...(baseDigest ? { baseDigest } : {}) }))
+        return toAnswer(
+          await writer.write({ skill, path, content, ...(baseDigest === undefined ? {} : { baseDigest }) }),
+        )
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -83,7 +86,7 @@ function toAnswer(result: WriteResult): ToolResult {
   return toolSuccess(lines.join('\n'))
 }
 
-function createReloadTool(writer: SkillWriter): ToolDefinition {
+function createReloadTool(writer: SkillWriter, isInScope: (name: string) => boolean): ToolDefinition {
   return Object.freeze({
     name: 'reload_skills',
     description: 'Read all skills again, so that what was written is active in this conversation.',
@@ -92,8 +95,14 @@ function createReloadTool(writer: SkillWriter): ToolDefinition {
       const unknown = findUnknownFields(input, [])
       if (unknown !== undefined) return unknown
       try {
-        const { count, errors } = await writer.reload()
-        return toolSuccess([`Skills reloaded. ${count} skill(s) now active.`, ...errors].join('\n'))
+        const { names, errors } = await writer.reload()
+        const count = names.filter(isInScope).length
+        const told = errors.filter(({ skill }) => skill === undefined || isInScope(skill))
+        const lines = [
+          `Skills reloaded. ${count} skill(s) now active.`,
+          ...told.map(({ message }) => message),
+        ]
+        return toolSuccess(lines.join('\n'))
       } catch (thrown) {
         return toolFailure(`Failed to reload skills: ${toMessage(thrown)}`)
       }

@@ -1,4 +1,4 @@
-import { findNameFaults } from '../skill/skill-name.ts'
+import { findNameFaults, isLoadableName } from '../skill/skill-name.ts'
 
 /** Names that new skills may have: `strict` are ASCII and follow the specification, `lenient` follow it in any script. */
 export type WritableNames = 'strict' | 'lenient' | RegExp
@@ -17,11 +17,20 @@ export function findNameFault(
   if (name === '') return 'is empty; use lower-case letters, digits and hyphens'
   const { length } = [...name]
   if (length > MAX_LENGTH) return `has ${length} characters; at most ${MAX_LENGTH} are allowed`
-  if (rule instanceof RegExp) return rule.test(name) ? undefined : `does not match ${rule.source}`
   if (rule === 'strict' && !/^[a-z0-9-]+$/.test(name))
     return 'has characters other than a to z, 0 to 9 and hyphens'
-  const [fault] = findNameFaults(name)
-  if (fault !== undefined) return fault
-  const word = reserved.find(each => name.split('-').includes(each))
-  return word === undefined ? undefined : `has the reserved word ${JSON.stringify(word)}`
+  if (!isLoadableName(name) || name.startsWith('.')) return 'is not a safe name for a folder'
+  const word = reserved.find(each =>
+    name
+      .toLowerCase()
+      .split(/[^\p{L}\p{N}]+/u)
+      .includes(each),
+  )
+  if (word !== undefined) return `has the reserved word ${JSON.stringify(word)}`
+  if (rule instanceof RegExp) {
+    // A pattern that remembers where it was would refuse every second name.
+    const pattern = new RegExp(rule.source, rule.flags.replace(/[gy]/g, ''))
+    return pattern.test(name) ? undefined : `does not match ${rule.source}`
+  }
+  return findNameFaults(name)[0]
 }

@@ -123,6 +123,69 @@ describe('write_skill_file', () => {
     },
   )
 
+  test.each([
+    ['x/SKILL.md', 'would be a skill of its own'],
+    ['skill.md', 'would be a skill of its own'],
+    ['deep/er/Skill.MD', 'would be a skill of its own'],
+    ['a/b/c/d/e/f/g/h/i.md', 'the skill has more than 8 levels'],
+  ])(
+    `refuses %j, which would be another skill or none ${verifies('P18', 'FOX-20')}`,
+    async (path, reason) => {
+      await using it = await open({ '/instance/support-a/SKILL.md': text('support-a') })
+      const result = await it.write('support-a', path, text('payments'))
+      expect([result.isError, result.text]).toEqual([true, expect.stringContaining(reason)])
+      await it.skills.reload()
+      expect(it.skills.current.list().map(({ name }) => name)).toEqual(['support-a'])
+    },
+  )
+
+  test('keeps a skill that is called skill.md, a single file, and the root of a source', async () => {
+    const fileSystem = new MemoryFileSystem({
+      '/w/lower/skill.md': text('lower'),
+      '/w/note.md': text('note'),
+    })
+    const source = new FileSource({
+      fileSystem,
+      writable: fileSystem,
+      root: '/w',
+      label: 'w',
+      layout: { standaloneFiles: true },
+    })
+    await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+    const writer = skills.writer()
+    await writer.write({ skill: 'lower', path: 'skill.md', content: text('lower', 'New.') })
+    await writer.write({ skill: 'note', path: 'note.md', content: text('note', 'New.') })
+    await expect(writer.write({ skill: 'note', path: 'other.md', content: 'x' })).rejects.toMatchObject({
+      message: '"note" is the single file "note.md"',
+    })
+    await expect(writer.quarantine('note')).rejects.toMatchObject({ code: 'READ_ONLY' })
+    expect((await skills.load('lower')).body + (await skills.load('note')).body).toBe('New.New.')
+    fileSystem.write('/w/SKILL.md', text('w'))
+    await skills.reload()
+    await expect(writer.quarantine('w')).rejects.toMatchObject({ code: 'READ_ONLY' })
+  })
+
+  test('names by a pattern are still safe folder names, and every one of them is asked', async () => {
+    await using it = await open({}, { names: /^[a-z._/-]+$/g })
+    for (const name of ['.git', 'a/b', '..', 'claude-x'])
+      expect((await it.write(name, 'SKILL.md', text('x'))).isError).toBe(true)
+    for (const name of ['a.b', 'a.c', 'a.d'])
+      expect((await it.write(name, 'SKILL.md', text(name))).isError).toBe(false)
+  })
+
+  test('two writers of one runtime take turns', async () => {
+    await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+    const baseDigest = it.skills.current.get('tone').files[0]?.digest ?? ''
+    const outcomes = await Promise.allSettled(
+      ['One.', 'Two.'].map(body =>
+        it.skills
+          .writer()
+          .write({ skill: 'tone', path: 'SKILL.md', content: text('tone', body), baseDigest }),
+      ),
+    )
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+
   test(`takes two dots inside a name ${verifies('FOX-B02', 'P19')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'notes..md', 'x')).isError).toBe(false)
@@ -253,6 +316,61 @@ describe('two layers', () => {
     })
     expect(it.skills.current.find('tone')).toBeDefined()
   })
+})
+
+test('a folder that is no skill yet gets what it lacks when its skill is copied up', async () => {
+  await using it = await open({
+    '/instance/tone/notes.txt': 'Mine.',
+    '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
+    '/bundled/tone/reference.md': 'Bundled reference.',
+  })
+  await it.write('tone', 'SKILL.md', text('tone', 'Changed.'))
+  expect(it.skills.current.get('tone').files.map(({ path }) => path)).toEqual([
+    'SKILL.md',
+    'notes.txt',
+    'reference.md',
+  ])
+  expect((await it.skills.load('tone')).body).toBe('Changed.')
+})
+
+test('says when something else is served than what was written', async () => {
+  const fileSystem = new MemoryFileSystem({
+    '/first/tone/SKILL.md': text('tone', 'First.'),
+    '/second/.keep': '',
+  })
+  const sources = ['first', 'second'].map(
+    label =>
+      new FileSource({
+        fileSystem,
+        root: `/${label}`,
+        label,
+        ...(label === 'second' ? { writable: fileSystem } : {}),
+      }),
+  )
+  await using skills = await createSkillRuntime({ sources, settle: NO_SETTLE })
+  const { errors } = await skills
+    .writer()
+    .write({ skill: 'tone', path: 'SKILL.md', content: text('tone', 'Second.') })
+  expect(errors).toEqual(['"tone" is served from the source "first", which comes first'])
+  fileSystem.write('/second/tone/SKILL.md', '---\nname: "tone\n---\n')
+  expect((await skills.reloadSkill('tone')).status).toBe('reloaded')
+})
+
+test('reload_skills of a scoped agent tells of its own skills', async () => {
+  await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+  const [, reload] = createAuthorTools(it.skills.writer(), { isInScope: name => name === 'tone' })
+  it.files.write('/instance/secret/SKILL.md', '---\nname: secret\n---\n')
+  it.files.write('/instance/other/SKILL.md', text('other'))
+  expect((await reload?.execute({}))?.text).toBe('Skills reloaded. 1 skill(s) now active.')
+})
+
+test('a skill that is put aside is gone, also while events tell of it', async () => {
+  const fileSystem = new MemoryFileSystem({ '/w/a/SKILL.md': text('a'), '/w/c/SKILL.md': text('c') })
+  const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w' })
+  await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  await skills.writer().quarantine('a')
+  await skills.reload()
+  expect(skills.current.list().map(({ name }) => name)).toEqual(['c'])
 })
 
 describe('SkillWriter.quarantine()', () => {

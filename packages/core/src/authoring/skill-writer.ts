@@ -19,6 +19,8 @@ export interface WritableLayer {
   readonly fileSystem: WritableFileSystem
   /** Absolute, without a slash at its end. */
   readonly root: string
+  /** What the text of a skill may be called there. */
+  readonly fileNames: readonly string[]
 }
 
 /** What a writer needs of the runtime. */
@@ -27,8 +29,16 @@ export interface AuthoringHost {
   readFile(skill: Skill, path: string): Promise<Uint8Array>
   /** Looks at the folder of a skill again; resolves with why its newest text cannot be served, if it cannot. */
   reloadSkill(name: string): Promise<readonly string[]>
-  /** Looks at everything again; resolves with how many skills are served, and what went wrong. */
-  reload(): Promise<{ readonly count: number; readonly errors: readonly string[] }>
+  /** Looks at everything again. */
+  reload(): Promise<ReloadedSkills>
+}
+
+/** What there is after everything was looked at again. */
+export interface ReloadedSkills {
+  /** The served skills. */
+  readonly names: readonly string[]
+  /** What could not be made live; `skill` is missing when a whole source could not be read. */
+  readonly errors: readonly { readonly skill?: string; readonly message: string }[]
 }
 
 export interface SkillWriterOptions {
@@ -71,6 +81,14 @@ export interface WriteResult {
   readonly advice: readonly string[]
 }
 
+/** Where the files of a skill are written. */
+interface Place {
+  readonly folder: string
+  readonly served: Skill | undefined
+  /** Whether it is in a source that is not written to. */
+  readonly isElsewhere: boolean
+}
+
 const SKILL_FILE = 'SKILL.md'
 const TRASH = '.trash'
 const encoder = new TextEncoder()
@@ -107,17 +125,17 @@ export class SkillWriter {
   async write(request: WriteRequest): Promise<WriteResult> {
     const { skill: name } = request
     this.#checkName(name)
-    const path = checkPath(request.path)
+    const { place, path } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
     const advice = this.#checkContent(name, path, bytes)
-    const written = await this.#lock.run(() => this.#writeFile(request, path, bytes))
-    const errors = this.#options.afterWrite === 'reload' ? await this.#host.reloadSkill(name) : []
+    const written = await this.#lock.run(() => this.#writeFile({ ...request, path }, place, bytes))
+    const errors = this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : []
     return { ...written, errors, advice }
   }
 
   /**
-   * Puts a skill aside, into a folder that no source looks into; returns where it is.
-   * @throws {SkillError} SKILL_NOT_FOUND, READ_ONLY when it is in another source
+   * Puts the folder of a skill aside, with everything in it, where no source looks; returns where it is.
+   * @throws {SkillError} SKILL_NOT_FOUND; READ_ONLY when it is in another source, or has no folder of its own
    */
   async quarantine(name: string): Promise<string> {
     const path = await this.#lock.run(async () => {
@@ -131,6 +149,10 @@ export class SkillWriter {
         )
       }
       const { root, fileSystem } = this.#layer
+      if (skill.location === '' || skill.location === skill.skillFile) {
+        const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
+        throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
+      }
       const when = new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
       const target = `${root}/${TRASH}/${name}-${when}`
       await fileSystem.move(`${root}/${skill.location}`, target, { inside: root })
@@ -141,7 +163,7 @@ export class SkillWriter {
   }
 
   /** Looks at all sources again, read-only ones included. */
-  async reload(): Promise<{ readonly count: number; readonly errors: readonly string[] }> {
+  async reload(): Promise<ReloadedSkills> {
     return await this.#host.reload()
   }
 
@@ -153,16 +175,13 @@ export class SkillWriter {
 
   /** What is no skill is not written; what is one may still be improved. */
   #checkContent(name: string, path: SkillPath, bytes: Uint8Array): readonly string[] {
-    const { maxFolderBytes } = DEFAULT_LIMITS
-    if (bytes.length > maxFolderBytes)
-      throw new SkillError(
-        'TOO_LARGE',
-        `the file has ${bytes.length} bytes; at most ${maxFolderBytes} are read`,
-      )
-    const files = (this.#host.find(name)?.files ?? []).map(file => file.path)
-    if (path !== SKILL_FILE) return path.split('/').length > 2 ? [`keep files one level below the skill`] : []
+    const served = this.#host.find(name)
+    this.#checkSize(served, path, bytes)
+    const files = (served?.files ?? []).map(file => file.path)
+    if (path !== (served?.skillFile ?? SKILL_FILE))
+      return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
     if (bytes.length === 0)
-      throw new SkillError('SKILL_INVALID', 'SKILL.md is empty; write frontmatter and instructions')
+      throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
     const parsed = parseSkill(bytes, { directoryName: name })
     const found = parsed.diagnostics.filter(
       diagnostic => isError(diagnostic) || diagnostic.code === 'NAME_DIRECTORY_MISMATCH',
@@ -171,26 +190,71 @@ export class SkillWriter {
     const reasons = found.map(
       ({ message, line, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`,
     )
-    throw new SkillError('SKILL_INVALID', `SKILL.md was not written. ${reasons.join('. ')}`, {
+    throw new SkillError('SKILL_INVALID', `${path} was not written. ${reasons.join('. ')}`, {
       data: { diagnostics: found },
     })
   }
 
+  /** A skill that is too large would be broken as a whole. */
+  #checkSize(served: Skill | undefined, path: SkillPath, bytes: Uint8Array): void {
+    const { maxFolderBytes, maxFiles, maxFolderDepth } = DEFAULT_LIMITS
+    const others = (served?.files ?? []).filter(file => file.path !== path)
+    const total = others.reduce((sum, { size }) => sum + size, bytes.length)
+    const fail = (what: string): never => {
+      throw new SkillError('TOO_LARGE', `with ${JSON.stringify(path)} the skill has ${what}`)
+    }
+    if (total > maxFolderBytes) fail(`${total} bytes; at most ${maxFolderBytes} are read`)
+    if (others.length + 1 > maxFiles) fail(`${others.length + 1} files; at most ${maxFiles} are read`)
+    if (path.split('/').length > maxFolderDepth) fail(`more than ${maxFolderDepth} levels`)
+  }
+
+  /** Where a file goes. Texts of skills are written as such, one for each skill, and never inside another. */
+  #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
+    const path = checkPath(text)
+    const { root, label, fileNames } = this.#layer
+    const served = this.#host.find(name)
+    const isOurs = served?.source === label
+    const skillFile = served?.skillFile ?? SKILL_FILE
+    const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+    if (path !== skillFile && fileNames.some(each => each.toLowerCase() === last)) {
+      throw new SkillError(
+        'INVALID_PATH',
+        `path ${JSON.stringify(text)} would be a skill of its own; the text of ${JSON.stringify(name)} is ${JSON.stringify(skillFile)}`,
+      )
+    }
+    const isSingleFile = isOurs && served.location === served.skillFile
+    if (isSingleFile && path !== skillFile)
+      throw new SkillError(
+        'INVALID_PATH',
+        `${JSON.stringify(name)} is the single file ${JSON.stringify(skillFile)}`,
+      )
+    const location = isOurs ? served.location : name
+    const folder = location === '' || isSingleFile ? root : `${root}/${location}`
+    return { place: { folder, served, isElsewhere: served !== undefined && !isOurs }, path }
+  }
+
+  async #makeLive(name: string): Promise<readonly string[]> {
+    const errors = await this.#host.reloadSkill(name)
+    const served = this.#host.find(name)
+    if (served === undefined || served.source === this.#layer.label) return errors
+    return [
+      ...errors,
+      `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which comes first`,
+    ]
+  }
+
   async #writeFile(
     request: WriteRequest,
-    path: SkillPath,
+    { folder, served, isElsewhere }: Place,
     bytes: Uint8Array,
   ): Promise<Pick<WriteResult, 'path' | 'digest' | 'isNew' | 'isCopiedUp'>> {
     const { fileSystem, root } = this.#layer
-    const served = this.#host.find(request.skill)
-    const isElsewhere = served !== undefined && served.source !== this.#layer.label
-    const location = served === undefined || isElsewhere ? request.skill : served.location
-    const folder = location === '' ? root : `${root}/${location}`
+    const { path } = request
     const target = `${folder}/${path}`
-    const before =
-      (await this.#read(target)) ?? (isElsewhere ? served.files.find(file => file.path === path) : undefined)
+    const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
+    const before = (await this.#read(target)) ?? below
     this.#checkBase(request, before?.digest)
-    const isCopiedUp = isElsewhere && (await this.#copyUp(served, folder))
+    const isCopiedUp = isElsewhere && served !== undefined && (await this.#copyUp(served, folder))
     const isExecutable = request.isExecutable ?? before?.isExecutable ?? false
     await fileSystem.write(target, bytes, { inside: root, isExecutable })
     const digest = digestOf(bytes, this.#options.hasher)
@@ -212,30 +276,55 @@ export class SkillWriter {
     }
   }
 
-  /** Copies a skill of a read-only source, first aside and then into its place as a whole. */
+  /**
+   * Copies a skill of a read-only source: a new folder appears as a whole; to one that is there and is no skill yet, what
+   * it lacks is added, the text last.
+   */
   async #copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
-    const isThere = await fileSystem.stat(folder).then(
-      () => true,
-      () => false,
+    const names = await fileSystem.list(folder).then(
+      entries => entries.map(({ name }) => name),
+      () => undefined,
     )
-    if (isThere) return false
-    const stage = `${root}/.tmp-${skill.name}-${shortDigest(skill.revision)}-${Math.floor(this.#options.clock.random() * 1e9)}`
-    for (const { path, isExecutable } of skill.files) {
-      const bytes = await this.#host.readFile(skill, path)
-      await fileSystem.write(`${stage}/${path}`, bytes, { inside: root, isExecutable })
+    if (names?.includes(skill.skillFile) === true) return false
+    if (names !== undefined) {
+      await this.#copy(skill, folder)
+      return true
     }
-    await fileSystem.move(stage, folder, { inside: root })
+    const suffix = Math.floor(this.#options.clock.random() * 1e9)
+    const stage = `${root}/.tmp-${skill.name}-${shortDigest(skill.revision)}-${suffix}`
+    try {
+      await this.#copy(skill, stage)
+      await fileSystem.move(stage, folder, { inside: root })
+    } catch (thrown) {
+      await fileSystem.remove(stage, { inside: root })
+      throw thrown
+    }
     return true
+  }
+
+  async #copy(skill: Skill, folder: string): Promise<void> {
+    const { fileSystem, root } = this.#layer
+    const textLast = [...skill.files].sort(
+      (a, b) => Number(a.path === skill.skillFile) - Number(b.path === skill.skillFile),
+    )
+    for (const { path, isExecutable } of textLast) {
+      const target = `${folder}/${path}`
+      if ((await this.#read(target)) !== undefined) continue
+      await fileSystem.write(target, await this.#host.readFile(skill, path), { inside: root, isExecutable })
+    }
   }
 
   #checkBase({ baseDigest, path, skill }: WriteRequest, actual: Digest | undefined): void {
     if (baseDigest === undefined) return
     const wanted = baseDigest.replace(/^sha256:/, '').toLowerCase()
-    const isSame =
-      wanted === 'none'
-        ? actual === undefined
-        : /^[0-9a-f]{8,64}$/.test(wanted) && (actual?.slice(7).startsWith(wanted) ?? false)
+    if (!/^(?:none|[0-9a-f]{8,64})$/.test(wanted)) {
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the base digest is ${JSON.stringify(baseDigest)}; use eight or more hexadecimal digits of the file's digest, or "none"`,
+      )
+    }
+    const isSame = wanted === 'none' ? actual === undefined : (actual?.slice(7).startsWith(wanted) ?? false)
     if (isSame) return
     const now = actual === undefined ? 'there is no such file' : `it is now ${shortDigest(actual)}`
     throw new SkillError(

@@ -4,7 +4,7 @@ export interface WriteLock {
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** For sources that only this process writes to. */
+/** For sources that only this process writes to. Work under it must not take it again. */
 export class InProcessWriteLock implements WriteLock {
   #queue: Promise<unknown> = Promise.resolve()
 

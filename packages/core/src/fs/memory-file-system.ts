@@ -38,7 +38,8 @@ export class MemoryFileSystem implements WritableFileSystem {
   }
 
   /** Removes a file or a folder with everything in it; nothing happens when there is none. */
-  remove(path: string): void {
+  remove(path: string, options: Pick<Partial<WriteOptions>, 'inside'> = {}): void {
+    assertInside(path, options.inside)
     if (this.#find(path) === undefined) return
     const { parent, name } = this.#parentOf(path, false)
     parent.children.delete(name)
@@ -51,6 +52,8 @@ export class MemoryFileSystem implements WritableFileSystem {
     assertInside(to, options.inside)
     if (this.#find(to) !== undefined)
       throw new SkillError('IO_FAILED', `there is something at ${JSON.stringify(to)} already`)
+    if (isInside(split(to).join('/'), split(from).join('/')))
+      throw new SkillError('IO_FAILED', `${JSON.stringify(from)} cannot be moved into itself`)
     this.rename(from, to)
   }
 

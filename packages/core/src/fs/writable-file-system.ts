@@ -14,6 +14,8 @@ export interface WritableFileSystem extends FileSystem {
    * after a loss of power.
    */
   write(path: string, content: Uint8Array, options: WriteOptions): void | Promise<void>
+  /** Removes a file or folder with everything in it, links not followed; nothing happens when there is none. */
+  remove(path: string, options: Pick<WriteOptions, 'inside'>): void | Promise<void>
   /** Moves a file or folder to where nothing is; both are inside the folder. */
   move(from: string, to: string, options: Pick<WriteOptions, 'inside'>): void | Promise<void>
 }

@@ -10,6 +10,7 @@ import {
   readdirSync,
   realpathSync,
   renameSync,
+  rmSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
@@ -73,6 +74,15 @@ export function moveInside(from: string, to: string, inside: string): void {
   })
 }
 
+/** Removes a file or folder with everything in it. */
+export function removeInside(path: string, inside: string): void {
+  const { folders, name } = splitInside(path, inside)
+  withFolder(inside, folders, false, folder => {
+    rmSync(folder.entry(name), { recursive: true, force: true })
+    syncFolder(folder)
+  })
+}
+
 function splitInside(path: string, inside: string): { folders: readonly string[]; name: string } {
   const segments = path.startsWith(`${inside}/`) ? path.slice(inside.length + 1).split('/') : []
   const name = segments.pop()
@@ -91,12 +101,14 @@ function withFolder(
   work: (folder: OpenFolder) => void,
 ): void {
   if (create) mkdirSync(root, { recursive: true })
-  let folder = openFolder(realpathSync.native(root))
+  let shown = root
+  let folder = openFolder(realpathSync.native(root), root)
   try {
     for (const name of folders) {
+      shown = `${shown}/${name}`
       const path = folder.entry(name)
       if (create) makeFolder(path)
-      const next = openFolder(path)
+      const next = openFolder(path, shown)
       closeSync(folder.descriptor)
       folder = next
     }
@@ -114,7 +126,8 @@ function makeFolder(path: string): void {
   }
 }
 
-function openFolder(path: string): OpenFolder {
+/** `shown` is how people know the path. */
+function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
     descriptor = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
@@ -123,7 +136,7 @@ function openFolder(path: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw new SkillError(
       'OUTSIDE_ROOT',
-      `${JSON.stringify(path)} is a link or a file; only folders are written into`,
+      `${JSON.stringify(shown)} is a link or a file; only folders are written into`,
       {
         cause: thrown,
       },

@@ -11,7 +11,7 @@ import {
   type WritableFileSystem,
   type WriteOptions,
 } from '../index.ts'
-import { moveInside, writeWhole } from './atomic-write.ts'
+import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directOperations, type FileOperations, pooledOperations } from './file-operations.ts'
 
 // The event loop is given back after this much work in a row.
@@ -96,6 +96,15 @@ export class NodeFileSystem implements WritableFileSystem {
       moveInside(from, to, inside)
     } catch (thrown) {
       throw toSkillError(thrown, from)
+    }
+  }
+
+  async remove(path: string, { inside }: Pick<WriteOptions, 'inside'>): Promise<void> {
+    try {
+      removeInside(path, inside)
+    } catch (thrown) {
+      const error = toSkillError(thrown, path)
+      if (error.code !== 'NOT_FOUND') throw error
     }
   }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { InProcessWriteLock, SkillError, type WriteLock } from '../index.ts'
@@ -11,7 +12,7 @@ export interface WriteLockOptions {
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
 
-/** A lock that all processes with one state directory respect. */
+/** A lock that all processes with one state directory respect; what runs under it may take it again. */
 export interface SharedWriteLock extends WriteLock, AsyncDisposable {
   /** Idempotent. */
   close(): Promise<void>
@@ -32,17 +33,21 @@ export async function openWriteLock(
   database.exec('PRAGMA busy_timeout = 0')
   const local = new InProcessWriteLock()
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
-  const run = async <T>(work: () => Promise<T>): Promise<T> =>
-    await local.run(async () => {
+  const holding = new AsyncLocalStorage<true>()
+  const run = async <T>(work: () => Promise<T>): Promise<T> => {
+    // Whoever has the lock already need not wait for itself.
+    if (holding.getStore() === true) return await work()
+    return await local.run(async () => {
       if (!database.isOpen) throw new SkillError('CLOSED', 'the write lock is closed')
       await acquire(database, path, timeoutMs)
       try {
-        return await work()
+        return await holding.run(true, work)
       } finally {
         // Nothing was written to the database itself. A commit could be refused while another process asks for the lock.
         database.exec('ROLLBACK')
       }
     })
+  }
   const close = async (): Promise<void> =>
     await local.run(async () => {
       if (database.isOpen) database.close()

@@ -79,6 +79,36 @@ describe('NodeFileSystem.write()', () => {
   })
 })
 
+test('NodeFileSystem.remove() removes what is inside, and never follows a link', async () => {
+  const outside = join(base, 'outside')
+  mkdirSync(outside)
+  writeFileSync(join(outside, 'a.md'), 'a')
+  await files.write(join(root, 'x/y.md'), bytes('y'), { inside: root })
+  symlinkSync(outside, join(root, 'x/link'))
+  await files.remove(join(root, 'x'), { inside: root })
+  await files.remove(join(root, 'x'), { inside: root })
+  expect([readdirSync(root), readdirSync(outside)]).toEqual([[], ['a.md']])
+  symlinkSync(outside, join(root, 'linked'))
+  await expect(files.remove(join(root, 'linked/a.md'), { inside: root })).rejects.toMatchObject({
+    code: 'OUTSIDE_ROOT',
+    message: expect.stringContaining(join(root, 'linked')),
+  })
+})
+
+test(`a linked folder does not come before the folder itself, whatever its name ${verifies('P02')}`, async () => {
+  await files.write(join(root, 'good/SKILL.md'), bytes('---\nname: good\ndescription: Use it.\n---\n'), {
+    inside: root,
+  })
+  symlinkSync('good', join(root, 'alias'))
+  await using skills = await createSkillRuntime({ sources: [directory(root, { writable: true })] })
+  expect(skills.current.get('good').location).toBe('good')
+  const writer = skills.writer()
+  await writer.write({ skill: 'good', path: 'new.md', content: 'x' })
+  expect(readdirSync(join(root, 'good')).sort()).toEqual(['SKILL.md', 'new.md'])
+  await writer.quarantine('good')
+  expect(skills.current.find('good')).toBeUndefined()
+})
+
 test('NodeFileSystem.move() moves to where nothing is', async () => {
   await files.write(join(root, 'a/x.md'), bytes('x'), { inside: root })
   await files.move(join(root, 'a'), join(root, '.trash/a-1'), { inside: root })
@@ -168,6 +198,7 @@ describe('openWriteLock()', () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
     expect(await lock.run(async () => 'free')).toBe('free')
+    expect(await lock.run(() => lock.run(async () => 'nested'))).toBe('nested')
     await lock.close()
     await lock.close()
     await expect(lock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })

@@ -23,6 +23,14 @@ export function nameOf(candidate: Candidate): string {
   return candidate.live?.name ?? candidate.entry.name
 }
 
+/** The order of two folders of one source: the folder itself before a link to it, then by path. */
+export function byPlace(a: Candidate, b: Candidate): number {
+  return (
+    Number(a.entry.isLinked ?? false) - Number(b.entry.isLinked ?? false) ||
+    compareText(a.entry.location, b.entry.location)
+  )
+}
+
 /** `winner` is the candidate whose skill is served under the name. */
 export function toReport(candidate: Candidate, winner: Candidate | undefined): SkillReport {
   const { entry, live, heldReason } = candidate
@@ -97,9 +105,7 @@ export function createReports(
   return all
     .toSorted(
       (a, b) =>
-        compareText(nameOf(a), nameOf(b)) ||
-        direction * (a.sourceIndex - b.sourceIndex) ||
-        compareText(a.entry.location, b.entry.location),
+        compareText(nameOf(a), nameOf(b)) || direction * (a.sourceIndex - b.sourceIndex) || byPlace(a, b),
     )
     .map(candidate => toReport(candidate, winners.get(nameOf(candidate))))
 }

@@ -1,5 +1,4 @@
-import { compareText } from '../skill/compare.ts'
-import { type Candidate, nameOf } from './candidate.ts'
+import { byPlace, type Candidate, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
 /** The folders that compete for each name, in the order of precedence. Only the registry's writer looks at it. */
@@ -27,7 +26,11 @@ export class NameIndex {
     const name = nameOf(candidate)
     const known = this.#byName.get(name)
     if (known === undefined) this.#byName.set(name, [candidate])
-    else this.#byName.set(name, [...known, candidate].sort(byPrecedence))
+    else
+      this.#byName.set(
+        name,
+        [...known, candidate].sort((a, b) => a.sourceIndex - b.sourceIndex || byPlace(a, b)),
+      )
   }
 
   remove(candidate: Candidate): void {
@@ -68,8 +71,4 @@ export class NameIndex {
 
 function isServable(candidate: Candidate): boolean {
   return candidate.live !== undefined
-}
-
-function byPrecedence(a: Candidate, b: Candidate): number {
-  return a.sourceIndex - b.sourceIndex || compareText(a.entry.location, b.entry.location)
 }

@@ -67,14 +67,17 @@ export function toSkillReload(
 ): SkillReload {
   const [before, now] = [previous.find(name), generation.find(name)]
   const reports = generation.reports().filter(report => report.name === name)
-  const places = new Set(reports.map(({ source }) => source))
+  // What serves the name is judged; without anything that serves it, everything that could have.
+  const serving = reports.filter(report => report.serving !== undefined)
+  const judged = serving.length > 0 ? serving : reports
+  const places = new Set(judged.map(({ source }) => source))
   const failed = sources.flatMap(({ label, lastError }) =>
     lastError !== undefined && places.has(label) ? { source: label, message: lastError } : [],
   )
-  const errors = [...failed, ...reports.flatMap(toProblems)]
+  const errors = [...failed, ...judged.flatMap(toProblems)]
   const status = (): SkillReloadStatus => {
     if (reports.length === 0) return 'not-found'
-    if (errors.length > 0) return 'failed'
+    if (errors.length > 0 || now === undefined) return 'failed'
     return before === undefined ? 'loaded' : 'reloaded'
   }
   return Object.freeze({ status: status(), isChanged: before !== now, generation, errors })

@@ -3,6 +3,7 @@ import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
+import { InProcessWriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -74,6 +75,8 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #demands: Demands
   readonly #sessions: LiveSessions
   readonly #logger: Logger
+  /** For all writers of this runtime that bring no lock of their own. */
+  readonly #writeLock = new InProcessWriteLock()
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
@@ -256,7 +259,7 @@ export class SkillRuntime implements AsyncDisposable {
   }
 
   /**
-   * Writes skills into the first source that may be written to. Take one writer for all who write.
+   * Writes skills into the first source that may be written to.
    * @throws {SkillError} READ_ONLY when no source may be written to
    */
   writer(options: SkillWriterOptions = {}): SkillWriter {
@@ -274,12 +277,13 @@ export class SkillRuntime implements AsyncDisposable {
       reloadSkill: async (name: string) =>
         (await this.reloadSkill(name)).errors.map(({ message }) => message),
       reload: async () => {
-        const { count, errors } = await this.reload()
-        return { count, errors: errors.map(({ message }) => message) }
+        const { generation, errors } = await this.reload()
+        return { names: generation.list().map(skill => skill.name), errors }
       },
     }
     return new SkillWriter({ label: source.label, ...source.writable }, host, {
       clock: this.#clock,
+      lock: this.#writeLock,
       ...options,
     })
   }

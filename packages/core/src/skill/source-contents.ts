@@ -11,6 +11,8 @@ export interface SourceEntry {
   readonly skillFile?: string
   /** Absent when the text is broken. */
   readonly skill?: Skill
+  /** Whether a symbolic link is on the way to it: the folder itself comes first then. @default false */
+  readonly isLinked?: boolean
   /** Where the folder is on this machine, if it is. */
   readonly directory?: string
   /** Everything found about this folder, the skill's own diagnostics included. */

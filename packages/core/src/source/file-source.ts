@@ -30,6 +30,7 @@ import type {
   SourceReading,
   SourceState,
   Trust,
+  WritableFolder,
 } from './skill-source.ts'
 
 export interface FileSourceOptions {
@@ -93,7 +94,7 @@ export class FileSource implements SkillSource {
   readonly origin: string
   readonly trust: Trust
   readonly reading: Partial<ReadingPolicy>
-  readonly writable?: { readonly fileSystem: WritableFileSystem; readonly root: string }
+  readonly writable?: WritableFolder
   readonly #fileSystem: FileSystem
   readonly #options: FileSourceOptions
   readonly #clock: Clock
@@ -125,8 +126,11 @@ export class FileSource implements SkillSource {
     this.origin = options.root
     this.trust = options.trust ?? 'auto'
     this.reading = options.reading ?? {}
-    if (options.writable !== undefined)
-      this.writable = Object.freeze({ fileSystem: options.writable, root: options.root })
+    const layout = new LayoutRules(options.layout)
+    if (options.writable !== undefined) {
+      const { fileNames } = layout
+      this.writable = Object.freeze({ fileSystem: options.writable, root: options.root, fileNames })
+    }
     this.#fileSystem = options.fileSystem
     this.#clock = options.clock ?? systemClock
     const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -150,7 +154,7 @@ export class FileSource implements SkillSource {
     })
     this.#scanner = new MirrorScanner({
       ...shared,
-      layout: new LayoutRules(options.layout),
+      layout,
       symlinks: options.symlinks ?? (this.trust === 'review' ? 'deny' : 'within-root'),
       nestedSkills: options.nestedSkills ?? this.trust === 'auto',
       onEvent: node => this.#onEvent(node),

@@ -236,6 +236,7 @@ export class FolderReader {
       name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
       skillFile: folder.skillFile as string,
       ...(skill === undefined ? {} : { skill }),
+      ...(isLinked(folder) ? { isLinked: true } : {}),
       ...(directory === undefined ? {} : { directory }),
       diagnostics,
     }
@@ -274,6 +275,12 @@ export class FolderReader {
   #display(folder: DirectoryNode, path: string): string {
     return this.#options.displayPath([listingOf(folder).path, path].filter(part => part !== '').join('/'))
   }
+}
+
+function isLinked(folder: DirectoryNode): boolean {
+  for (let at: DirectoryNode | undefined = folder; at !== undefined; at = at.parent)
+    if (at.isLink) return true
+  return false
 }
 
 /** The name by which the place of a skill goes: its folder's, or that of its single file. */

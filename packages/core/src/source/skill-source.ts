@@ -50,6 +50,15 @@ export interface SourceHint {
   readonly area: string
 }
 
+/** The folder of a source that may be written to. */
+export interface WritableFolder {
+  readonly fileSystem: WritableFileSystem
+  /** Absolute, without a slash at its end. */
+  readonly root: string
+  /** What the text of a skill may be called there. */
+  readonly fileNames: readonly string[]
+}
+
 /**
  * Where skills come from. A source is asked for its complete contents and never tells edits; hints only say when to
  * ask again, so a lost hint costs time and never correctness.
@@ -63,7 +72,7 @@ export interface SkillSource {
   /** How forgiving its texts are read; what was served last is read in the same way after a restart. */
   readonly reading?: Partial<ReadingPolicy>
   /** Where its skills may be written to; absent when they may not. */
-  readonly writable?: { readonly fileSystem: WritableFileSystem; readonly root: string }
+  readonly writable?: WritableFolder
   /**
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.
