@@ -58,7 +58,7 @@ export const LATE: unique symbol = Symbol('late')
 export async function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T | typeof LATE> {
   let cancel = (): void => undefined
   const late = new Promise<typeof LATE>(resolve => {
-    cancel = clock.after(timeoutMs, () => resolve(LATE), { background: true })
+    cancel = clock.after(timeoutMs, () => resolve(LATE))
   })
   return await Promise.race([work, late]).finally(() => cancel())
 }

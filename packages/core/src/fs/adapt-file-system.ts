@@ -12,9 +12,9 @@ import type {
 /** What has to be known of a file. */
 export interface SimpleStat {
   readonly kind: 'file' | 'directory' | 'other'
-  /** In bytes; only for files. @default 0 */
+  /** In bytes (a text may have more of them than characters). Without it, files are read to find out. */
   readonly size?: number
-  /** When it was last changed, in milliseconds since the epoch. @default 0: its bytes are compared each time */
+  /** When it was last changed, in milliseconds since the epoch. Without it, its bytes are compared each time. */
   readonly mtimeMs?: number
   /** @default false */
   readonly isExecutable?: boolean
@@ -63,6 +63,19 @@ class AdaptedFileSystem implements FileSystem {
   #running = 0
 
   constructor(files: SimpleFiles, options: AdaptOptions) {
+    for (const name of ['list', 'stat', 'read'] as const) {
+      if (typeof (files as Partial<SimpleFiles> | undefined)?.[name] !== 'function')
+        throw new SkillError(
+          'INVALID_OPTION',
+          `files.${name} is ${typeof files?.[name]}; it must be a function`,
+        )
+    }
+    checkNumber('timeoutMs', options.timeoutMs, 1)
+    checkNumber('concurrency', options.concurrency, 1)
+    if (options.separator !== undefined && !['/', '\\'].includes(options.separator)) {
+      const shown = JSON.stringify(options.separator)
+      throw new SkillError('INVALID_OPTION', `separator is ${shown}; use "/" or "\\\\"`)
+    }
     this.#files = files
     this.#options = {
       separator: options.separator ?? '/',
@@ -83,8 +96,9 @@ class AdaptedFileSystem implements FileSystem {
   }
 
   async read(path: string, { inside, maxBytes, signal }: ReadOptions): Promise<OpenedFile> {
+    signal?.throwIfAborted()
     const real = await this.resolve(path)
-    if (!inside.some(folder => isInside(normalize(real), normalize(folder)))) {
+    if (!inside.some(folder => isInside(this.#normalize(real), this.#normalize(folder)))) {
       throw new SkillError(
         'OUTSIDE_ROOT',
         `it leads to ${JSON.stringify(real)}, which is outside ${inside.join(', ')}`,
@@ -98,13 +112,16 @@ class AdaptedFileSystem implements FileSystem {
     const onAbort = (): void => abort.abort(signal?.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      const bytes = await this.#call(
+      const aborted = Promise.withResolvers<never>()
+      abort.signal.addEventListener('abort', () => aborted.reject(abort.signal.reason), { once: true })
+      const work = this.#call(
         real,
         native => this.#files.read(native, { maxBytes, signal: abort.signal }),
         abort,
       )
+      const bytes = await Promise.race([work, aborted.promise])
       assertSmall(path, bytes.length, maxBytes)
-      return { bytes: new Uint8Array(bytes), stat: { ...before, size: bytes.length } }
+      return { bytes: new Uint8Array(bytes), stat: this.#checkSize(path, before, bytes.length) }
     } finally {
       signal?.removeEventListener('abort', onAbort)
     }
@@ -119,6 +136,20 @@ class AdaptedFileSystem implements FileSystem {
     return this.#options.separator === '/' ? path : path.replace(/[\\/]+/g, '\\')
   }
 
+  /** The facts that go with the bytes; a size that does not fit would look like a file that never holds still. */
+  #checkSize(path: string, stat: FileStat, size: number): FileStat {
+    if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
+    throw new SkillError(
+      'IO_FAILED',
+      `${JSON.stringify(path)}: stat() says ${stat.size} bytes and read() gave ${size}; sizes are in bytes, not characters`,
+    )
+  }
+
+  #normalize(path: string): string {
+    const slashed = this.#options.separator === '/' ? path : path.replaceAll('\\', '/')
+    return slashed.replace(/\/+/g, '/').replace(/(?<=.)\/$/, '')
+  }
+
   async #call<T>(
     path: string,
     call: (native: string) => Promise<T | undefined>,
@@ -127,7 +158,7 @@ class AdaptedFileSystem implements FileSystem {
     await this.#enter()
     try {
       const { clock, timeoutMs, isMissing: isNothing } = this.#options
-      const work = call(this.toNativePath(path)).catch((thrown: unknown) => {
+      const work = (async () => await call(this.toNativePath(path)))().catch((thrown: unknown) => {
         if (SkillError.isInstance(thrown)) throw thrown
         if (isNothing(thrown)) return undefined
         throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, { cause: thrown })
@@ -162,10 +193,18 @@ class AdaptedFileSystem implements FileSystem {
   }
 }
 
+// A file whose size its place does not tell: it is found out by reading it.
+const UNKNOWN_SIZE = 0
+
+function checkNumber(name: string, value: number | undefined, least: number): void {
+  if (value === undefined || value >= least) return
+  throw new SkillError('INVALID_OPTION', `${name} is ${value}; use a number from ${least} on`)
+}
+
 function toStat(stat: SimpleStat): FileStat {
   return {
     kind: stat.kind,
-    size: stat.size ?? 0,
+    size: stat.size ?? UNKNOWN_SIZE,
     // A time that is not known could hide a change: it is taken for now, so that the bytes are looked at each time.
     mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
     ctimeMs: 0,
@@ -189,10 +228,6 @@ function isMissing(thrown: unknown): boolean {
       each => each === code || each === name,
     ) || status === 404
   )
-}
-
-function normalize(path: string): string {
-  return path.replace(/[\\/]+/g, '/').replace(/(?<=.)\/$/, '')
 }
 
 function isInside(path: string, folder: string): boolean {

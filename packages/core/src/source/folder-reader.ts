@@ -77,7 +77,7 @@ export class FolderReader {
       const isSkillFile = item.path === folder.skillFile
       const bytes = await this.#capture(item, folder, total, isSkillFile, context)
       if (bytes === UNSTABLE) return UNSTABLE
-      total += item.file.stat?.size ?? 0
+      total += item.file.stat === undefined ? 0 : (item.file.size ?? 0)
       if (isSkillFile) skillBytes = bytes
       if (item.file.fault !== undefined) found.push(item.file.fault)
       if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
@@ -169,6 +169,7 @@ export class FolderReader {
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)
+      file.size = bytes.length
       delete file.fault
       context.store.put(file.digest, bytes)
       context.onRead(directory, file)
@@ -289,11 +290,12 @@ function nameOf(folder: DirectoryNode): string {
 }
 
 function toSkillFile({ path, file }: ManifestFile): SkillFile {
-  if (file.stat === undefined || file.digest === undefined) throw new TypeError(`${path} was not captured`)
+  if (file.stat === undefined || file.digest === undefined || file.size === undefined)
+    throw new TypeError(`${path} was not captured`)
   return Object.freeze({
     path,
     digest: file.digest,
-    size: file.stat.size,
+    size: file.size,
     isExecutable: file.stat.isExecutable,
   })
 }

@@ -11,6 +11,8 @@ export interface FileNode {
   /** Facts at the time the bytes were read; absent until then. */
   stat?: FileStat
   digest?: Digest
+  /** How many bytes were read. */
+  size?: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
   /** Why it could not be read. */

@@ -233,6 +233,45 @@ describe('skills on another machine', () => {
     await skills.close()
   })
 
+  test('a place that does not know sizes or times works, one that counts characters is told', async () => {
+    const map = new Map([['/base/root/pdf/SKILL.md', new TextEncoder().encode(text('pdf', 'Grüße.'))]])
+    const files = ofMap(map)
+    const openWith = async (
+      size: (bytes: number) => object,
+    ): Promise<[string[], number | undefined, string | undefined]> => {
+      const fileSystem = adaptFileSystem({
+        ...files,
+        stat: async path => {
+          const { size: bytes = 0, ...stat } = (await files.stat(path)) ?? { kind: 'other' as const }
+          return stat.kind === 'other' ? undefined : { ...stat, ...size(bytes) }
+        },
+      })
+      await using skills = await createSkillRuntime({
+        sources: [new FileSource({ fileSystem, root: '/base/root', label: 'x' })],
+      })
+      const [skill] = skills.current.list()
+      const [report] = skills.current.reports()
+      const fault = report?.diagnostics.find(({ severity }) => severity === 'error')
+      return [skills.current.list().map(({ name }) => name), skill?.files[0]?.size, fault?.message]
+    }
+    const length = map.get('/base/root/pdf/SKILL.md')?.length
+    expect(await openWith(() => ({}))).toEqual([['pdf'], length, undefined])
+    expect(await openWith(size => ({ size: size - 2 }))).toEqual([
+      [],
+      undefined,
+      expect.stringContaining('sizes are in bytes, not characters'),
+    ])
+  })
+
+  test.each([
+    [{ timeoutMs: -1 }, 'timeoutMs is -1; use a number from 1 on'],
+    [{ concurrency: 0 }, 'concurrency is 0; use a number from 1 on'],
+    [{ separator: '|' as '/' }, 'separator is "|"'],
+  ])('adaptFileSystem() refuses %j', (options, message) => {
+    expect(() => adaptFileSystem(ofMap(new Map()), options)).toThrow(message)
+    expect(() => adaptFileSystem({} as SimpleFiles)).toThrow('files.list is undefined; it must be a function')
+  })
+
   test(`paths are shown as the remote writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
     const seen: string[] = []
     const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
