@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -44,6 +44,30 @@ describe('openConversationStore()', () => {
     await expect(a.read('t', 'c')).rejects.toMatchObject({ code: 'CLOSED' })
     await using later = await openConversationStore(pathOf())
     expect((await later.read('t', 'c')).map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+
+  test('many writers of several stores wait for each other without stopping the process', async () => {
+    const stores = await Promise.all([0, 1, 2].map(() => openConversationStore(pathOf())))
+    await stores[0]?.append('t', 'source', 0, [message('a')])
+    let ticks = 0
+    const timer = setInterval(() => ticks++, 1)
+    const work = stores.flatMap((store, writer) =>
+      Array.from({ length: 20 }, async (_, index) => {
+        await store.append('t', `c-${writer}-${index}`, 0, [message('a'), message('b')])
+        await store.fork('t', 'source', 1, `f-${writer}-${index}`)
+      }),
+    )
+    await Promise.all(work)
+    clearInterval(timer)
+    expect(ticks).toBeGreaterThan(0)
+    expect(await stores[0]?.read('t', 'c-2-19')).toHaveLength(2)
+    for (const store of stores) await store.close()
+  })
+
+  test('nobody else can read what is said', async () => {
+    await using store = await openConversationStore(pathOf())
+    await store.append('t', 'c', 0, [message('a')])
+    for (const name of ['', '-wal']) expect(statSync(`${pathOf()}${name}`).mode & 0o077).toBe(0)
   })
 
   test('a file that is no database, or of a newer version, is told and left alone', async () => {

@@ -12,10 +12,13 @@ import {
   type MessageRole,
   type StoredMessage,
 } from './conversation-store.ts'
-import { openSqliteDialect } from './sqlite-database.ts'
+import { openSqliteDialect, whileBusy } from './sqlite-database.ts'
 
 type Database = Kysely<ConversationTables>
 type Writing = Transaction<ConversationTables>
+
+// How long a write waits for other writers.
+const BUSY_TIMEOUT_MS = 10_000
 
 /**
  * Opens the conversations in a file, which is made if it is not there; several processes may have it open. To be closed
@@ -25,21 +28,20 @@ type Writing = Transaction<ConversationTables>
 export async function openConversationStore(path: string): Promise<SqliteConversationStore> {
   const file = resolve(path)
   createStateDirectory(dirname(file))
+  let database: Database | undefined
   try {
-    const database: Database = new Kysely({ dialect: openSqliteDialect(file) })
+    const opened: Database = new Kysely({ dialect: openSqliteDialect(file) })
+    database = opened
     await using lock = await openWriteLock(dirname(file))
     await lock.run(async () => {
-      const migrator = new Migrator({
-        db: database,
-        provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
-      })
-      const { error } = await migrator.migrateToLatest()
-      if (error === undefined) return
-      await database.destroy()
-      throw error
+      const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
+      const migrator = new Migrator({ db: opened, provider })
+      const { error } = await whileBusy(BUSY_TIMEOUT_MS, () => migrator.migrateToLatest())
+      if (error !== undefined) throw error
     })
-    return new SqliteConversationStore(database)
+    return new SqliteConversationStore(opened)
   } catch (thrown) {
+    await database?.destroy()
     const message = `the conversations in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}`
     throw new SkillError('IO_FAILED', message, { cause: thrown })
   }
@@ -134,25 +136,31 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     await this.#write(async writing => {
-      const seq = (
-        await writing
-          .selectFrom('message')
-          .select(({ fn }) => fn.max('seq').as('seq'))
-          .where('tenant', '=', tenant)
-          .where('conversation', '=', conversation)
-          .where('seq', '<=', atSeq)
-          .executeTakeFirst()
-      )?.seq
-      const existing = await writing
+      // As in append(): a write comes first.
+      const { numInsertedOrUpdatedRows } = await writing
+        .insertInto('conversation')
+        .values({ tenant, id: newConversation, seq: 0 })
+        .onConflict(conflict => conflict.doNothing())
+        .executeTakeFirstOrThrow()
+      const target = await writing
         .selectFrom('conversation')
         .select('seq')
         .where('tenant', '=', tenant)
         .where('id', '=', newConversation)
+        .executeTakeFirstOrThrow()
+      if (numInsertedOrUpdatedRows === 0n) throw new ConversationConflictError(newConversation, 0, target.seq)
+      const source = await writing
+        .selectFrom('message')
+        .select(({ fn }) => fn.max('seq').as('seq'))
+        .where('tenant', '=', tenant)
+        .where('conversation', '=', conversation)
+        .where('seq', '<=', atSeq)
         .executeTakeFirst()
-      if (existing !== undefined) throw new ConversationConflictError(newConversation, 0, existing.seq)
       await writing
-        .insertInto('conversation')
-        .values({ tenant, id: newConversation, seq: seq ?? 0 })
+        .updateTable('conversation')
+        .set({ seq: source?.seq ?? 0 })
+        .where('tenant', '=', tenant)
+        .where('id', '=', newConversation)
         .execute()
       for (const table of ['message', 'session'] as const) {
         const rows = await writing
@@ -204,7 +212,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async #write<T>(work: (writing: Writing) => Promise<T>): Promise<T> {
     this.#assertOpen()
-    return await this.#database.transaction().execute(work)
+    return await whileBusy(BUSY_TIMEOUT_MS, () => this.#database.transaction().execute(work))
   }
 
   #assertOpen(): void {

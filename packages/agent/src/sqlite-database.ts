@@ -1,10 +1,21 @@
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Node's own SQLite for Kysely, which expects the methods of better-sqlite3. */
 export function openSqliteDialect(path: string): Dialect {
+  // What people say to an agent is nobody else's; the files that SQLite puts beside it get the same mode.
+  closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
-  database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON')
+  try {
+    // Whoever writes waits by trying again: the driver is synchronous, and waiting inside it would stop everything.
+    database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL')
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA foreign_keys = ON')
+  } catch (thrown) {
+    database.close()
+    throw thrown
+  }
   return new SqliteDialect({
     database: {
       close: () => database.close(),
@@ -20,4 +31,22 @@ export function openSqliteDialect(path: string): Dialect {
       },
     },
   })
+}
+
+// SQLITE_BUSY, in the lower byte of its variants.
+const BUSY = 5
+const MAX_PAUSE_MS = 20
+
+/** Tries again while another connection writes, for at most this long. */
+export async function whileBusy<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (thrown) {
+      const code = (thrown as { errcode?: number }).errcode
+      if (code === undefined || (code & 0xff) !== BUSY || performance.now() > end) throw thrown
+      await setTimeout(Math.random() * MAX_PAUSE_MS)
+    }
+  }
 }

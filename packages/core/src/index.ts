@@ -68,7 +68,16 @@ export {
 } from './fs/file-system.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
 export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system.ts'
-export { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from './host.ts'
+export {
+  type Clock,
+  type Hasher,
+  LATE,
+  type Logger,
+  portableHasher,
+  silentLogger,
+  systemClock,
+  within,
+} from './host.ts'
 export {
   type AdmissionPolicy,
   type AdmissionRequest,

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { BindableAgent, Logger, NamedTool } from '../index.ts'
+import { type BindableAgent, isToolResolver, type Logger, type NamedTool } from '../index.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import {
+  DEFAULT_DEBOUNCE_MS,
   DictToolResolver,
   EventBus,
   LocalFileWatcher,
@@ -167,6 +168,11 @@ describe('SkillChangeEvent', () => {
 test(`DictToolResolver takes one tool or several, and knows nothing of other skills ${verifies('EXO-14', 'EXO-15', 'EXO-44')}`, () => {
   const [a, b] = [{ name: 'a' }, { name: 'b' }]
   const resolver = new DictToolResolver({ one: a, two: [a, b] })
+  expect([isToolResolver(resolver), isToolResolver({ resolve: () => [] }), isToolResolver({})]).toEqual([
+    true,
+    true,
+    false,
+  ])
   expect(resolver.resolve({ name: 'one' })).toEqual([a])
   expect(resolver.resolve({ name: 'two' })).toEqual([a, b])
   expect(resolver.resolve({ name: 'constructor' })).toEqual([])
@@ -473,6 +479,100 @@ describe('SkillSyncManager', () => {
     expect(agent.calls).toEqual([])
   })
 
+  test(`a skill that was covered comes back whole, however many batches later ${verifies('EXO-B07')}`, async () => {
+    const [a, b] = [
+      folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
+      folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
+    ]
+    const registry = new SkillRegistry().registerSource(a.path).registerSource(b.path)
+    await registry.loadAll()
+    const it = await manage({ registry })
+    await it.manager.start()
+    it.watcher.put([change('added', 'other')])
+    await it.until(1)
+    it.watcher.put([{ ...removal('pdf'), sourcePath: join(a.path, 'pdf/SKILL.md') }])
+    await it.until(2)
+    expect(registry.get('pdf').usage).toBe('B')
+    await it.manager.stop()
+    await registry.close()
+  })
+
+  test('an event that makes no sense costs itself and nothing else', async () => {
+    const it = await manage()
+    const batches: unknown[] = [
+      [
+        { kind: 'added', skillName: 'x' },
+        null,
+        { ...change('added', 'y'), skillName: 'z' },
+        change('added', 'ok'),
+      ],
+    ]
+    it.manager.addWatcher({
+      watch: async function* () {
+        yield* batches as (readonly SkillChangeFields[])[]
+      },
+      stop: () => undefined,
+    })
+    await it.manager.start()
+    await it.until(1)
+    expect(it.registry.listNames()).toEqual(['ok'])
+    for (const wrong of [null, {}, { watch: 1 }])
+      expect(() => new SkillSyncManager(it.registry, {}).addWatcher(wrong as never)).toThrow(
+        'needs the methods',
+      )
+    await it.manager.stop()
+    await it.registry.close()
+  })
+
+  test(`two managers can share a registry, and one that could not start can start later ${verifies('EXO-19')}`, async () => {
+    const local = folder()
+    const missing = join(local.path, 'later')
+    const registry = new SkillRegistry().registerSource(local.path)
+    const [one, two] = [await manage({ registry }), await manage({ registry })]
+    await Promise.all([one.manager.start(), two.manager.start()])
+    one.watcher.put([change('added', 'a')])
+    two.watcher.put([change('added', 'b')])
+    await one.until(2)
+    expect(registry.listNames()).toEqual(['a', 'b'])
+    await Promise.all([one.manager.stop(), two.manager.stop()])
+    await registry.close()
+
+    const strict = new SkillRegistry().registerSource(missing)
+    const late = await manage({ registry: strict })
+    await expect(strict.loadAll()).rejects.toThrow('Skill source directory not found')
+    await expect(late.manager.start()).rejects.toMatchObject({ code: 'SOURCE_MISSING' })
+    mkdirSync(missing)
+    await late.manager.start()
+    expect(late.watcher.starts).toBe(1)
+    await late.manager.stop()
+    await strict.close()
+  })
+
+  test(`stop() waits until a watcher has cleaned up ${verifies('EXO-19')}`, async () => {
+    const it = await manage()
+    let isClean = false
+    const gate = Promise.withResolvers<void>()
+    it.manager.addWatcher({
+      watch: async function* () {
+        try {
+          yield []
+          await gate.promise
+        } finally {
+          await new Promise(resolve => setImmediate(resolve))
+          isClean = true
+        }
+      },
+      stop: () => gate.resolve(),
+    })
+    await it.manager.start()
+    await it.manager.stop()
+    expect(isClean).toBe(true)
+    const stopped = it.manager.start()
+    await it.manager.stop()
+    await stopped
+    await it.registry.close()
+  })
+
   test(`any object with watch() and stop() is a watcher; the base class is none by itself ${verifies('EXO-04', 'EXO-13')}`, async () => {
     const it = await manage()
     const plain: SkillWatcherLike = {
@@ -493,6 +593,10 @@ describe('SkillSyncManager', () => {
 })
 
 describe('LocalFileWatcher', () => {
+  test(`waits for 500 ms of quiet by default ${verifies('EXO-29')}`, () => {
+    expect(DEFAULT_DEBOUNCE_MS).toBe(500)
+  })
+
   const next = async (batches: AsyncIterator<readonly SkillChangeEvent[]>): Promise<string[]> => {
     const { value } = await batches.next()
     return (value as readonly SkillChangeEvent[]).map(({ kind, skillName }) => `${kind} ${skillName}`)

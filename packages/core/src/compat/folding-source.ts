@@ -68,6 +68,11 @@ export class FoldingSource implements SkillSource {
     return this.#contents.entries.some(entry => entry.name === name)
   }
 
+  /** Of the instructions of everything that it holds, served or not. */
+  bodyDigests(): readonly string[] {
+    return this.#contents.entries.flatMap(({ skill }) => skill?.bodyDigest ?? [])
+  }
+
   /** Takes over what a watcher told; visible after the next reading. */
   fold(event: SkillChangeFields): void {
     const location = this.#locationOf(event)

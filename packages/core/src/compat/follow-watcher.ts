@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../index.ts'
+import { type Clock, type Logger, within } from '../index.ts'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
 export interface FollowOptions {
@@ -12,6 +12,9 @@ export interface FollowOptions {
 
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
+const JITTER = 0.2
+// How long a watcher may take to end.
+const END_MS = 5_000
 
 /**
  * Takes the batches of a watcher until it returns or the signal aborts. A watcher that fails is asked again, later and
@@ -22,7 +25,7 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
   let failures = 0
   while (!signal.aborted) {
     try {
-      for await (const batch of untilAborted(watcher.watch(), signal)) {
+      for await (const batch of untilAborted(watcher.watch(), signal, clock)) {
         await options.onBatch(batch)
         failures = 0
       }
@@ -30,7 +33,8 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
     } catch (thrown) {
       if (signal.aborted) return
       options.onFailure?.()
-      const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
+      const steadyMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
+      const delayMs = Math.round(steadyMs * (1 - JITTER + 2 * JITTER * clock.random()))
       logger.warn('a watcher failed; it is asked again', { delayMs, error: thrown })
       await sleep(delayMs, clock, signal)
     }
@@ -41,6 +45,7 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
 async function* untilAborted<T>(
   items: AsyncIterable<T>,
   signal: AbortSignal,
+  clock: Clock,
 ): AsyncGenerator<T, void, undefined> {
   const iterator = items[Symbol.asyncIterator]()
   const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
@@ -54,13 +59,18 @@ async function* untilAborted<T>(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
+    // What it opened is to be closed before anybody says that it has stopped.
+    const end = (async () => await iterator.return?.())().catch(() => undefined)
+    await within(clock, END_MS, end)
   }
 }
 
 async function sleep(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const cancel = clock.after(delayMs, resolve, { background: true })
-  signal.addEventListener('abort', () => resolve(), { once: true })
+  const onAbort = (): void => resolve()
+  signal.addEventListener('abort', onAbort, { once: true })
   await promise
+  signal.removeEventListener('abort', onAbort)
   cancel()
 }

@@ -178,6 +178,32 @@ describe('SkillToolset', () => {
     expect(instructions).not.toContain('<system>')
   })
 
+  test('requests with other paths at the same time, and one that fails, harm each other in no way', async () => {
+    const files = new MemoryFileSystem({
+      '/a/skills/x/SKILL.md': text('x'),
+      '/b/skills/y/SKILL.md': text('y'),
+    })
+    await using toolset = new SkillToolset()
+    await expect(toolset.getSkills(context(files, ['']))).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(toolset.getSkills(context(files, ['']))).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    const names = async (path: string): Promise<string[]> =>
+      (await toolset.getSkills(context(files, [path]))).map(({ name }) => name)
+    await names('/a')
+    expect(await Promise.all(['/a', '/b', '/a', '/b'].map(names))).toEqual([['x'], ['y'], ['x'], ['y']])
+    for (let i = 0; i < 20; i++) await names(`/none-${i}`)
+    expect(await names('/a')).toEqual(['x'])
+  })
+
+  test(`a skill needs a name and a description ${verifies('PAI-06')}`, async () => {
+    const files = new MemoryFileSystem({
+      '/project/skills/nameless/SKILL.md': '---\ndescription: x\n---\n',
+      '/project/skills/silent/SKILL.md': '---\nname: silent\n---\n',
+      '/project/skills/pdf/SKILL.md': '---\nname: pdf\ndescription: x\ncolour: red\n---\n',
+    })
+    await using toolset = new SkillToolset()
+    expect(await toolset.getSkills(context(files))).toMatchObject([{ name: 'pdf', extra: { colour: 'red' } }])
+  })
+
   test('other allowed paths are another list', async () => {
     const files = new MemoryFileSystem({
       '/config/skills/a/SKILL.md': text('a'),

@@ -1,4 +1,5 @@
 import {
+  createScopeTest,
   createSkillRuntime,
   type MemorySkill,
   MemorySource,
@@ -39,9 +40,8 @@ export class SkillHandler implements AsyncDisposable {
 
   /** The skills that an agent may use, sorted by name. */
   skills(scope?: AgentScope): readonly Skill[] {
-    const allowed = scope?.skills ?? []
-    const list = this.runtime.current.list()
-    return allowed.length === 0 ? list : list.filter(({ name }) => allowed.includes(name))
+    const isInScope = createScopeTest(toScope(scope).scope)
+    return this.runtime.current.list().filter(({ name }) => isInScope(name))
   }
 
   contains(name: string): boolean {
@@ -147,7 +147,7 @@ function toScope(scope: AgentScope | undefined): { readonly scope: Scope } {
 
 function renderLines(skills: readonly Skill[]): string {
   if (skills.length === 0) return 'no skills found'
-  return skills.map(({ name, description }) => `${name}: ${description}`).join('\n')
+  return skills.map(({ name, description }) => `${name}: ${description.replace(/\s+/g, ' ')}`).join('\n')
 }
 
 function escapeLine(text: string): string {

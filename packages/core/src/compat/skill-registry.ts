@@ -10,7 +10,7 @@ import {
 import { directory } from '../node/index.ts'
 import { EXO_READING, type ExoSkill, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
-import type { SkillChangeFields } from './skill-watcher.ts'
+import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
 
 /** What a second skill of the same name is: left out, the one that counts, or an error. */
 export type ConflictStrategy = 'keep_first' | 'keep_last' | 'raise'
@@ -44,6 +44,8 @@ export class SkillRegistry implements AsyncDisposable {
   readonly #onDuplicate: DuplicatePolicy
   readonly #bodies = new Map<string, string>()
   readonly #folders: FoldingSource[] = []
+  /** Places for what watchers tell of skills that are in none of the folders. */
+  readonly #places: FoldingSource[] = []
   readonly #views = new WeakMap<Skill, ExoSkill>()
   #opening: Promise<SkillRuntime> | undefined
   #runtime: SkillRuntime | undefined
@@ -147,30 +149,41 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /** A place for what a watcher tells of skills that are in none of the folders. */
-  async addWatcherSource(label: string): Promise<FoldingSource> {
-    const source = new FoldingSource(label, this.#bodies)
-    await (await this.open()).addSource(source)
-    return source
+  async addPlace(): Promise<FoldingSource> {
+    const place = new FoldingSource(`watcher-${this.#places.length + 1}`, this.#bodies)
+    this.#places.push(place)
+    await (await this.open()).addSource(place)
+    return place
   }
 
   /**
    * Takes over a batch of a watcher as a whole: each change where its skill is, in the folder of its path or the folder
-   * that has the name, else in the watcher's own place. Resolves when everybody was told.
+   * that has the name, else in the watcher's own place. An event that makes no sense is left out and told. Resolves when
+   * everybody was told.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
     const runtime = await this.open()
-    const touched = new Set<FoldingSource>()
     for (const event of batch) {
-      const source =
-        this.#folders.find(folder => folder.covers(event.sourcePath)) ??
-        (own.holds(event.skillName) ? own : this.#folders.find(folder => folder.holds(event.skillName))) ??
-        own
-      source.fold(event)
-      touched.add(source)
+      try {
+        this.#placeOf(event, own).fold(event)
+      } catch (thrown) {
+        this.#options.logger?.warn('an event of a watcher was left out', { event, error: thrown })
+      }
     }
     await runtime.fresh()
     await runtime.delivered()
     this.#forgetOldBodies(runtime.current)
+  }
+
+  #placeOf(event: SkillChangeFields, own: FoldingSource): FoldingSource {
+    const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
+    if (kind !== 'removed' && skill?.name !== skillName)
+      throw new SkillError('INVALID_OPTION', `the event of ${JSON.stringify(skillName)} has another skill`)
+    return (
+      this.#folders.find(folder => folder.covers(sourcePath)) ??
+      (own.holds(skillName) ? own : this.#folders.find(folder => folder.holds(skillName))) ??
+      own
+    )
   }
 
   /** A skill of the runtime in Exo's words; the same object as long as it is the same skill. */
@@ -198,9 +211,12 @@ export class SkillRegistry implements AsyncDisposable {
     return this.#runtime
   }
 
+  /** What is shadowed may be served one day, too. */
   #forgetOldBodies(generation: Generation): void {
-    const digests = new Set<string>(generation.list().map(skill => skill.bodyDigest))
-    for (const digest of this.#bodies.keys()) if (!digests.has(digest)) this.#bodies.delete(digest)
+    const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
+    for (const source of [...this.#folders, ...this.#places])
+      for (const digest of source.bodyDigests()) kept.add(digest)
+    for (const digest of this.#bodies.keys()) if (!kept.has(digest)) this.#bodies.delete(digest)
   }
 }
 

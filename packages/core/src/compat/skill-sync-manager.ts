@@ -53,6 +53,7 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #places = new Map<SkillWatcherLike, FoldingSource>()
   readonly #bindings = new Map<BindableAgent, AgentBinding>()
   #tasks: Task[] = []
+  #turn: Promise<void> = Promise.resolve()
   #stopping: AbortController | undefined
   #unsubscribe: (() => void) | undefined
 
@@ -65,8 +66,11 @@ export class SkillSyncManager implements AsyncDisposable {
     this.#clock = options.clock ?? systemClock
   }
 
-  /** @throws {SkillError} INVALID_OPTION once it is started */
+  /** @throws {SkillError} INVALID_OPTION once it is started, or when this is no watcher */
   addWatcher(watcher: SkillWatcherLike): void {
+    const { watch, stop } = (watcher ?? {}) as Partial<Record<'watch' | 'stop', unknown>>
+    if (typeof watch !== 'function' || typeof stop !== 'function')
+      throw new SkillError('INVALID_OPTION', 'a watcher needs the methods watch() and stop()')
     if (this.#stopping !== undefined)
       throw new SkillError('INVALID_OPTION', 'the manager is running; add watchers before start()')
     this.#watchers.push(watcher)
@@ -89,47 +93,63 @@ export class SkillSyncManager implements AsyncDisposable {
    * it is running.
    */
   async start(): Promise<void> {
-    if (this.#stopping !== undefined) return
-    const stopping = new AbortController()
-    this.#stopping = stopping
-    const runtime = await this.#registry.open()
-    this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
-    for (const [index, watcher] of this.#watchers.entries()) {
-      const place =
-        this.#places.get(watcher) ?? (await this.#registry.addWatcherSource(`watcher-${index + 1}`))
-      this.#places.set(watcher, place)
-      const attempt = Promise.withResolvers<void>()
-      const done = followWatcher(watcher, {
-        onBatch: batch => this.#registry.apply(batch, place),
-        onFailure: attempt.resolve,
-        clock: this.#clock,
-        logger: this.#logger,
-        signal: stopping.signal,
-      })
-      this.#tasks.push({ watcher, done, begun: Promise.race([watcher.ready, attempt.promise, done]) })
-    }
-    await Promise.all(this.#tasks.map(({ begun }) => begun))
+    await this.#inTurn(async () => {
+      if (this.#stopping === undefined) await this.#begin()
+    })
   }
 
   /** Stops all watchers and waits for them. Agents keep what they have. Idempotent. */
   async stop(): Promise<void> {
-    this.#stopping?.abort()
-    const tasks = this.#tasks
-    this.#tasks = []
-    for (const { watcher } of tasks) {
-      try {
-        await watcher.stop()
-      } catch (thrown) {
-        this.#logger.warn('a watcher could not be stopped', { error: thrown })
+    await this.#inTurn(async () => {
+      this.#stopping?.abort()
+      const tasks = this.#tasks
+      this.#tasks = []
+      for (const { watcher } of tasks) {
+        try {
+          await watcher.stop()
+        } catch (thrown) {
+          this.#logger.warn('a watcher could not be stopped', { error: thrown })
+        }
       }
-    }
-    await Promise.all(tasks.map(({ done }) => done))
-    this.#unsubscribe?.()
-    this.#stopping = undefined
+      await Promise.all(tasks.map(({ done }) => done))
+      this.#unsubscribe?.()
+      this.#unsubscribe = undefined
+      this.#stopping = undefined
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
+  }
+
+  /** Starting and stopping one after the other. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => undefined)
+    await turn
+  }
+
+  async #begin(): Promise<void> {
+    const runtime = await this.#registry.open()
+    for (const watcher of this.#watchers)
+      if (!this.#places.has(watcher)) this.#places.set(watcher, await this.#registry.addPlace())
+    const stopping = new AbortController()
+    this.#stopping = stopping
+    this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
+    this.#tasks = [...this.#places].map(([watcher, place]) => this.#follow(watcher, place, stopping.signal))
+    await Promise.all(this.#tasks.map(({ begun }) => begun))
+  }
+
+  #follow(watcher: SkillWatcherLike, place: FoldingSource, signal: AbortSignal): Task {
+    const attempt = Promise.withResolvers<void>()
+    const done = followWatcher(watcher, {
+      onBatch: batch => this.#registry.apply(batch, place),
+      onFailure: attempt.resolve,
+      clock: this.#clock,
+      logger: this.#logger,
+      signal,
+    })
+    return { watcher, done, begun: Promise.race([watcher.ready, attempt.promise, done]) }
   }
 
   async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<AgentBinding> {

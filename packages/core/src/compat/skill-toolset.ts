@@ -19,7 +19,7 @@ export interface ToolsetContext<Files extends FileSystem = FileSystem> {
   readonly shell?: unknown
 }
 
-/** Called before every scan: copies built-in skills, downloads, checks. */
+/** Called before every scan: copies built-in skills, downloads, checks. It must not ask the toolset for skills. */
 export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
   toolset: SkillToolset<Files>,
   context: ToolsetContext<Files>,
@@ -38,6 +38,9 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
 /** Where agents of several kinds keep the skills that they share. */
 export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 
+// Allowed paths of one file operator that are kept open.
+const MAX_PATHS = 16
+
 /** A skill as pai has it. The same object as long as its frontmatter and its place are the same. */
 export interface SkillConfig {
   readonly name: string
@@ -51,7 +54,8 @@ export interface SkillConfig {
 }
 
 interface Scanned<Files extends FileSystem> {
-  readonly key: string
+  /** Requests that are scanning. */
+  users: number
   /** The newest request, for the hook. */
   context: ToolsetContext<Files>
   readonly runtime: SkillRuntime
@@ -66,7 +70,8 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   readonly skillsDirName: string
   readonly id: string | undefined
   readonly #options: SkillToolsetOptions<Files>
-  readonly #scanned = new Map<FileSystem, Promise<Scanned<Files>>>()
+  /** By file operator and allowed paths; the ones used last come last. */
+  readonly #scanned = new Map<FileSystem, Map<string, Promise<Scanned<Files>>>>()
 
   constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
     this.skillsDirName = skillsDirName
@@ -107,9 +112,9 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   /** Ends all scanning. Idempotent. */
   async close(): Promise<void> {
-    const scanned = [...this.#scanned.values()]
+    const scanned = [...this.#scanned.values()].flatMap(each => [...each.values()])
     this.#scanned.clear()
-    for (const each of scanned) await (await each).runtime.close()
+    for (const each of scanned) await closeScanned(each)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,23 +124,40 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   async #scan(context: ToolsetContext<Files>): Promise<Scanned<Files> | undefined> {
     const { fileOperator, allowedPaths } = context
     if (fileOperator === undefined || allowedPaths.length === 0) return undefined
+    const byPaths = this.#scanned.get(fileOperator) ?? new Map<string, Promise<Scanned<Files>>>()
+    this.#scanned.set(fileOperator, byPaths)
     const key = JSON.stringify(allowedPaths)
-    const before = this.#scanned.get(fileOperator)
-    if (before !== undefined) {
-      const scanned = await before
-      if (scanned.key === key) {
-        scanned.context = context
-        await scanned.runtime.fresh()
-        return scanned
-      }
-      await scanned.runtime.close()
+    const before = byPaths.get(key)
+    if (before === undefined) {
+      const opening = this.#open(fileOperator, context)
+      byPaths.set(key, opening)
+      opening.catch(() => byPaths.delete(key)) // the next request tries again
+      this.#closeOldest(byPaths)
+      return await opening
     }
-    const opening = this.#open(fileOperator, context, key)
-    this.#scanned.set(fileOperator, opening)
-    return await opening
+    byPaths.delete(key)
+    byPaths.set(key, before)
+    const scanned = await before
+    scanned.context = context
+    scanned.users++
+    try {
+      await scanned.runtime.fresh()
+    } finally {
+      scanned.users--
+    }
+    return scanned
   }
 
-  async #open(fileOperator: Files, context: ToolsetContext<Files>, key: string): Promise<Scanned<Files>> {
+  /** Paths that come and go do not add up for ever. */
+  #closeOldest(byPaths: Map<string, Promise<Scanned<Files>>>): void {
+    const [oldest] = byPaths
+    if (byPaths.size <= MAX_PATHS || oldest === undefined) return
+    byPaths.delete(oldest[0])
+    void closeScanned(oldest[1])
+  }
+
+  async #open(fileOperator: Files, context: ToolsetContext<Files>): Promise<Scanned<Files>> {
+    await Promise.resolve() // so that this opening is known before a hook could ask for another
     const { extraDirNames, preScanHook, preScanTimeoutMs, logger } = this.#options
     const latest = { context }
     const runtime = await createSkillRuntime({
@@ -155,8 +177,16 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
             },
           }),
     })
-    return Object.assign(latest, { key, runtime, configs: new Map<string, SkillConfig>() })
+    return Object.assign(latest, { users: 0, runtime, configs: new Map<string, SkillConfig>() })
   }
+}
+
+/** Waits for the requests that are scanning; an opening that failed has nothing to close. */
+async function closeScanned<Files extends FileSystem>(opening: Promise<Scanned<Files>>): Promise<void> {
+  const scanned = await opening.catch(() => undefined)
+  if (scanned === undefined) return
+  if (scanned.users > 0) await scanned.runtime.fresh()
+  await scanned.runtime.close()
 }
 
 function reuse(before: SkillConfig | undefined, skill: Skill): SkillConfig {

@@ -12,6 +12,8 @@ export interface SkillChangeFields {
   readonly sourcePath: string
 }
 
+const KINDS: readonly SkillChangeKind[] = ['added', 'modified', 'removed']
+
 /** What a watcher found: one skill that came, changed or went. Immutable. */
 export class SkillChangeEvent implements SkillChangeFields {
   readonly kind: SkillChangeKind
@@ -22,7 +24,14 @@ export class SkillChangeEvent implements SkillChangeFields {
   /** @throws {SkillError} INVALID_OPTION when only a removed skill could be `null` */
   constructor(fields: SkillChangeFields) {
     const { kind, skillName, skill, sourcePath } = fields
-    if (skill === null && kind !== 'removed') {
+    if (!KINDS.includes(kind))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the kind of an event is ${JSON.stringify(kind)}; use one of ${KINDS.join(', ')}`,
+      )
+    if (typeof skillName !== 'string' || typeof sourcePath !== 'string')
+      throw new SkillError('INVALID_OPTION', 'an event needs the texts skillName and sourcePath')
+    if ((skill ?? null) === null && kind !== 'removed') {
       throw new SkillError(
         'INVALID_OPTION',
         `the event "${kind}" of ${JSON.stringify(skillName)} has no skill; only "removed" goes without`,
