@@ -76,3 +76,26 @@ export class SkillError extends Error {
 export function toMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
+
+/** @throws {SkillError} INVALID_OPTION when an option that was given has none of the values that it may have */
+export function checkChoice<T>(name: string, value: T | undefined, choices: readonly T[]): void {
+  if (value === undefined || choices.includes(value)) return
+  const known = choices.map(choice => JSON.stringify(choice)).join(', ')
+  throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use one of ${known}`)
+}
+
+/** @throws {SkillError} INVALID_OPTION when an option that was given is no number in this range */
+export function checkNumber(
+  name: string,
+  value: number | undefined,
+  least: number,
+  most: number = Infinity,
+): void {
+  if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
+  const range = most === Infinity ? `a number from ${least} on` : `a number from ${least} to ${most}`
+  throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use ${range}`)
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value)
+}

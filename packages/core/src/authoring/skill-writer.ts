@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { checkChoice, SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -105,6 +105,10 @@ export class SkillWriter {
 
   /** Made by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, host: AuthoringHost, options: SkillWriterOptions = {}) {
+    checkChoice('afterWrite', options.afterWrite, ['reload', 'none'])
+    if (!(options.names instanceof RegExp)) checkChoice('names', options.names, ['strict', 'lenient'])
+    if (options.lock !== undefined && typeof options.lock?.run !== 'function')
+      throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer
     this.#host = host
     this.#lock = options.lock ?? new InProcessWriteLock()
@@ -124,6 +128,11 @@ export class SkillWriter {
    */
   async write(request: WriteRequest): Promise<WriteResult> {
     const { skill: name } = request
+    const { content } = request
+    if (typeof name !== 'string' || typeof request.path !== 'string')
+      throw new SkillError('INVALID_OPTION', 'a write needs the texts skill and path')
+    if (typeof content !== 'string' && !(content instanceof Uint8Array))
+      throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
     this.#checkName(name)
     const { place, path } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content

@@ -252,7 +252,10 @@ describe('failures', () => {
     it.files.write('/skills/maps/SKILL.md', text('maps'))
     await it.settle()
     expect(strong.names).toEqual(['maps_tool', 'pdf_tool'])
-    expect(binding.problems()).toEqual(['cannot add pdf_tool', 'cannot add maps_tool'])
+    expect(binding.problems()).toEqual([
+      'tools of "pdf": cannot add pdf_tool',
+      'tools of "maps": cannot add maps_tool',
+    ])
     weak.before = () => undefined
     await it.clock.advance(60_000)
     await binding.settled()
@@ -293,7 +296,7 @@ describe('failures', () => {
     }
     it.files.remove('/skills/pdf')
     await it.settle()
-    expect([agent.names, binding.problems()]).toEqual([['pdf_tool'], ['busy']])
+    expect([agent.names, binding.problems()]).toEqual([['pdf_tool'], ['tools of "pdf": busy']])
     agent.before = () => undefined
     await it.clock.advance(1_000)
     await binding.settled()
@@ -308,7 +311,7 @@ describe('failures', () => {
     const bound = it.skills.bind(agent, { tools: perSkill, timeoutMs: 100 })
     await it.clock.advance(101)
     const binding = await bound
-    expect(binding.problems()).toEqual(['addTool("pdf_tool") took longer than 100 ms'])
+    expect(binding.problems()).toEqual(['tools of "pdf": addTool("pdf_tool") took longer than 100 ms'])
     gate.resolve()
     await it.clock.advance(1_000)
     await binding.settled()
@@ -376,7 +379,7 @@ describe('instructions', () => {
     isBroken = true
     it.files.write('/skills/maps/SKILL.md', text('maps'))
     await it.settle()
-    expect([agent.instructions, binding.problems()]).toEqual(['pdf', ['no words']])
+    expect([agent.instructions, binding.problems()]).toEqual(['pdf', ['instructions: no words']])
     isBroken = false
     await it.clock.advance(1_000)
     await binding.settled()

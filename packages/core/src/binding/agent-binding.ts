@@ -1,5 +1,5 @@
 import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
-import { SkillError, toMessage } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
@@ -65,6 +65,7 @@ export class AgentBinding implements AsyncDisposable {
 
   /** Made by `SkillRuntime.bind`. */
   constructor(agent: BindableAgent, host: BindingHost, options: BindOptions) {
+    checkOptions(agent, options)
     this.#agent = agent
     this.#host = host
     this.#options = options
@@ -109,7 +110,7 @@ export class AgentBinding implements AsyncDisposable {
         this.#write(await this.#guard('the instructions builder', () => build(Object.freeze(loaded))))
         this.#owed.delete(INSTRUCTIONS)
       } catch (thrown) {
-        this.#owe(INSTRUCTIONS, thrown)
+        this.#owe(INSTRUCTIONS, new Error(`instructions: ${toMessage(thrown)}`, { cause: thrown }))
       }
     })
   }
@@ -176,7 +177,7 @@ export class AgentBinding implements AsyncDisposable {
       if (failure !== undefined) throw failure
       this.#owed.delete(name)
     } catch (thrown) {
-      this.#owe(name, thrown)
+      this.#owe(name, new Error(`tools of ${JSON.stringify(name)}: ${toMessage(thrown)}`, { cause: thrown }))
     }
   }
 
@@ -257,4 +258,15 @@ export class AgentBinding implements AsyncDisposable {
   #tell(failure: unknown): void {
     this.#host.logger.warn('an agent could not be brought up to date; it is retried', { error: failure })
   }
+}
+
+/** @throws {SkillError} INVALID_OPTION with what is wrong and what would be right */
+function checkOptions(agent: BindableAgent, options: BindOptions): void {
+  const { addTool, removeTool } = (agent ?? {}) as Partial<Record<'addTool' | 'removeTool', unknown>>
+  if (typeof addTool !== 'function' || typeof removeTool !== 'function')
+    throw new SkillError('INVALID_OPTION', 'an agent needs the methods addTool() and removeTool()')
+  if (options.tools !== undefined && (typeof options.tools !== 'object' || options.tools === null))
+    throw new SkillError('INVALID_OPTION', `tools is ${typeof options.tools}; use a map, or { resolve }`)
+  checkChoice('unbind', options.unbind, ['remove', 'keep'])
+  checkNumber('timeoutMs', options.timeoutMs, 1)
 }

@@ -3,8 +3,9 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 
 /** An agent whose tools and instructions can change while it runs. */
 export interface BindableAgent<Tool extends NamedTool = NamedTool> {
-  addTool(tool: Tool): void | Promise<void>
-  removeTool(name: string): void | Promise<void>
+  addTool(tool: Tool): unknown
+  /** What it gives back is not looked at. */
+  removeTool(name: string): unknown
   /** Lets tools that the agent has from elsewhere be told from those of skills. Without it, `addTool` has to throw for a name that is taken. */
   hasTool?(name: string): boolean | Promise<boolean>
   /** What the agent is told; written when the binding builds instructions. */

@@ -16,9 +16,10 @@ const EVERYTHING: ScopeTest = () => true
 /**
  * The one test through which catalog, list, search, loading and resources go.
  * An empty or missing `include` means unrestricted.
- * @throws {SkillError} INVALID_OPTION for an empty pattern, which would silently match nothing
+ * @throws {SkillError} INVALID_OPTION for other fields, and for an empty pattern, which would silently match nothing
  */
 export function createScopeTest(scope: Scope | undefined): ScopeTest {
+  if (scope !== undefined) checkScope(scope)
   const include = (scope?.include ?? []).map(toPattern)
   const exclude = (scope?.exclude ?? []).map(toPattern)
   if (include.length === 0 && exclude.length === 0) return EVERYTHING
@@ -30,6 +31,20 @@ export function createScopeTest(scope: Scope | undefined): ScopeTest {
 /** Whether a scope test lets everything through, so that callers can skip the loop. */
 export function isUnrestricted(test: ScopeTest): boolean {
   return test === EVERYTHING
+}
+
+/** A scope that is written wrongly must not let everything through. */
+function checkScope(scope: Scope): void {
+  const fields = typeof scope === 'object' && scope !== null ? Object.entries(scope) : undefined
+  const wrong = fields?.find(
+    ([name, value]) =>
+      !['include', 'exclude'].includes(name) || (value !== undefined && !Array.isArray(value)),
+  )
+  if (fields !== undefined && wrong === undefined) return
+  throw new SkillError(
+    'INVALID_OPTION',
+    `the scope is ${JSON.stringify(scope)}; use { include: ["support-*"], exclude: ["support-old"] }`,
+  )
 }
 
 function toPattern(text: string): RegExp {

@@ -1,4 +1,4 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, systemClock, within } from '../host.ts'
 import type {
   DirectoryEntry,
@@ -72,10 +72,7 @@ class AdaptedFileSystem implements FileSystem {
     }
     checkNumber('timeoutMs', options.timeoutMs, 1)
     checkNumber('concurrency', options.concurrency, 1)
-    if (options.separator !== undefined && !['/', '\\'].includes(options.separator)) {
-      const shown = JSON.stringify(options.separator)
-      throw new SkillError('INVALID_OPTION', `separator is ${shown}; use "/" or "\\\\"`)
-    }
+    checkChoice('separator', options.separator, ['/', '\\'])
     this.#files = files
     this.#options = {
       separator: options.separator ?? '/',
@@ -195,11 +192,6 @@ class AdaptedFileSystem implements FileSystem {
 
 // A file whose size its place does not tell: it is found out by reading it.
 const UNKNOWN_SIZE = 0
-
-function checkNumber(name: string, value: number | undefined, least: number): void {
-  if (value === undefined || value >= least) return
-  throw new SkillError('INVALID_OPTION', `${name} is ${value}; use a number from ${least} on`)
-}
 
 function toStat(stat: SimpleStat): FileStat {
   return {

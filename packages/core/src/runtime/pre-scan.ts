@@ -1,4 +1,4 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 
 /** Why the sources are about to be scanned. */
@@ -36,6 +36,10 @@ export class PreScan {
 
   constructor(options: PreScanHook | PreScanOptions, clock: Clock, logger: Logger) {
     const given = typeof options === 'function' ? { hook: options } : options
+    if (typeof given?.hook !== 'function')
+      throw new SkillError('INVALID_OPTION', `preScan is ${typeof options}; use a function, or { hook }`)
+    checkChoice('preScan.onError', given.onError, ['warn', 'throw'])
+    checkNumber('preScan.timeoutMs', given.timeoutMs, 1)
     this.#options = { timeoutMs: DEFAULT_PRE_SCAN_TIMEOUT_MS, onError: 'warn', ...given }
     this.#clock = clock
     this.#logger = logger

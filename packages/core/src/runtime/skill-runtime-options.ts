@@ -1,10 +1,11 @@
 import type { CatalogOptions } from '../catalog/render-catalog.ts'
+import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { Clock, Hasher, Logger } from '../host.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { InvalidPolicy } from '../registry/skill-registry.ts'
-import type { Facet } from '../skill/diff-skills.ts'
+import { FACETS, type Facet } from '../skill/diff-skills.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -60,3 +61,31 @@ export interface FreshOptions {
 }
 
 export const DEFAULT_REHASH_MS = 600_000
+
+const LONGEST_MS = 2 ** 31 - 1
+
+/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
+  const { sources, onDuplicate, catalog, settle = {} } = options
+  if (!Array.isArray(sources))
+    throw new SkillError('INVALID_OPTION', 'sources is no list; use for example [directory("./skills")]')
+  for (const [index, source] of sources.entries()) {
+    const { read, state } = (source ?? {}) as Partial<Record<'read' | 'state', unknown>>
+    if (typeof read === 'function' && typeof state === 'function') continue
+    const shown = typeof source === 'string' ? JSON.stringify(source) : typeof source
+    const path = typeof source === 'string' ? JSON.stringify(source) : '"./skills"'
+    throw new SkillError(
+      'INVALID_OPTION',
+      `sources[${index}] is ${shown}, which is no source; use directory(${path})`,
+    )
+  }
+  if (typeof onDuplicate !== 'function')
+    checkChoice('onDuplicate', onDuplicate, ['first-wins', 'last-wins', 'error'])
+  checkChoice('onInvalid', options.onInvalid, ['keep-last-good', 'drop', 'throw'])
+  if (typeof catalog?.format !== 'function')
+    checkChoice('catalog.format', catalog?.format, ['agentskills-xml', 'pai-xml', 'markdown', 'none'])
+  for (const facet of options.modifiedOn ?? []) checkChoice('modifiedOn', facet, FACETS)
+  checkNumber('rehashMs', options.rehashMs, 1)
+  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
+    checkNumber(`settle.${name}`, settle[name], 0, LONGEST_MS)
+}

@@ -39,7 +39,12 @@ import { type Explanation, explainSkill } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { PreScan } from './pre-scan.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
-import { DEFAULT_REHASH_MS, type FreshOptions, type SkillRuntimeOptions } from './skill-runtime-options.ts'
+import {
+  checkRuntimeOptions,
+  DEFAULT_REHASH_MS,
+  type FreshOptions,
+  type SkillRuntimeOptions,
+} from './skill-runtime-options.ts'
 import { SourceReaders } from './source-readers.ts'
 
 const DEFAULT_SEARCH_LIMIT = 10
@@ -81,6 +86,7 @@ export class SkillRuntime implements AsyncDisposable {
   #closing: Promise<void> | undefined
 
   constructor(options: SkillRuntimeOptions) {
+    checkRuntimeOptions(options)
     const logger = options.logger ?? silentLogger
     const clock = options.clock ?? systemClock
     const hasher = options.hasher ?? portableHasher

@@ -7,7 +7,7 @@ import { within } from '../catalog/catalog-cache.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit } from '../catalog/skill-search.ts'
-import { SkillError } from '../errors.ts'
+import { checkChoice, SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -122,6 +122,7 @@ export class SkillSession implements Disposable {
 
   /** Made by `SkillRuntime.session`. */
   constructor(host: SessionHost, options: SessionOptions) {
+    checkOptions(options)
     this.id = options.id
     this.scope = options.scope
     this.delivery = options.delivery ?? 'append'
@@ -367,6 +368,20 @@ export class SkillSession implements Disposable {
     for (const entry of this.ledger.entries()) {
       if (now.find(entry.name) === undefined) this.ledger.record({ ...entry, toldRevision: undefined })
     }
+  }
+}
+
+/** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
+function checkOptions(options: SessionOptions): void {
+  checkChoice('delivery', options.delivery, ['append', 'rebuild', 'silent', 'pinned'])
+  checkChoice('applyAt', options.applyAt, ['step', 'turn'])
+  checkChoice('allowedTools', options.allowedTools, ['ignore', 'advise', 'enforce'])
+  const { skillToolName = 'skill' } = options
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || skillToolName === 'read_skill_file') {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `skillToolName is ${JSON.stringify(skillToolName)}; use a name of its own, of letters, digits, "_" and "-"`,
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
@@ -121,6 +121,7 @@ export class FileSource implements SkillSource {
   constructor(options: FileSourceOptions) {
     if (options.label === '')
       throw new SkillError('INVALID_OPTION', 'label is empty; give the source a short name')
+    checkOptions(options)
     this.#options = options
     this.label = options.label
     this.origin = options.root
@@ -489,4 +490,24 @@ export class FileSource implements SkillSource {
     const { path } = listingOf(node)
     return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
   }
+}
+
+// What a timer can wait for.
+const LONGEST_MS = 2 ** 31 - 1
+
+/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+function checkOptions(options: FileSourceOptions): void {
+  const { root, reading = {} } = options
+  if (root === '') throw new SkillError('INVALID_OPTION', 'root is empty; use the absolute path of a folder')
+  checkChoice('trust', options.trust, ['auto', 'review'])
+  checkChoice('symlinks', options.symlinks, ['within-root', 'follow', 'deny'])
+  checkChoice('watching', options.watching, ['auto', 'polling', 'off'])
+  checkChoice('onMissing', options.onMissing, ['wait', 'empty', 'throw'])
+  checkChoice('reading.names', reading.names, ['strict', 'lenient', 'any'])
+  checkChoice('reading.matchDirectory', reading.matchDirectory, ['warn', 'error', 'off'])
+  checkChoice('reading.description', reading.description, ['required', 'empty', 'first-heading'])
+  checkChoice('reading.missingName', reading.missingName, ['folder', 'error'])
+  checkChoice('reading.keys', reading.keys, ['exact', 'any-case'])
+  checkNumber('pollMs', options.pollMs, 1, LONGEST_MS)
+  checkNumber('reconcileMs', options.reconcileMs, 1, LONGEST_MS)
 }

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { createScopeTest } from '../catalog/scope.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { FileSource } from '../source/file-source.ts'
+import { createSkillRuntime } from './skill-runtime.ts'
+
+/** Options as a program without types gives them. */
+type Loose = Record<string, unknown>
+
+const source = (options: Loose = {}): FileSource =>
+  new FileSource({ fileSystem: new MemoryFileSystem(), root: '/skills', label: 'skills', ...options })
+
+const messageOf = async (call: () => unknown): Promise<string> => {
+  try {
+    await call()
+    return 'nothing was refused'
+  } catch (thrown) {
+    expect(thrown).toMatchObject({ code: 'INVALID_OPTION' })
+    return (thrown as Error).message
+  }
+}
+
+describe('an option that cannot be meant is refused with its name, its value and what would be right', () => {
+  test.each<[Loose, string]>([
+    [{ sources: undefined }, 'sources is no list; use for example [directory("./skills")]'],
+    [{ sources: ['./more'] }, 'sources[0] is "./more", which is no source; use directory("./more")'],
+    [{ onDuplicate: 'newest' }, 'onDuplicate is "newest"; use one of "first-wins", "last-wins", "error"'],
+    [{ onInvalid: 'ignore' }, 'onInvalid is "ignore"; use one of "keep-last-good", "drop", "throw"'],
+    [{ catalog: { format: 'html' } }, 'catalog.format is "html"; use one of'],
+    [{ modifiedOn: ['text'] }, 'modifiedOn is "text"; use one of "frontmatter"'],
+    [{ rehashMs: -1 }, 'rehashMs is -1; use a number from 1 on'],
+    [{ settle: { settleMs: Number.NaN } }, 'settle.settleMs is NaN; use a number from 0 to'],
+    [{ preScan: 'x' }, 'preScan is string; use a function, or { hook }'],
+    [{ preScan: { hook: () => undefined, onError: 'skip' } }, 'preScan.onError is "skip"; use one of'],
+  ])('createSkillRuntime(%j)', async (options, message) => {
+    expect(await messageOf(() => createSkillRuntime({ sources: [], ...options } as never))).toContain(message)
+  })
+
+  test.each<[Loose, string]>([
+    [{ trust: 'yes' }, 'trust is "yes"; use one of "auto", "review"'],
+    [{ symlinks: 'all' }, 'symlinks is "all"; use one of'],
+    [{ watching: true }, 'watching is true; use one of "auto", "polling", "off"'],
+    [{ onMissing: 'fail' }, 'onMissing is "fail"; use one of'],
+    [{ reading: { names: 'loose' } }, 'reading.names is "loose"; use one of'],
+    [{ pollMs: 0 }, 'pollMs is 0; use a number from 1 to 2147483647'],
+    [{ reconcileMs: Infinity }, 'reconcileMs is Infinity; use a number from 1 to 2147483647'],
+    [{ root: '' }, 'root is empty'],
+  ])('new FileSource(%j)', async (options, message) => {
+    expect(await messageOf(() => source(options))).toContain(message)
+  })
+
+  test.each<[Loose, string]>([
+    [{ delivery: 'push' }, 'delivery is "push"; use one of "append", "rebuild", "silent", "pinned"'],
+    [{ applyAt: 'never' }, 'applyAt is "never"; use one of "step", "turn"'],
+    [{ allowedTools: 'enforced' }, 'allowedTools is "enforced"; use one of "ignore", "advise", "enforce"'],
+    [{ skillToolName: 'a b' }, 'skillToolName is "a b"; use a name of its own'],
+    [{ skillToolName: 'read_skill_file' }, 'skillToolName is "read_skill_file"'],
+    [{ scope: { inlcude: ['a'] } }, 'the scope is {"inlcude":["a"]}; use { include:'],
+    [{ scope: { include: 'a' } }, 'the scope is {"include":"a"}; use { include:'],
+    [{ scope: 'a' }, 'the scope is "a"; use { include:'],
+  ])('session(%j)', async (options, message) => {
+    await using skills = await createSkillRuntime({ sources: [] })
+    expect(await messageOf(() => skills.session({ id: 's', ...options }))).toContain(message)
+  })
+
+  test('bind() and writer()', async () => {
+    const fileSystem = new MemoryFileSystem()
+    await using skills = await createSkillRuntime({ sources: [source({ fileSystem, writable: fileSystem })] })
+    const agent = { addTool: () => undefined, removeTool: () => undefined }
+    for (const wrong of [null, {}, { addTool: 1 }])
+      expect(await messageOf(() => skills.bind(wrong as never))).toBe(
+        'an agent needs the methods addTool() and removeTool()',
+      )
+    expect(await messageOf(() => skills.bind(agent, { tools: 'x' as never }))).toContain('tools is string')
+    expect(await messageOf(() => skills.bind(agent, { unbind: 'later' as 'keep' }))).toContain(
+      'unbind is "later"',
+    )
+    expect(await messageOf(() => skills.writer({ afterWrite: 'x' as 'none' }))).toContain('afterWrite is "x"')
+    expect(await messageOf(() => skills.writer({ names: 'x' as 'strict' }))).toContain('names is "x"')
+    expect(await messageOf(() => skills.writer({ lock: {} as never }))).toContain('lock has no method run()')
+    expect(await messageOf(() => skills.writer().write({} as never))).toContain('a write needs the texts')
+  })
+})
+
+test('an empty include is unrestricted, as if it were not there', () => {
+  expect(createScopeTest({ include: [] })('anything')).toBe(true)
+})
