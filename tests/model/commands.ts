@@ -130,13 +130,32 @@ export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
     ),
     name.map(name =>
       change(`two writers of ${name}`, async world => {
-        const writer = world.skills.writer()
-        const content = (): string => textOf(name, world.next())
-        const writes = [content(), content()].map(content =>
-          writer.write({ skill: name, path: 'SKILL.md', content }),
+        const served = world.skills.current.find(name)
+        const baseDigest = served?.files.find(({ path }) => path === 'SKILL.md')?.digest ?? 'none'
+        const writes = [world.next(), world.next()].map(number =>
+          world.skills
+            .writer()
+            .write({ skill: name, path: 'SKILL.md', content: textOf(name, number), baseDigest }),
         )
-        for (const outcome of await Promise.allSettled(writes))
+        const outcomes = await Promise.allSettled(writes)
+        const written = outcomes.filter(({ status }) => status === 'fulfilled')
+        if (written.length > 1) throw new Error('two writers have written on the same digest')
+        for (const outcome of outcomes)
           if (outcome.status === 'rejected' && !SkillError.isInstance(outcome.reason)) throw outcome.reason
+      }),
+    ),
+    name.map(name =>
+      change(`put ${name} aside`, async world => {
+        const isOurs = world.skills.current.find(name)?.source === ROOTS[0]
+        await world.skills
+          .writer()
+          .quarantine(name)
+          .catch((thrown: unknown) => {
+            if (!SkillError.isInstance(thrown)) throw thrown
+          })
+        const now = world.skills.current.find(name)
+        if (isOurs && now?.source === ROOTS[0] && now.location === name)
+          throw new Error('a skill that was put aside is still there')
       }),
     ),
     fc.boolean().map(loses =>

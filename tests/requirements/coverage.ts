@@ -13,14 +13,16 @@ export interface Citation {
 const FOLDERS = ['packages', 'tests', 'examples']
 const SKIPPED = ['node_modules', 'dist', '.tmp', '.state']
 
-/** Every citation in the tests, found in their text: a test that does not run cannot hide, because the gate counts it. */
+/** Every citation in the tests that run, found in their text. */
 export function findCitations(): readonly Citation[] {
   return FOLDERS.flatMap(listTests).flatMap(file => {
     const text = readFileSync(file, 'utf8')
-    return [...text.matchAll(/\$\{verifies\(([^)]*)\)\}/g)].map(match => {
-      const title = text.slice(text.lastIndexOf('`', match.index) + 1, match.index).trim()
+    return [...text.matchAll(/\$\{verifies\(([^)]*)\)\}/g)].flatMap(match => {
+      const begin = text.lastIndexOf('`', match.index)
+      if (/\.(?:skip|todo|fails)\b[^;]{0,40}$/.test(text.slice(0, begin))) return []
+      const title = text.slice(begin + 1, match.index).trim()
       const ids = [...(match[1] ?? '').matchAll(/'([^']+)'/g)].map(id => id[1] as RequirementId)
-      return { file, title, ids }
+      return [{ file, title, ids }]
     })
   })
 }

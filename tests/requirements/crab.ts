@@ -121,6 +121,7 @@ export const CRAB = [
     kind: 'beyond',
     behaviour:
       'A catalogue in the system prompt lists the skills in scope as `- name: description` and says that a `<skill>` block is already loaded; scoped agents are told their scope and get only allowed tools.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'CRAB-X05',
@@ -156,6 +157,7 @@ export const CRAB = [
     kind: 'beyond',
     behaviour:
       'Completion after `/` offers built-in commands and skill names, and an unknown slash name is passed on.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'CRAB-B01',

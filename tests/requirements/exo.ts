@@ -287,6 +287,7 @@ export const EXO = [
     kind: 'beyond',
     behaviour:
       'Frontmatter keys are read without regard to case, `desc` means `description`, a bad `tool_list` counts as empty, the name falls back to the folder, and text without closed frontmatter is all body.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X04',
@@ -312,12 +313,14 @@ export const EXO = [
     kind: 'beyond',
     behaviour:
       'An agent with a registry lists active skills in its prompt and gets `activate_skill`, which returns the body and adds missing tools; an unknown name is a structured error with the available skills.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X08',
     kind: 'beyond',
     behaviour:
       'A difference in name, description, body, tool list, type or active flag makes a skill modified; its path is kept out of that fingerprint.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X09',

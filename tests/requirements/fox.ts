@@ -169,6 +169,7 @@ export const FOX = [
     kind: 'beyond',
     behaviour:
       'A control interface creates, updates, quarantines and never half-writes skills: it refuses duplicates, empty or misnamed files, stale base hashes and changes to bundled skills, and shows provenance.',
+    declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X08',

@@ -28,7 +28,7 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
       const text = textOf(message)
       if (text.includes('<skills_update')) learnUpdate(text, skills)
       else {
-        question = text
+        question = learnInvoked(text, skills)
         failure = undefined
         results = 0
       }
@@ -83,6 +83,16 @@ function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
     const skill = skills.get(unescapeXml(name ?? ''))
     if (skill !== undefined) skill.isStale = true
   }
+}
+
+/** Takes over a skill that was put into a message by its slash command; returns what else was said. */
+function learnInvoked(text: string, skills: Map<string, KnownSkill>): string {
+  const [block, name, body] = /<skill name="([^"]*)">\n(.*)\n<\/skill>$/s.exec(text) ?? []
+  if (block === undefined || name === undefined || body === undefined) return text
+  const known = unescapeXml(name)
+  const skill = skills.get(known) ?? { name: known, description: '' }
+  skills.set(known, { ...skill, body, revision: 'as invoked', isStale: false })
+  return `${known} ${text.slice(0, -block.length)}`
 }
 
 /** Takes over loaded skills; returns what a tool said went wrong. */

@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
+import { createOfflineModel } from './offline-model.ts'
 import { type AgentEvent, SkillAgent } from './skill-agent.ts'
 import { openConversationStore } from './sqlite-conversation-store.ts'
 
@@ -184,6 +185,15 @@ describe('what a turn does with skills', () => {
     expect(conversation.messages[0]?.content).toBe('42\n\n<skill name="fix">\nFix 42.\n</skill>')
     await conversation.send('/help')
     expect(conversation.messages.at(-2)?.content).toBe('/help')
+  })
+
+  test('the offline model follows what a slash command has put in', async () => {
+    const fileSystem = files()
+    await using skills = await open(fileSystem)
+    const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()
+    expect((await conversation.send('Use the skill fix.')).text).toContain('Fix $issue.')
+    fileSystem.write('/skills/fix/SKILL.md', skillText('fix', { body: 'Mend it: $ARGUMENTS.' }))
+    expect((await conversation.send('/fix 42')).text).toBe('By the skill fix (as invoked): Mend it: 42.')
   })
 
   test(`enforced tools are refused inside the call, and again allowed in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {

@@ -235,6 +235,9 @@ describe('write_skill_file', () => {
     const { text: answer } = await it.write('tone', 'SKILL.md', content)
     expect(answer).toContain('Advice: begin the description with "Use when"')
     expect(answer).toContain('third person')
+    const long = `${text('tone')}${'line\n'.repeat(600)}`
+    expect((await it.write('tone', 'SKILL.md', long)).text).toContain('keep it under 500')
+    expect((await it.write('tone', 'a/b/c.md', 'x')).text).toContain('keep files one level below')
     expect(await it.call('write_skill_file', { name: 'x' })).toMatchObject({
       isError: true,
       text: 'there is no field "name"; the fields are "skill_name", "relative_path", "content", "base_digest"',

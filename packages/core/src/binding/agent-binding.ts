@@ -186,7 +186,10 @@ export class AgentBinding implements AsyncDisposable {
       this.#resolver?.resolve(skill),
     )
     const isTool = (tool: unknown): boolean =>
-      typeof tool === 'object' && tool !== null && typeof (tool as NamedTool).name === 'string'
+      typeof tool === 'object' &&
+      tool !== null &&
+      typeof (tool as NamedTool).name === 'string' &&
+      (tool as NamedTool).name !== ''
     if (Array.isArray(tools) && tools.every(isTool)) return tools
     throw new SkillError(
       'INVALID_OPTION',

@@ -57,6 +57,41 @@ describe('SkillHandler.load()', () => {
       'greet: Does greet.',
     ])
     expect(handler.contains('none')).toBe(false)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        handler.upsert({ name: `many-${index}`, description: 'One of many.' }),
+      ),
+    )
+    expect(handler.skills().filter(({ name }) => name.startsWith('many-'))).toHaveLength(20)
+  })
+
+  test(`what is switched off for an agent cannot be reached in any way ${verifies('CRAB-B03', 'P18')}`, async () => {
+    const path = folder({ 'on/SKILL.md': text('on'), 'off/SKILL.md': text('off') })
+    await using handler = await SkillHandler.load([path])
+    const { runtime } = handler
+    const scope = { exclude: ['off'] }
+    const session = runtime.session({ id: 's', scope })
+    const [skill, readFile] = session.tools
+    expect(session.catalog).not.toContain('off')
+    expect((await skill?.execute({ name: '' }))?.text).toBe('- on: Does on.')
+    for (const name of ['off', '/off', 'Does off'])
+      expect((await skill?.execute({ name }))?.text).not.toContain('Body of off')
+    expect((await readFile?.execute({ skill: 'off', path: 'SKILL.md' }))?.isError).toBe(true)
+    expect((await session.expandSlash('/off')).skill).toBeUndefined()
+    expect((await runtime.lookup('off', { scope })).kind).not.toBe('loaded')
+    expect(runtime.search('off', { scope })).toEqual([])
+  })
+
+  test(`reads the other fields, and tolerates what is missing ${verifies('CRAB-X05')}`, async () => {
+    const fields = 'license: MIT\ncompatibility: any\nmetadata:\n  a: b\nallowed-tools: Read\n'
+    const path = folder({ 'full/SKILL.md': `---\nname: full\ndescription: d\n${fields}---\n` })
+    await using handler = await SkillHandler.load([path])
+    expect(handler.runtime.current.get('full')).toMatchObject({
+      license: 'MIT',
+      compatibility: 'any',
+      metadata: { a: 'b' },
+      allowedTools: ['Read'],
+    })
   })
 })
 
@@ -88,6 +123,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'olleagu' })).toBe('greet: Says hello to colleagues.')
     expect(await handler.call({ name: 'nothing like it' })).toBe('no skills found')
     expect(await handler.call('{"name": ')).toMatch(/^invalid arguments: /)
+    expect(await handler.call(null)).toBe('invalid arguments: null is no object; send { "name": "..." }')
     expect(await handler.call({ name: 42 })).toBe('invalid arguments: "name" is 42; it must be text')
     write(path, { 'bad/SKILL.md': '---\nname: bad\n---\n' })
     expect(await handler.call({ name: 'bad' })).toMatch(

@@ -290,7 +290,20 @@ describe('SkillRegistry', () => {
 })
 
 describe('SkillSyncManager', () => {
-  test(`a batch goes through the registry to tools, instructions and events, in this order ${verifies('EXO-08', 'EXO-16', 'EXO-21', 'EXO-22', 'EXO-23', 'EXO-24', 'EXO-25', 'EXO-39', 'EXO-43', 'EXO-44', 'EXO-B13')}`, async () => {
+  test(`a batch goes through the registry to tools, instructions and events, in this order ${verifies(
+    'P34',
+    'EXO-08',
+    'EXO-16',
+    'EXO-21',
+    'EXO-22',
+    'EXO-23',
+    'EXO-24',
+    'EXO-25',
+    'EXO-39',
+    'EXO-43',
+    'EXO-44',
+    'EXO-B13',
+  )}`, async () => {
     const order: string[] = []
     const it = await manage({
       tools: { pdf: { name: 'read_pdf' }, maps: [{ name: 'route' }, { name: 'zoom' }] },

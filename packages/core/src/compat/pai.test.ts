@@ -113,7 +113,7 @@ describe('SkillToolset', () => {
     expect([second === first, first?.description, logged]).toEqual([true, 'Of the project.', []])
   })
 
-  test(`the hook sees toolset, files and shell before each scan, and what it copies is found ${verifies('PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
+  test(`the hook sees toolset, files and shell before each scan, and what it copies is found ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/custom/SKILL.md': text('custom', 'Mine.') })
     const builtIn: Readonly<Record<string, string>> = {
       custom: text('custom', 'Built in.'),

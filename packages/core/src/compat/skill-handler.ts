@@ -75,8 +75,8 @@ export class SkillHandler implements AsyncDisposable {
     if (this.#isElsewhere(name, scope)) return `skill not available: ${name}`
     switch (outcome.kind) {
       case 'loaded': {
-        const { directory: path, location } = outcome.skill
-        return `${outcome.body}\n\nSkill directory: ${path ?? location}`
+        const { directory: path } = outcome.skill
+        return path === undefined ? outcome.body : `${outcome.body}\n\nSkill directory: ${path}`
       }
       case 'broken':
         return `failed to parse skill: ${outcome.report.diagnostics.map(({ message }) => message).join('; ')}`
@@ -132,7 +132,9 @@ export class SkillHandler implements AsyncDisposable {
 function readName(input: unknown): string | Error {
   try {
     const value: unknown = typeof input === 'string' ? JSON.parse(input) : input
-    const name = (value as { readonly name?: unknown } | null | undefined)?.name ?? ''
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return new Error(`${JSON.stringify(value)} is no object; send { "name": "..." }`)
+    const name = (value as { readonly name?: unknown }).name ?? ''
     return typeof name === 'string'
       ? name.trim()
       : new Error(`"name" is ${JSON.stringify(name)}; it must be text`)

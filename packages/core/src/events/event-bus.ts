@@ -139,16 +139,10 @@ class HandlerLane {
     }
     const { clock, handlerDeadlineMs } = this.#options
     const late = Promise.withResolvers<void>()
-    const cancel = clock.after(
-      handlerDeadlineMs,
-      () => {
-        this.#tell(
-          new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others go on without it`),
-        )
-        late.resolve()
-      },
-      { background: true },
-    )
+    const cancel = clock.after(handlerDeadlineMs, () => {
+      this.#tell(new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others go on without it`))
+      late.resolve()
+    })
     await Promise.race([this.#run().finally(cancel), late.promise])
   }
 

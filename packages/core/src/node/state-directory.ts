@@ -16,6 +16,11 @@ export function defaultStateDirectory(
  * @throws {SkillError} IO_FAILED
  */
 export function createStateDirectory(path: string): string {
+  if (path.trim() === '')
+    throw new SkillError(
+      'INVALID_OPTION',
+      'the path of the state directory is empty; use defaultStateDirectory()',
+    )
   try {
     makeFolders(resolve(path))
     return path

@@ -119,7 +119,7 @@ export class SkillRegistry {
     if (this.#slots.some(slot => slot.label === source.label)) {
       throw new SkillError(
         'DUPLICATE_SOURCE',
-        `two sources have the label ${JSON.stringify(source.label)}; give each its own`,
+        `two sources have the label ${JSON.stringify(source.label)}; give each its own, for example directory(path, { label: "team" })`,
       )
     }
     const { label, origin, trust, reading } = source

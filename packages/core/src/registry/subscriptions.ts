@@ -96,7 +96,7 @@ class Subscription {
     const { clock, deadlineMs, onError } = this.#options
     let cancelTimer = (): void => undefined
     const deadline = new Promise<'late'>(resolve => {
-      cancelTimer = clock.after(deadlineMs, () => resolve('late'), { background: true })
+      cancelTimer = clock.after(deadlineMs, () => resolve('late'))
     })
     const outcome = await Promise.race([call, deadline])
     cancelTimer()
