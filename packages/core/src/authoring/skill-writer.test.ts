@@ -395,6 +395,16 @@ describe('SkillWriter.quarantine()', () => {
     })
   })
 
+  test('a folder that somebody else has removed is told, and no longer served', async () => {
+    await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
+    it.files.remove('/instance/tone')
+    await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({
+      code: 'SKILL_NOT_FOUND',
+      message: 'the folder of "tone" is not there any more',
+    })
+    expect(it.skills.current.find('tone')).toBeUndefined()
+  })
+
   test('without a writable source there is no writer', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(() => skills.writer()).toThrow(expect.objectContaining({ code: 'READ_ONLY' }))

@@ -147,33 +147,43 @@ export class SkillWriter {
    * @throws {SkillError} SKILL_NOT_FOUND; READ_ONLY when it is in another source, or has no folder of its own
    */
   async quarantine(name: string): Promise<string> {
-    const path = await this.#lock.run(async () => {
-      const skill = this.#host.find(name)
-      if (skill === undefined)
-        throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}`)
-      if (skill.source !== this.#layer.label) {
-        throw new SkillError(
-          'READ_ONLY',
-          `${JSON.stringify(name)} is in the source ${JSON.stringify(skill.source)}, which is not written to`,
-        )
-      }
-      const { root, fileSystem } = this.#layer
-      if (skill.location === '' || skill.location === skill.skillFile) {
-        const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
-        throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
-      }
-      const when = new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
-      const target = `${root}/${TRASH}/${name}-${when}`
-      await fileSystem.move(`${root}/${skill.location}`, target, { inside: root })
-      return target
-    })
-    if (this.#options.afterWrite === 'reload') await this.#host.reloadSkill(name)
-    return path
+    try {
+      return await this.#lock.run(() => this.#putAside(name))
+    } finally {
+      if (this.#options.afterWrite === 'reload') await this.#host.reloadSkill(name)
+    }
   }
 
   /** Looks at all sources again, read-only ones included. */
   async reload(): Promise<ReloadedSkills> {
     return await this.#host.reload()
+  }
+
+  async #putAside(name: string): Promise<string> {
+    const skill = this.#host.find(name)
+    if (skill === undefined)
+      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}`)
+    if (skill.source !== this.#layer.label) {
+      throw new SkillError(
+        'READ_ONLY',
+        `${JSON.stringify(name)} is in the source ${JSON.stringify(skill.source)}, which is not written to`,
+      )
+    }
+    const { root, fileSystem } = this.#layer
+    if (skill.location === '' || skill.location === skill.skillFile) {
+      const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
+      throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
+    }
+    const when = new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
+    const target = `${root}/${TRASH}/${name}-${when}`
+    try {
+      await fileSystem.move(`${root}/${skill.location}`, target, { inside: root })
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown
+      const message = `the folder of ${JSON.stringify(name)} is not there any more`
+      throw new SkillError('SKILL_NOT_FOUND', message, { cause: thrown })
+    }
+    return target
   }
 
   #checkName(name: string): void {

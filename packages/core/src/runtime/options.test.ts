@@ -33,7 +33,7 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ preScan: 'x' }, 'preScan is string; use a function, or { hook }'],
     [{ preScan: { hook: () => undefined, onError: 'skip' } }, 'preScan.onError is "skip"; use one of'],
   ])('createSkillRuntime(%j)', async (options, message) => {
-    expect(await messageOf(() => createSkillRuntime({ sources: [], ...options } as never))).toContain(message)
+    expect(await messageOf(() => createSkillRuntime({ sources: [], ...options }))).toContain(message)
   })
 
   test.each<[Loose, string]>([
