@@ -1,6 +1,7 @@
 import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
 import type { SkillRuntime } from '@skillstoke/core'
 import { GENERATION_META_KEY, REVISION_META_KEY } from '@skillstoke/mcp'
+import { verifies } from '@skillstoke/requirements'
 import type { Page } from 'playwright-core'
 import type { ServerEvent } from 'skillstoke/client'
 import { describe, expect, test } from 'vitest'
@@ -81,7 +82,7 @@ const load = async (client: ClientProcess): Promise<ToolAnswer> =>
   await client.ask<ToolAnswer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
 
 describe.skipIf(CHROMIUM === undefined)('one save', () => {
-  test('is the same digest and the same text in the terminal, API, events, page, MCP and agent', async () => {
+  test(`is the same digest and the same text in the terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -145,7 +146,7 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
     expect(own.current.digest).toBe(digest)
   }, 60_000)
 
-  test('that is broken changes none of them and is told everywhere', async () => {
+  test(`that is broken changes none of them and is told everywhere ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })

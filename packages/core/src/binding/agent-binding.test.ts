@@ -82,7 +82,7 @@ const tool = (name: string): NamedTool => ({ name })
 const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
 
 describe('SkillRuntime.bind()', () => {
-  test(`replays what exists, then follows additions, modifications and removals ${verifies('EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+  test(`replays what exists, then follows additions, modifications and removals ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })

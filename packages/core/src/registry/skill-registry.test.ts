@@ -222,7 +222,7 @@ describe('last good', () => {
     expect(updates[0]).toMatchObject({ changes: [], reports: [{ name: 'pdf', status: 'broken' }] })
   })
 
-  test('survives a restart through the store', async () => {
+  test(`survives a restart through the store ${verifies('PROMISE-3')}`, async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const second = open(['a'], { store: first.store })
