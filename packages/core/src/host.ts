@@ -62,3 +62,16 @@ export async function within<T>(clock: Clock, timeoutMs: number, work: Promise<T
   })
   return await Promise.race([work, late]).finally(() => cancel())
 }
+
+/** Waits for work, but not beyond an abort, whose reason is thrown then; the work itself may go on. */
+export async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    if (signal.aborted) onAbort()
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

@@ -66,7 +66,9 @@ export {
   type OpenedFile,
   type ReadOptions,
 } from './fs/file-system.ts'
+export type { FileTree, TreeFile } from './fs/file-tree.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
+export { TreeFileSystem } from './fs/tree-file-system.ts'
 export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system.ts'
 export {
   type Clock,
@@ -167,6 +169,16 @@ export {
   ROOT_GRACE_MS,
 } from './source/file-source.ts'
 export { type MemorySkill, MemorySource, type MemorySourceOptions } from './source/memory-source.ts'
+export {
+  DEFAULT_FETCH_POLL_MS,
+  DEFAULT_FETCH_TIMEOUT_MS,
+  DEFAULT_FIRST_WAIT_MS,
+  type FetchContext,
+  type FetchResult,
+  RemoteSource,
+  type RemoteSourceOptions,
+  type TreeFetcher,
+} from './source/remote-source.ts'
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {

@@ -38,6 +38,8 @@ export interface OpenedFile {
   readonly bytes: Uint8Array
   /** Taken from the opened file, not from its path. */
   readonly stat: FileStat
+  /** Where a store can find the same bytes later, instead of copying them; in a form that the store knows. */
+  readonly locator?: string
 }
 
 /**

@@ -41,6 +41,10 @@ export type DiagnosticCode =
   | 'SOURCE_FAILED'
   | 'DIRECTORY_UNREADABLE'
   | 'SCAN_BUDGET_EXCEEDED'
+  | 'SOURCE_AWAITED'
+  | 'HISTORY_REWRITTEN'
+  | 'REF_MISSING'
+  | 'PATH_MISSING'
   // The registry
   | 'SKILL_SHADOWED'
   | 'REVISION_HELD'

@@ -12,7 +12,7 @@ export interface SkillLimits {
   readonly maxFolderDepth: number
   /** Directory levels below a root in which skills are looked for. @default 6 */
   readonly maxDiscoveryDepth: number
-  /** Directories visited below one root. @default 250,000 */
+  /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number
 }
 
@@ -25,3 +25,6 @@ export const DEFAULT_LIMITS: SkillLimits = Object.freeze({
   maxDiscoveryDepth: 6,
   maxDirectories: 250_000,
 })
+
+/** Directories visited below the root of a reviewed source, unless its limits say otherwise. */
+export const REVIEWED_MAX_DIRECTORIES = 20_000

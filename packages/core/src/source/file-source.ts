@@ -4,7 +4,7 @@ import { mapConcurrently } from '../fs/walk.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { EventTrust } from './event-trust.ts'
@@ -134,7 +134,11 @@ export class FileSource implements SkillSource {
     }
     this.#fileSystem = options.fileSystem
     this.#clock = options.clock ?? systemClock
-    const limits: SkillLimits = { ...DEFAULT_LIMITS, ...options.limits }
+    const limits: SkillLimits = {
+      ...DEFAULT_LIMITS,
+      ...(this.trust === 'review' ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
+      ...options.limits,
+    }
     const displayRoot = options.displayRoot ?? options.root
     this.#displayPath = path => (path === '' ? displayRoot : `${displayRoot}/${path}`)
     const shared = {

@@ -155,11 +155,14 @@ export class FolderReader {
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
     try {
-      const { bytes, stat } = await fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
-        inside: context.insideFolders,
-        maxBytes,
-        signal: context.signal,
-      })
+      const { bytes, stat, locator } = await fileSystem.read(
+        `${this.#options.pathOf(directory)}/${file.name}`,
+        {
+          inside: context.insideFolders,
+          maxBytes,
+          signal: context.signal,
+        },
+      )
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
           'OUTSIDE_ROOT',
@@ -171,7 +174,7 @@ export class FolderReader {
       file.digest = digestOf(bytes, context.hasher)
       file.size = bytes.length
       delete file.fault
-      context.store.put(file.digest, bytes)
+      context.store.put(file.digest, bytes, locator)
       context.onRead(directory, file)
       return bytes
     } catch (thrown) {

@@ -30,6 +30,8 @@ export interface SourceReading {
   readonly contents: SourceContents
   /** Whether nothing changed while it was read. */
   readonly settled: boolean
+  /** Whether these are contents of an earlier time, because the place itself was not reached yet. @default false */
+  readonly isStored?: boolean
   /** When the source wants to be read again without a hint, in milliseconds from now. */
   readonly readAgainMs?: number
 }
@@ -74,6 +76,11 @@ export interface SkillSource {
   /** Where its skills may be written to; absent when they may not. */
   readonly writable?: WritableFolder
   /**
+   * Whether reading it means asking another machine: that is done at its pace and on `reload`, never because a skill is
+   * loaded or a conversation takes its next step. @default false
+   */
+  readonly isRemote?: boolean
+  /**
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.
    */
@@ -89,4 +96,6 @@ export interface SkillSource {
   /** Whether a known writer (a version control operation) is in the middle of its work. */
   isBusy?(): Promise<boolean>
   state(): SourceState
+  /** Ends what the source has started; called once, when nobody reads any more. */
+  close?(): Promise<void>
 }

@@ -8,8 +8,11 @@ import type { SkillFile } from '../skill/manifest.ts'
 export interface SkillStore {
   /** Whether the bytes of a digest are held. */
   has(digest: Digest): boolean
-  /** Keeps bytes under their digest, which the caller has computed. The bytes belong to the store from then on. */
-  put(digest: Digest, bytes: Uint8Array): void
+  /**
+   * Keeps bytes under their digest, which the caller has computed. The bytes belong to the store from then on. A store
+   * that can read from where a locator points may keep that instead of a copy.
+   */
+  put(digest: Digest, bytes: Uint8Array, locator?: string): void
   /** The bytes, verified against their digest, or `undefined` when they are not held. */
   get(digest: Digest): Promise<Uint8Array | undefined>
 

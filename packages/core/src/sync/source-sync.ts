@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import type { Clock, Hasher, Logger } from '../host.ts'
+import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { Settle, type SettlePolicy } from '../source/settle.ts'
 import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
@@ -28,12 +28,20 @@ export interface SourceStatus extends SourceState {
   readonly lastReadAt?: number
   /** What the last reading failed with; its contents from before still serve. */
   readonly lastError?: string
+  /** Wall time of the last failure, in milliseconds since the epoch; it stays after a recovery. */
+  readonly lastErrorAt?: number
+  /** Readings that failed since the last one that did not. */
+  readonly failures: number
   /** Milliseconds until a failing source is tried again. */
   readonly retryMs?: number
+  /** Milliseconds until the source is read again without having been asked or hinted; absent when it never is. */
+  readonly nextReadMs?: number
 }
 
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
+/** Other machines are not asked more often than this while they fail. */
+const LAST_REMOTE_RETRY_MS = 300_000
 const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
@@ -62,7 +70,10 @@ export class SourceSync {
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
+  #lastErrorAt: number | undefined
   #retryAt: number | undefined
+  #sweepAt: number | undefined
+  #closing: Promise<void> | undefined
 
   constructor(options: SourceSyncOptions) {
     this.#options = options
@@ -102,7 +113,7 @@ export class SourceSync {
   /** Whether `fresh` looks at everything, because no events tell what changed. */
   get scansOnRequest(): boolean {
     const { source, readsOnRequest } = this.#options
-    return readsOnRequest && source.state().mode !== 'events'
+    return readsOnRequest && source.isRemote !== true && source.state().mode !== 'events'
   }
 
   /** What the last reading failed with; `undefined` when it did not. */
@@ -110,9 +121,10 @@ export class SourceSync {
     return this.#failure
   }
 
-  /** Looks at one folder again, hints or not. */
+  /** Looks at one folder again, hints or not; of another machine only what has come from there is looked at. */
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
+    if (source.isRemote === true) return await this.fresh()
     if (source.hint === undefined) return await this.reload()
     await source.drain?.()
     source.hint(location)
@@ -128,10 +140,13 @@ export class SourceSync {
       trust,
       ...source.state(),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
+      failures: this.#failures,
       ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),
-      ...(this.#retryAt === undefined
+      ...(this.#lastErrorAt === undefined ? {} : { lastErrorAt: this.#lastErrorAt }),
+      ...(this.#retryAt === undefined ? {} : { retryMs: remaining(this.#retryAt, clock) }),
+      ...(this.#retryAt === undefined && this.#sweepAt === undefined
         ? {}
-        : { retryMs: Math.max(0, Math.round(this.#retryAt - clock.monotonic())) }),
+        : { nextReadMs: remaining(Math.min(this.#retryAt ?? Infinity, this.#sweepAt ?? Infinity), clock) }),
     }
   }
 
@@ -143,6 +158,8 @@ export class SourceSync {
     this.#cancelSweep?.()
     this.#cancelRetry?.()
     await this.#running
+    this.#closing ??= this.#options.source.close?.()
+    await this.#closing
   }
 
   /** Resolves after a reading that started after this call; failures are in the status, not thrown. */
@@ -181,9 +198,9 @@ export class SourceSync {
           await this.#sleep(BUSY_POLL_MS)
           continue
         }
-        const reading = await this.#untilClosed(
-          source.read({ store, hasher, depth, final, signal: this.#abort.signal }),
-        )
+        const { signal } = this.#abort
+        // A medium that never answers must not hold up whoever closes the runtime.
+        const reading = await untilAborted(signal, source.read({ store, hasher, depth, final, signal }))
         const isStillQuiet = final || !((await source.isBusy?.()) ?? false)
         if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
         this.#settle.prolong()
@@ -196,19 +213,6 @@ export class SourceSync {
     }
   }
 
-  /** A medium that never answers must not hold up whoever closes the runtime. */
-  async #untilClosed<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.#abort
-    const closed = Promise.withResolvers<never>()
-    const onAbort = (): void => closed.reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      return await Promise.race([work, closed.promise])
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
-  }
-
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
     const { source, registry, clock, store, logger } = this.#options
     if (final || source.hasHints?.() !== true) this.#settle.reset()
@@ -216,7 +220,7 @@ export class SourceSync {
     this.#failures = 0
     this.#failure = undefined
     this.#retryAt = undefined
-    this.#lastReadAt = clock.now()
+    if (reading.isStored !== true) this.#lastReadAt = clock.now()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
     // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
     store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
@@ -227,7 +231,9 @@ export class SourceSync {
     const { source, clock, logger, registry } = this.#options
     this.#settle.reset()
     this.#failure = thrown
-    const waitMs = jitter(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++), clock)
+    this.#lastErrorAt = clock.now()
+    const waitMs = Math.max(this.#backoffMs(), askedToWaitMs(thrown))
+    this.#failures++
     logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
     await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
@@ -236,6 +242,14 @@ export class SourceSync {
       path: source.origin,
     })
     this.#retryIn(waitMs, false)
+  }
+
+  /** Doubled with each failure. Many processes ask one machine, so for remote ones they spread over the whole time. */
+  #backoffMs(): number {
+    const { source, clock } = this.#options
+    const doubledMs = FIRST_RETRY_MS * 2 ** this.#failures
+    if (source.isRemote !== true) return jitter(Math.min(LAST_RETRY_MS, doubledMs), clock)
+    return Math.max(FIRST_RETRY_MS, Math.min(LAST_REMOTE_RETRY_MS, doubledMs) * clock.random())
   }
 
   #retryIn(delayMs: number, isRoutine: boolean): void {
@@ -250,13 +264,16 @@ export class SourceSync {
   #scheduleSweep(): void {
     const { source, clock, rehashMs } = this.#options
     this.#cancelSweep?.()
+    this.#sweepAt = undefined
     const { sweepMs } = source.state()
     if (sweepMs === undefined || this.#abort.signal.aborted) return
     const sweep = (): void => {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    this.#cancelSweep = clock.after(jitter(sweepMs, clock), sweep, { background: true })
+    const delayMs = jitter(sweepMs, clock)
+    this.#sweepAt = clock.monotonic() + delayMs
+    this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
   }
 
   async #waitForQuiet(): Promise<void> {
@@ -284,6 +301,18 @@ export class SourceSync {
     signal.removeEventListener('abort', onAbort)
   }
 }
+
+function remaining(at: number, clock: Clock): number {
+  return Math.max(0, Math.round(at - clock.monotonic()))
+}
+
+/** What a failing peer has asked for, in milliseconds. */
+function askedToWaitMs(thrown: unknown): number {
+  const asked = SkillError.isInstance(thrown) ? thrown.data['retryAfterMs'] : undefined
+  return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0
+}
+
+const LONGEST_ASKED_MS = 3_600_000
 
 const DEPTHS: readonly ReadDepth[] = ['hinted', 'full', 'rehash']
 

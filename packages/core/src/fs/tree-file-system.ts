@@ -1,0 +1,111 @@
+import { SkillError } from '../errors.ts'
+import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from './file-system.ts'
+import type { FileTree, TreeFile } from './file-tree.ts'
+
+type Node = TreeFile | Folder
+
+interface Folder {
+  readonly kind: 'directory'
+  readonly children: Map<string, Node>
+}
+
+/** Shows the newest tree as files, read-only. Everything that did not change keeps its facts from one tree to the next. */
+export class TreeFileSystem implements FileSystem {
+  #root: Folder = createFolder()
+  #version = 0
+
+  /**
+   * Swaps the tree in one step; returns the paths that no tree may have: they lead out, or one is a file and a folder at
+   * once. These are left out.
+   */
+  replace(tree: FileTree): readonly string[] {
+    const root = createFolder()
+    const refused = tree.files.filter(file => !put(root, file)).map(({ path }) => path)
+    this.#root = root
+    this.#version++
+    return refused
+  }
+
+  async list(path: string): Promise<readonly DirectoryEntry[]> {
+    const node = this.#get(path)
+    if (node.kind !== 'directory')
+      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a directory`)
+    return [...node.children].map(([name, { kind }]) => ({ name, kind }))
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    const node = this.#get(path)
+    return node.kind === 'directory' ? folderStat(this.#version) : fileStat(node)
+  }
+
+  async read(path: string, { maxBytes, signal }: ReadOptions): Promise<OpenedFile> {
+    const node = this.#get(path)
+    if (node.kind !== 'file')
+      throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
+    assertSize(path, node.size, maxBytes)
+    const bytes = await node.read(signal)
+    assertSize(path, bytes.length, maxBytes)
+    const { locator } = node
+    return { bytes, stat: fileStat(node), ...(locator === undefined ? {} : { locator }) }
+  }
+
+  async resolve(path: string): Promise<string> {
+    this.#get(path)
+    return path
+  }
+
+  #get(path: string): Node {
+    let node: Node = this.#root
+    for (const segment of path.split('/')) {
+      if (segment === '') continue
+      const child: Node | undefined = node.kind === 'directory' ? node.children.get(segment) : undefined
+      if (child === undefined)
+        throw new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`)
+      node = child
+    }
+    return node
+  }
+}
+
+function createFolder(): Folder {
+  return { kind: 'directory', children: new Map() }
+}
+
+/** Whether the file has a place in the tree. */
+function put(root: Folder, file: TreeFile): boolean {
+  const segments = file.path.split('/')
+  if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) return false
+  const name = segments.pop() as string
+  let folder = root
+  for (const segment of segments) {
+    const child = folder.children.get(segment) ?? createFolder()
+    if (child.kind !== 'directory') return false
+    folder.children.set(segment, child)
+    folder = child
+  }
+  if (folder.children.has(name)) return false
+  folder.children.set(name, file)
+  return true
+}
+
+function assertSize(path: string, size: number, maxBytes: number): void {
+  if (size > maxBytes)
+    throw new SkillError(
+      'TOO_LARGE',
+      `${JSON.stringify(path)} has ${size} bytes; at most ${maxBytes} are read`,
+    )
+}
+
+const NO_TIMES = { mtimeMs: 0, ctimeMs: 0, birthtimeMs: 0 } as const
+
+/** A folder has no content of its own to tell its states by: each new tree is looked at again. */
+function folderStat(version: number): FileStat {
+  const isExecutable = false
+  return { kind: 'directory', size: 0, ino: 0, dev: 0, isExecutable, links: 1, ...NO_TIMES, mtimeMs: version }
+}
+
+/** The digest of the content takes the place of times: 104 bits of it tell two states apart. */
+function fileStat({ kind, size, isExecutable, id }: TreeFile): FileStat {
+  const [ino, dev] = [Number.parseInt(id.slice(0, 13), 16), Number.parseInt(id.slice(13, 26), 16)]
+  return { kind: kind === 'link' ? 'other' : kind, size, ino, dev, isExecutable, links: 1, ...NO_TIMES }
+}

@@ -1,0 +1,278 @@
+import { expect, test } from 'vitest'
+import {
+  createSkillRuntime,
+  type FetchResult,
+  type FileTree,
+  NO_SETTLE,
+  portableHasher,
+  RemoteSource,
+  type RemoteSourceOptions,
+  renderSkillText,
+  SkillError,
+  type SkillRuntime,
+  type TreeFetcher,
+} from '../index.ts'
+import { FakeClock, type SourceSubject, sourceConformance } from '../testing/index.ts'
+
+const encoder = new TextEncoder()
+
+/** A remote place in this process: a test says what it holds and how it answers. */
+class Place implements TreeFetcher {
+  readonly files = new Map<string, string>()
+  stored: FileTree | undefined
+  fetches = 0
+  isClosed = false
+  /** Called before each answer. */
+  answer: (signal: AbortSignal) => void | Promise<void> = () => undefined
+
+  async restore(): Promise<FileTree | undefined> {
+    return this.stored
+  }
+
+  async fetch({ signal, known }: { signal: AbortSignal; known: FileTree | undefined }): Promise<FetchResult> {
+    this.fetches++
+    await this.answer(signal)
+    const tree = this.tree()
+    return tree.version === known?.version ? {} : { tree }
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+  }
+
+  tree(): FileTree {
+    const files = [...this.files].map(([path, content]) => {
+      const bytes = encoder.encode(content)
+      const id = portableHasher.sha256(bytes)
+      return {
+        path,
+        kind: 'file',
+        size: bytes.length,
+        isExecutable: false,
+        id,
+        read: async () => bytes,
+      } as const
+    })
+    return { version: portableHasher.sha256(JSON.stringify([...this.files])), files }
+  }
+
+  put(name: string, body: string): void {
+    this.files.set(`${name}/SKILL.md`, renderSkillText({ name, description: 'Does it.', body }))
+  }
+}
+
+const never = new Promise<never>(() => undefined)
+
+function open(place: Place, options: Partial<RemoteSourceOptions> = {}): Promise<SkillRuntime> {
+  const clock = options.clock ?? new FakeClock()
+  const source = new RemoteSource(place, {
+    label: 'team',
+    origin: 'https://x.test/a',
+    trust: 'auto',
+    ...options,
+    clock,
+  })
+  return createSkillRuntime({ sources: [source], settle: NO_SETTLE, clock })
+}
+
+function subject(): SourceSubject {
+  const place = new Place()
+  const source = new RemoteSource(place, { label: 'team', origin: 'https://x.test/a', trust: 'auto' })
+  return {
+    source,
+    put: (path, content) => void place.files.set(path, content),
+    remove: name => {
+      for (const path of place.files.keys()) if (path.startsWith(`${name}/`)) place.files.delete(path)
+    },
+  }
+}
+
+for (const each of sourceConformance)
+  test(`a remote source: ${each.name}`, async () => {
+    await each.check(subject())
+  })
+
+test('what was fetched earlier is served at once, while the network says nothing', async () => {
+  const place = new Place()
+  place.put('pdf', 'Old.')
+  place.stored = place.tree()
+  place.answer = () => never
+  await using skills = await open(place)
+  expect(skills.current.get('pdf').name).toBe('pdf')
+  expect(skills.status()[0]?.lastReadAt).toBeUndefined()
+})
+
+test('what arrives in the background is shown without anybody asking', async () => {
+  const place = new Place()
+  place.put('pdf', 'Old.')
+  place.stored = place.tree()
+  const arrival = Promise.withResolvers<void>()
+  place.answer = () => arrival.promise
+  await using skills = await open(place)
+  place.put('pdf', 'New.')
+  const [next] = [nextGeneration(skills)]
+  arrival.resolve()
+  await next
+  expect((await skills.load('pdf')).body).toBe('New.')
+  expect(skills.status()[0]?.lastReadAt).toBeDefined()
+})
+
+test('the first start waits for a place of which nothing is known, and not longer than it was told', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  const arrival = Promise.withResolvers<void>()
+  place.answer = () => arrival.promise
+  place.put('pdf', 'Here.')
+  const opening = open(place, { clock, firstWaitMs: 200 })
+  await clock.advance(199)
+  expect(await Promise.race([opening, Promise.resolve('waits')])).toBe('waits')
+  await clock.advance(1)
+  await using skills = await opening
+  expect(skills.current.sources()[0]?.diagnostics).toMatchObject([
+    { code: 'SOURCE_AWAITED', severity: 'info' },
+  ])
+  const next = nextGeneration(skills)
+  arrival.resolve()
+  await next
+  expect(skills.current.list().map(({ name }) => name)).toEqual(['pdf'])
+  expect(skills.current.sources()[0]?.diagnostics).toEqual([])
+})
+
+test('a failing place keeps its skills, says so, and is asked again later and later', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  await using skills = await open(place, { clock })
+  const { digest } = skills.current
+  place.answer = () => {
+    throw new SkillError('IO_FAILED', 'connection refused')
+  }
+  await skills.reload()
+  const waits: (number | undefined)[] = []
+  for (let i = 0; i < 12; i++) {
+    const [status] = skills.status()
+    expect(status).toMatchObject({ failures: i + 1, lastError: 'connection refused' })
+    waits.push(status?.retryMs)
+    await clock.advance(status?.retryMs ?? 0)
+  }
+  // Half of what is doubled each time: this clock's dice always show the middle.
+  expect(waits).toEqual([1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 150000, 150000, 150000])
+  expect(skills.current.digest).toBe(digest)
+  place.answer = () => undefined
+  place.put('pdf', 'Another.')
+  await clock.advance(150_000)
+  expect(skills.status()[0]).toMatchObject({ failures: 0 })
+  expect((await skills.load('pdf')).body).toBe('Another.')
+})
+
+test('a place that asks for patience is not asked before', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  place.answer = () => {
+    throw new SkillError('IO_FAILED', 'too many requests', { data: { retryAfterMs: 90_000 } })
+  }
+  await using skills = await open(place, { clock })
+  expect(skills.status()[0]?.retryMs).toBe(90_000)
+  await clock.advance(89_999)
+  expect(place.fetches).toBe(1)
+  await clock.advance(1)
+  expect(place.fetches).toBe(2)
+})
+
+test('a fetch that never ends is given up, and says after how long', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  await using skills = await open(place, { clock, timeoutMs: 5000 })
+  let signalled: unknown
+  place.answer = signal =>
+    new Promise((_, reject) =>
+      signal.addEventListener('abort', () => {
+        signalled = signal.reason
+        reject(new Error('stopped'))
+      }),
+    )
+  const reloading = skills.reload()
+  await clock.advance(5000)
+  await reloading
+  expect(signalled).toBeInstanceOf(SkillError)
+  expect(skills.status()[0]?.lastError).toBe('https://x.test/a did not answer within 5000 ms')
+  expect(skills.current.list()).toHaveLength(1)
+})
+
+test('conversations and loaded skills never wait for another machine', async () => {
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  await using skills = await open(place)
+  const session = skills.session({ id: 'chat' })
+  place.answer = () => never
+  await session.update()
+  await skills.load('pdf')
+  await skills.fresh()
+  expect(place.fetches).toBe(1)
+})
+
+test('reload waits for a fetch that began after the call', async () => {
+  const place = new Place()
+  place.put('pdf', 'First.')
+  place.stored = place.tree()
+  const arrival = Promise.withResolvers<void>()
+  place.answer = () => arrival.promise
+  await using skills = await open(place)
+  const reloading = skills.reload()
+  arrival.resolve()
+  place.put('pdf', 'Second.')
+  await reloading
+  expect(place.fetches).toBe(2)
+  expect((await skills.load('pdf')).body).toBe('Second.')
+})
+
+test('it is polled, and closing ends a fetch under way', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  const skills = await open(place, { clock, pollMs: 60_000 })
+  expect(skills.status()[0]).toMatchObject({ mode: 'polling', nextReadMs: 60_000 })
+  await clock.advance(60_000)
+  expect(place.fetches).toBe(2)
+  let isStopped = false
+  place.answer = signal =>
+    new Promise((_, reject) =>
+      signal.addEventListener('abort', () => {
+        isStopped = true
+        reject(new Error('stopped'))
+      }),
+    )
+  await clock.advance(60_000)
+  await skills.close()
+  expect([isStopped, place.isClosed]).toEqual([true, true])
+})
+
+test('paths that lead out of their folder, or clash, are left out and named', async () => {
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  for (const path of ['../evil/SKILL.md', '/etc/SKILL.md', 'a//SKILL.md', 'pdf/SKILL.md/x'])
+    place.files.set(path, 'x')
+  await using skills = await open(place)
+  expect(skills.current.list().map(({ name }) => name)).toEqual(['pdf'])
+  const told = skills.current
+    .sources()[0]
+    ?.diagnostics.map(({ code, message }) => [code, message.slice(9, 28)])
+  expect(told).toHaveLength(4)
+  expect(told?.every(([code]) => code === 'FILE_SKIPPED')).toBe(true)
+})
+
+test('reviewed by default: what is fetched waits for approval', async () => {
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  const source = new RemoteSource(place, { label: 'team', origin: 'https://x.test/a' })
+  await using skills = await createSkillRuntime({ sources: [source] })
+  expect(skills.current.list()).toEqual([])
+  expect(skills.current.reports()).toMatchObject([{ name: 'pdf', status: 'pending' }])
+})
+
+async function nextGeneration(skills: SkillRuntime): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = skills.subscribe(() => resolve())
+  await promise
+  stop()
+}

@@ -1,0 +1,258 @@
+import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import type { FileTree } from '../fs/file-tree.ts'
+import { TreeFileSystem } from '../fs/tree-file-system.ts'
+import { type Clock, type Hasher, LATE, systemClock, untilAborted, within } from '../host.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { SkillLimits } from '../skill/limits.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { FileLayout } from './file-layout.ts'
+import { FileSource } from './file-source.ts'
+import type {
+  ReadContext,
+  SkillSource,
+  SourceHint,
+  SourceReading,
+  SourceState,
+  Trust,
+} from './skill-source.ts'
+
+export interface FetchContext {
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly signal: AbortSignal
+  /** What is shown now. */
+  readonly known: FileTree | undefined
+}
+
+export interface FetchResult {
+  /** What is there now; absent when that is what is known already, or must not be taken. */
+  readonly tree?: FileTree
+  /** What people should know about the place as it is now, for example that its history was rewritten. */
+  readonly notices?: readonly Diagnostic[]
+}
+
+/** How the files of a remote place come to this machine. */
+export interface TreeFetcher {
+  /** What was fetched last, from this machine alone; `undefined` when nothing was. */
+  restore(context: FetchContext): Promise<FileTree | undefined>
+  /** Asks the remote place, and ends soon after an abort. Calls do not overlap. Throws when it cannot be reached or gives nonsense. */
+  fetch(context: FetchContext): Promise<FetchResult>
+  close?(): Promise<void>
+}
+
+export interface RemoteSourceOptions {
+  /** Name of the source in digests and messages: short, and the same on every machine. */
+  readonly label: string
+  /** What is followed, as people write it: a URL. The key of lasting state. */
+  readonly origin: string
+  /** @default 'review': a change waits for approval */
+  readonly trust?: Trust
+  /** Which files and folders are skills. @default DEFAULT_LAYOUT */
+  readonly layout?: Partial<FileLayout>
+  /** How forgiving the texts are read. @default DEFAULT_READING */
+  readonly reading?: Partial<ReadingPolicy>
+  readonly limits?: Partial<SkillLimits>
+  /** How often the place is asked, in milliseconds, give or take a fifth. @default 300,000 */
+  readonly pollMs?: number
+  /** After how long a fetch is given up, in milliseconds. @default 60,000 */
+  readonly timeoutMs?: number
+  /**
+   * How long the very first reading waits for a place of which this machine has nothing yet, in milliseconds; the skills
+   * come as soon as they are there. @default 10,000
+   */
+  readonly firstWaitMs?: number
+  readonly clock?: Clock
+}
+
+export const DEFAULT_FETCH_POLL_MS = 300_000
+export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
+export const DEFAULT_FIRST_WAIT_MS = 10_000
+
+const LONGEST_MS = 2 ** 31 - 1
+
+/**
+ * Skills of another machine. What was fetched last is shown at once, whatever the network does; a fetch that fails
+ * changes nothing; a newer state is shown whole.
+ */
+export class RemoteSource implements SkillSource {
+  readonly label: string
+  readonly origin: string
+  readonly trust: Trust
+  readonly reading: Partial<ReadingPolicy>
+  readonly isRemote = true
+  readonly #fetcher: TreeFetcher
+  readonly #options: RemoteSourceOptions
+  readonly #clock: Clock
+  readonly #files = new TreeFileSystem()
+  readonly #source: FileSource
+  readonly #closing = new AbortController()
+  #onHint: ((hint: SourceHint) => void) | undefined
+  #hasBegun = false
+  #tree: FileTree | undefined
+  /** Fetched, and shown by the next reading. */
+  #arrived: FileTree | undefined
+  #refused: readonly Diagnostic[] = []
+  #notices: readonly Diagnostic[] = []
+  #running: Promise<void> | undefined
+  /** What a fetch that nobody waited for failed with. */
+  #failure: { readonly thrown: unknown } | undefined
+  #isAwaited = false
+  /** A fetch has ended since the last reading. */
+  #hasNews = false
+  #shown: SourceContents = EMPTY_CONTENTS
+  #shownFrom: SourceContents | undefined
+
+  /** @throws {SkillError} INVALID_OPTION */
+  constructor(fetcher: TreeFetcher, options: RemoteSourceOptions) {
+    checkChoice('trust', options.trust, ['auto', 'review'])
+    for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
+      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_MS)
+    const { label, origin, layout, reading, limits } = options
+    this.#fetcher = fetcher
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.label = label
+    this.origin = origin
+    this.trust = options.trust ?? 'review'
+    this.reading = reading ?? {}
+    this.#source = new FileSource({
+      fileSystem: this.#files,
+      root: '/',
+      label,
+      displayRoot: origin,
+      trust: this.trust,
+      symlinks: 'deny',
+      watching: 'off',
+      ...(layout === undefined ? {} : { layout }),
+      ...(reading === undefined ? {} : { reading }),
+      ...(limits === undefined ? {} : { limits }),
+      clock: this.#clock,
+    })
+  }
+
+  watch(onHint: (hint: SourceHint) => void): () => void {
+    this.#onHint = onHint
+    return () => {
+      this.#onHint = undefined
+    }
+  }
+
+  hasHints(): boolean {
+    return this.#hasNews
+  }
+
+  state(): SourceState {
+    return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
+  }
+
+  async read(context: ReadContext): Promise<SourceReading> {
+    const isFirst = !this.#hasBegun
+    if (isFirst) {
+      await this.#restore(context)
+      this.#hasBegun = true
+      const fetching = this.#start(context)
+      // Nobody waits for the network for what is on this machine already.
+      const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
+      const isLate = waitMs === 0 || (await this.#wait(within(this.#clock, waitMs, fetching))) === LATE
+      if (isLate) return await this.#show(context, true)
+    } else if (context.depth !== 'hinted') {
+      if (this.#running !== undefined) await this.#wait(this.#running) // it began before whoever asks now
+      await this.#wait(this.#start(context))
+    }
+    this.#hasNews = false
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure !== undefined) throw failure.thrown
+    return await this.#show(context, false)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
+    await this.#running
+    await this.#fetcher.close?.()
+  }
+
+  async #restore({ store, hasher, signal }: ReadContext): Promise<void> {
+    const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
+    if (tree !== undefined) this.#take(tree)
+  }
+
+  /** While a reading waits for a fetch, its end needs no hint. */
+  async #wait<T>(work: Promise<T>): Promise<T> {
+    this.#isAwaited = true
+    try {
+      return await work
+    } finally {
+      this.#isAwaited = false
+    }
+  }
+
+  /** Asks the remote place; the outcome is taken up by a reading, which is asked for when nobody waits. */
+  #start(context: ReadContext): Promise<void> {
+    const abort = new AbortController()
+    const { signal: closing } = this.#closing
+    const onClose = (): void => abort.abort(closing.reason)
+    closing.addEventListener('abort', onClose, { once: true })
+    const timeoutMs = this.#options.timeoutMs ?? DEFAULT_FETCH_TIMEOUT_MS
+    const cancelTimeout = this.#clock.after(timeoutMs, () =>
+      abort.abort(new SkillError('IO_FAILED', `${this.origin} did not answer within ${timeoutMs} ms`)),
+    )
+    this.#running = this.#fetch(context, abort.signal).finally(() => {
+      cancelTimeout()
+      closing.removeEventListener('abort', onClose)
+      this.#running = undefined
+      this.#hasNews = true
+      if (!this.#isAwaited) this.#onHint?.({ area: '' })
+    })
+    return this.#running
+  }
+
+  async #fetch({ store, hasher }: ReadContext, signal: AbortSignal): Promise<void> {
+    try {
+      const known = this.#arrived ?? this.#tree
+      const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known }))
+      this.#arrived = result.tree ?? this.#arrived
+      this.#notices = result.notices ?? []
+      this.#failure = undefined
+    } catch (thrown) {
+      this.#failure = { thrown: signal.aborted ? signal.reason : thrown }
+    }
+  }
+
+  #take(tree: FileTree): void {
+    this.#tree = tree
+    this.#refused = this.#files.replace(tree).map(path => ({
+      code: 'FILE_SKIPPED',
+      severity: 'warning',
+      message: `the path ${JSON.stringify(path)} leads out of its folder or clashes with another; it was left out`,
+      path: this.origin,
+      fix: 'remove or rename it where it comes from',
+    }))
+  }
+
+  async #show(context: ReadContext, isStored: boolean): Promise<SourceReading> {
+    if (this.#arrived !== undefined) this.#take(this.#arrived)
+    const isNew = this.#arrived !== undefined || this.#shownFrom === undefined
+    this.#arrived = undefined
+    if (this.#tree === undefined) return { contents: this.#combine(EMPTY_CONTENTS), settled: true, isStored }
+    const depth = isNew ? 'full' : 'hinted'
+    const { contents } = await this.#source.read({ ...context, depth, final: true })
+    return { contents: this.#combine(contents), settled: true, isStored }
+  }
+
+  /** The contents with what is to be said about the place; the same object as long as nothing differs. */
+  #combine(contents: SourceContents): SourceContents {
+    const awaited: Diagnostic[] =
+      this.#tree === undefined
+        ? [{ code: 'SOURCE_AWAITED', severity: 'info', message: `${this.origin} is being fetched` }]
+        : []
+    const diagnostics = [...contents.diagnostics, ...this.#refused, ...this.#notices, ...awaited]
+    const isSame =
+      contents === this.#shownFrom && JSON.stringify(diagnostics) === JSON.stringify(this.#shown.diagnostics)
+    if (!isSame) this.#shown = Object.freeze({ entries: contents.entries, diagnostics })
+    this.#shownFrom = contents
+    return this.#shown
+  }
+}
