@@ -193,39 +193,33 @@ export const EXO = [
     kind: 'described',
     behaviour:
       '`GitHubPollingWatcher` takes a source URL, a poll interval (300 seconds by default) and an optional cache directory.',
-    later: 'git sources',
   },
   {
     id: 'EXO-34',
     kind: 'described',
     behaviour:
       '`GitHubPollingWatcher` begins by parsing the GitHub URL and making a local copy of the repository.',
-    later: 'git sources',
   },
   {
     id: 'EXO-35',
     kind: 'described',
     behaviour:
       'Each poll updates the local copy with an asynchronous git process and accepts only a fast-forward.',
-    later: 'git sources',
   },
   {
     id: 'EXO-36',
     kind: 'described',
     behaviour: 'Each poll compares the skills before and after the update, and reports the differences.',
-    later: 'git sources',
   },
   {
     id: 'EXO-37',
     kind: 'described',
     behaviour: 'A poll that finds nothing new yields nothing: there are no empty batches.',
-    later: 'git sources',
   },
   {
     id: 'EXO-38',
     kind: 'described',
     behaviour: '`stop()` on a `GitHubPollingWatcher` takes effect between two polls.',
-    later: 'git sources',
   },
   {
     id: 'EXO-39',
@@ -250,7 +244,6 @@ export const EXO = [
     kind: 'described',
     behaviour:
       'Several watchers run side by side, such as a local directory and a GitHub tree URL with a poll interval of 600 seconds.',
-    later: 'git sources',
   },
   {
     id: 'EXO-43',
@@ -306,7 +299,6 @@ export const EXO = [
     kind: 'beyond',
     behaviour:
       'GitHub URLs may be http or https and name a branch and subdirectory (default branch `main`); the cache is kept per owner, repository and branch, and a missing subdirectory is an error.',
-    later: 'git sources',
   },
   {
     id: 'EXO-X07',
@@ -339,7 +331,6 @@ export const EXO = [
     kind: 'beyond',
     behaviour:
       'An invalid GitHub URL throws a `SkillError` in the constructor; a failed update is logged with exit code and error output, a git that cannot be run is logged too, and polling continues.',
-    later: 'git sources',
   },
   {
     id: 'EXO-X12',
@@ -411,7 +402,6 @@ export const EXO = [
     kind: 'mistake',
     behaviour:
       'Branches with `/`, a `.git` suffix, other default branches and force-pushed branches are handled, `..` in a cache path is refused, and git runs with a time limit and never asks for credentials.',
-    later: 'git sources',
   },
   {
     id: 'EXO-B12',

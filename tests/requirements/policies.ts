@@ -194,7 +194,6 @@ export const POLICIES = [
     kind: 'policy',
     behaviour:
       'A git source keeps its own mirror, without prompts, with a time limit, safe cache paths and the default branch detected. `update` is `ff-only` (default: otherwise it warns and keeps the contents) or `reset`.',
-    later: 'git sources',
   },
   {
     id: 'P33',

@@ -37,6 +37,8 @@ export class FoldingSource implements SkillSource {
   #read: SourceContents = { entries: [], diagnostics: [] }
   /** What watchers told since, by location; `undefined` is what is gone. */
   readonly #told = new Map<string, SkillChangeFields | undefined>()
+  /** Why the folder is shown as it was earlier. */
+  failure: unknown
   #isDue = false
   #hasNews = false
   #onHint: ((hint: SourceHint) => void) | undefined
@@ -96,7 +98,7 @@ export class FoldingSource implements SkillSource {
   async read(context: ReadContext): Promise<SourceReading> {
     this.#hasNews = false
     if (this.#isDue) {
-      const reading = await this.#folder?.source.read({ ...context, depth: 'full', final: true })
+      const reading = await this.#readFolder(context)
       this.#isDue = false
       this.#told.clear()
       if (reading !== undefined) this.#read = reading.contents
@@ -109,6 +111,24 @@ export class FoldingSource implements SkillSource {
 
   state(): SourceState {
     return { mode: 'events' }
+  }
+
+  async close(): Promise<void> {
+    await this.#folder?.source.close?.()
+  }
+
+  /** Of another machine what is there now, and what was there last only when that cannot be had. */
+  async #readFolder(context: ReadContext): Promise<SourceReading | undefined> {
+    this.failure = undefined
+    let reading: SourceReading | undefined
+    try {
+      do reading = await this.#folder?.source.read({ ...context, depth: 'full', final: true })
+      while (reading?.isStored === true)
+    } catch (thrown) {
+      this.failure = thrown
+      if (reading === undefined) throw thrown
+    }
+    return reading
   }
 
   async #keepBody(skill: Skill, { store }: ReadContext): Promise<void> {

@@ -2,6 +2,12 @@
 export { EventBus, type EventBusOptions, type EventHandler } from './event-bus.ts'
 export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
 export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
+export {
+  DEFAULT_POLL_INTERVAL_MS,
+  GitHubPollingWatcher,
+  type GitHubPollingWatcherOptions,
+  type GitHubSourceOptions,
+} from './github-polling-watcher.ts'
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
 // The policies of each design in one word.
 export { PRESETS, type Preset, type PresetName } from './presets.ts'
@@ -30,5 +36,5 @@ export {
   SkillWatcher,
   type SkillWatcherLike,
 } from './skill-watcher.ts'
-export { toWatcher } from './to-watcher.ts'
+export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
 export { DictToolResolver, type ToolResolver } from './tool-resolver.ts'

@@ -20,9 +20,11 @@ export class LocalFileWatcher extends SourceWatcher {
     if (!(debounceMs >= 0))
       throw new SkillError('INVALID_OPTION', `debounceMs is ${debounceMs}; use a time from 0 on`)
     super(directory(path, { reading: EXO_READING }), {
-      settleMs: debounceMs,
-      burstMs: debounceMs,
-      maxWaitMs: Math.max(debounceMs, MAX_WAIT_MS),
+      settle: {
+        settleMs: debounceMs,
+        burstMs: debounceMs,
+        maxWaitMs: Math.max(debounceMs, MAX_WAIT_MS),
+      },
     })
   }
 }

@@ -10,6 +10,7 @@ import {
 import { directory } from '../node/index.ts'
 import { EXO_READING, type ExoSkill, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
+import { type GitHubSourceOptions, gitHubSource } from './github-polling-watcher.ts'
 import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
 
 /** What a second skill of the same name is: left out, the one that counts, or an error. */
@@ -62,9 +63,14 @@ export class SkillRegistry implements AsyncDisposable {
     this.#onDuplicate = policy
   }
 
-  /** Names a folder to load; earlier ones come first. Nothing is read before `loadAll`. */
-  registerSource(path: string): this {
-    const source = directory(path, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
+  /**
+   * Names a folder to load, or a repository on GitHub; earlier ones come first. Nothing is read before `loadAll`.
+   * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...`
+   */
+  registerSource(pathOrUrl: string, options: GitHubSourceOptions = {}): this {
+    const source = /^https?:\/\//i.test(pathOrUrl)
+      ? gitHubSource(pathOrUrl, options)
+      : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
     const folder = { root: source.origin, source }
     this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
     return this
@@ -72,7 +78,8 @@ export class SkillRegistry implements AsyncDisposable {
 
   /**
    * Reads all folders anew.
-   * @throws {SkillError} SOURCE_MISSING, or DUPLICATE_SKILL when that is the strategy
+   * @throws {SkillError} SOURCE_MISSING; DUPLICATE_SKILL when that is the strategy; IO_FAILED or NOT_FOUND when a
+   * repository cannot be had
    */
   async loadAll(): Promise<void> {
     for (const folder of this.#folders) folder.reload()
@@ -81,6 +88,7 @@ export class SkillRegistry implements AsyncDisposable {
       const runtime = await this.open()
       if (isOpen) await runtime.reload()
       await runtime.delivered()
+      for (const folder of this.#folders) if (folder.failure !== undefined) throw folder.failure
     } catch (thrown) {
       throw toExoError(thrown)
     }

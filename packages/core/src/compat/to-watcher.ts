@@ -2,6 +2,7 @@ import {
   createSkillRuntime,
   type FileContents,
   type LoadedSkill,
+  type Logger,
   type SettlePolicy,
   type Skill,
   type SkillRuntime,
@@ -17,21 +18,28 @@ interface Known {
   readonly path: string
 }
 
+export interface SourceWatcherOptions {
+  /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
+  readonly settle?: Partial<SettlePolicy>
+  /** Told when the source cannot be read; it is asked again. */
+  readonly logger?: Logger
+}
+
 /**
  * Any source as a watcher: what exists when `watch` is first called is taken as known, each later change is told. It can
  * be stopped and watched again; what changed in between comes first.
  */
 export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
-  readonly #settle: Partial<SettlePolicy>
+  readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
   #known: Map<string, Known> | undefined
   #stop: AbortController | undefined
 
-  constructor(source: SkillSource, settle: Partial<SettlePolicy> = {}) {
+  constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
     super()
     this.#source = source
-    this.#settle = settle
+    this.#options = options
   }
 
   /** Resolves when `watch` has been called and what exists is known. */
@@ -43,7 +51,7 @@ export class SourceWatcher extends SkillWatcher {
     const stop = new AbortController()
     this.#stop?.abort()
     this.#stop = stop
-    await using skills = await createSkillRuntime({ sources: [this.#source], settle: this.#settle })
+    await using skills = await createSkillRuntime({ sources: [this.#source], ...this.#options })
     for await (const generation of skills.watch(stop.signal)) {
       const known = this.#known
       const [now, loaded] = await look(skills, generation.list())
@@ -61,8 +69,8 @@ export class SourceWatcher extends SkillWatcher {
 }
 
 /** Reads a source as Exo's watchers are read. */
-export function toWatcher(source: SkillSource, settle?: Partial<SettlePolicy>): SourceWatcher {
-  return new SourceWatcher(source, settle)
+export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): SourceWatcher {
+  return new SourceWatcher(source, options)
 }
 
 async function look(

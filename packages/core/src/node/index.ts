@@ -1,6 +1,7 @@
 // Skills on the disk of this machine.
 export { bundledSkills } from './bundled-skills.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
+export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.

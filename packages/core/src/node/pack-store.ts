@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore } from '../index.ts'
+import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { PackIndex, type PackPosition } from './pack-index.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -16,7 +17,7 @@ const sync = promisify(fdatasync)
 
 /**
  * Opens the store of a state directory: file bytes in append-only packs, one a process, and an index in SQLite that
- * all processes share. Bytes are readable as soon as they are put; the index names them only once they are on the
+ * all processes share; bytes that a git mirror of the same directory has are not copied. Bytes are readable as soon as they are put; the index names them only once they are on the
  * disk, so a crash at any point loses at most what was put last and never leaves a name without its bytes.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  */
@@ -26,7 +27,7 @@ export async function openPackStore(stateDirectory: string): Promise<SkillStore>
   let database: DatabaseSync
   try {
     database = new DatabaseSync(join(folder, 'index.db'))
-    return new PackStore(folder, new PackIndex(database))
+    return new PackStore(folder, new PackIndex(database), new GitBlobs(resolve(stateDirectory)))
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
@@ -39,6 +40,7 @@ export async function openPackStore(stateDirectory: string): Promise<SkillStore>
 class PackStore implements SkillStore {
   readonly #folder: string
   readonly #index: PackIndex
+  readonly #gitBlobs: GitBlobs
   readonly #readers = new Map<string, number>()
   readonly #packSizes = new Map<string, number>()
   #writer: { readonly name: string; readonly descriptor: number; offset: number } | undefined
@@ -53,9 +55,10 @@ class PackStore implements SkillStore {
   #isClosed = false
   #closing: Promise<void> | undefined
 
-  constructor(folder: string, index: PackIndex) {
+  constructor(folder: string, index: PackIndex, gitBlobs: GitBlobs) {
     this.#folder = folder
     this.#index = index
+    this.#gitBlobs = gitBlobs
   }
 
   has(digest: Digest): boolean {
@@ -64,9 +67,14 @@ class PackStore implements SkillStore {
     return position !== undefined && this.#isThere(position)
   }
 
-  put(digest: Digest, bytes: Uint8Array): void {
+  put(digest: Digest, bytes: Uint8Array, locator?: string): void {
     this.#assertOpen()
     if (this.has(digest)) return
+    const place = locator === undefined ? undefined : this.#gitBlobs.toPlace(locator)
+    if (place !== undefined) {
+      this.#blobs.set(digest, { pack: place, offset: 0, length: bytes.length })
+      return
+    }
     this.#blobs.set(digest, bytes)
     this.#buffer.push({ digest, bytes })
     this.#bufferedBytes += bytes.length
@@ -78,9 +86,12 @@ class PackStore implements SkillStore {
     if (pending instanceof Uint8Array) return pending.slice()
     const position = pending ?? this.#index.findBlob(digest)
     if (position === undefined) return undefined
-    const bytes = this.#readPack(position)
+    const bytes = this.#gitBlobs.isPlace(position.pack)
+      ? await this.#gitBlobs.read(position.pack)
+      : this.#readPack(position)
     if (bytes !== undefined && digestOf(bytes, nodeHasher) === digest) return bytes
     // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
+    if (pending === position) this.#blobs.delete(digest)
     this.#index.removeBlob(digest)
     return undefined
   }
@@ -123,6 +134,7 @@ class PackStore implements SkillStore {
   async #close(): Promise<void> {
     await this.flush()
     this.#isClosed = true
+    this.#gitBlobs.close()
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     if (this.#writer !== undefined) closeSync(this.#writer.descriptor)
     this.#index.close()
@@ -135,7 +147,8 @@ class PackStore implements SkillStore {
     )
     const trees = [...this.#trees]
     const refs = [...this.#refs]
-    if (blobs.length > 0 && this.#writer !== undefined) await sync(this.#writer.descriptor)
+    const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
+    if (isWritten && this.#writer !== undefined) await sync(this.#writer.descriptor)
     for (const batch of inBatches(blobs)) {
       this.#index.addBlobs(batch)
       for (const [digest] of batch) this.#blobs.delete(digest)
@@ -190,6 +203,7 @@ class PackStore implements SkillStore {
 
   /** Whether the pack still exists and is long enough; what was lost on the disk has to be stored anew. */
   #isThere({ pack, offset, length }: PackPosition): boolean {
+    if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
     const size = statSync(join(this.#folder, pack), { throwIfNoEntry: false })?.size ?? -1
     this.#packSizes.set(pack, size)

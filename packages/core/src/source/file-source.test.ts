@@ -30,9 +30,15 @@ class InterruptedFileSystem extends MemoryFileSystem {
   }
 }
 
-const read = (source: FileSource, final: boolean): ReturnType<FileSource['read']> =>
+const store = new MemorySkillStore()
+
+const read = (
+  source: FileSource,
+  final: boolean,
+  into: MemorySkillStore = store,
+): ReturnType<FileSource['read']> =>
   source.read({
-    store: new MemorySkillStore(),
+    store: into,
     hasher: portableHasher,
     depth: 'full',
     final,
@@ -326,4 +332,21 @@ describe('FileSource rules', () => {
       SkillError,
     )
   })
+})
+
+test('with another store everything is captured again, and what is gone is gone', async () => {
+  const fileSystem = new MemoryFileSystem({
+    '/skills/a/SKILL.md': text('a'),
+    '/skills/a/notes.txt': 'Notes.',
+    '/skills/b/SKILL.md': text('b'),
+  })
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+  await read(source, true)
+  fileSystem.remove('/skills/b')
+  const another = new MemorySkillStore()
+  const { contents } = await read(source, true, another)
+  expect(contents.entries.map(({ location }) => location)).toEqual(['a'])
+  const skill = contents.entries[0]?.skill
+  expect(await another.getTree(skill?.revision ?? 'sha256:')).toHaveLength(2)
+  for (const { digest } of skill?.files ?? []) expect(await another.get(digest)).toBeDefined()
 })

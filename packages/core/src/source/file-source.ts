@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { SkillStore } from '../store/skill-store.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { EventTrust } from './event-trust.ts'
 import { type FileLayout, LayoutRules } from './file-layout.ts'
@@ -109,6 +110,7 @@ export class FileSource implements SkillSource {
   /** Skills whose folders did not hold still for as long as was waited: nobody waits for them again until they do. */
   readonly #restless = new Set<DirectoryNode>()
 
+  #store: SkillStore | undefined
   #onHint: ((hint: SourceHint) => void) | undefined
   #root: DirectoryNode | undefined
   #dirty = new Set<DirectoryNode>()
@@ -226,6 +228,12 @@ export class FileSource implements SkillSource {
   }
 
   async read(context: ReadContext): Promise<SourceReading> {
+    if (this.#store !== undefined && this.#store !== context.store) {
+      // Another store has nothing of what was read.
+      this.#forgetMirror()
+      this.#published.withdrawAll()
+    }
+    this.#store = context.store
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await this.#createPass()
     if (root === undefined || pass === undefined) return this.#readMissing()
@@ -302,6 +310,17 @@ export class FileSource implements SkillSource {
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now
     if (remainingMs > 0 && onMissing === 'wait')
       return { contents: this.#published.current, settled: true, readAgainMs: remainingMs }
+    this.#forgetMirror()
+    const diagnostic: Diagnostic = {
+      code: 'ROOT_MISSING',
+      severity: 'info',
+      message: `the folder ${JSON.stringify(path)} does not exist; it is awaited`,
+      path,
+    }
+    return { contents: this.#published.clear([diagnostic]), settled: true }
+  }
+
+  #forgetMirror(): void {
     if (this.#root !== undefined) {
       this.#scanner.reset(this.#root)
       this.#root = undefined
@@ -311,13 +330,6 @@ export class FileSource implements SkillSource {
     }
     this.#dirty.clear()
     this.#needsSweep = false
-    const diagnostic: Diagnostic = {
-      code: 'ROOT_MISSING',
-      severity: 'info',
-      message: `the folder ${JSON.stringify(path)} does not exist; it is awaited`,
-      path,
-    }
-    return { contents: this.#published.clear([diagnostic]), settled: true }
   }
 
   /** `undefined` when the root has gone meanwhile. */

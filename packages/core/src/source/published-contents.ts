@@ -23,12 +23,12 @@ export class PublishedContents {
 
   /** Keeps what was found in the folder of a path until it is shown. */
   put(path: string, entry: SourceEntry | undefined): void {
-    this.#pending.set(path, entry)
+    this.#pending.set(path.normalize('NFC'), entry)
   }
 
   /** Takes back what was found, so that the folder goes on as it was shown; returns whether there was anything. */
   withdraw(path: string): boolean {
-    return this.#pending.delete(path)
+    return this.#pending.delete(path.normalize('NFC'))
   }
 
   /** Shows everything that was put, in one step; the same object when nothing differs. */
@@ -44,14 +44,19 @@ export class PublishedContents {
 
   /** Shows that there is nothing. */
   clear(diagnostics: readonly Diagnostic[]): SourceContents {
+    this.withdrawAll()
+    return this.publish(diagnostics)
+  }
+
+  /** Nothing of what is shown counts any more, unless it is put again before the next showing. */
+  withdrawAll(): void {
     this.#pending.clear()
     for (const { location } of this.#current.entries) this.#pending.set(location, undefined)
-    return this.publish(diagnostics)
   }
 
   #applyPending(before: readonly SourceEntry[]): readonly SourceEntry[] {
     const changes = [...this.#pending]
-      .map(([path, item]) => ({ key: path.normalize('NFC'), item }))
+      .map(([key, item]) => ({ key, item }))
       .filter(({ key, item }) => {
         const index = binarySearch(before, key, entry => entry.location)
         return (index < 0 ? undefined : before[index]) !== item

@@ -87,7 +87,7 @@ export class RemoteSource implements SkillSource {
   readonly #clock: Clock
   readonly #files = new TreeFileSystem()
   readonly #source: FileSource
-  readonly #closing = new AbortController()
+  #closing = new AbortController()
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
@@ -172,6 +172,8 @@ export class RemoteSource implements SkillSource {
     this.#closing.abort(new SkillError('CLOSED', 'the source is closed'))
     await this.#running
     await this.#fetcher.close?.()
+    this.#failure = undefined
+    this.#closing = new AbortController()
   }
 
   async #restore({ store, hasher, signal }: ReadContext): Promise<void> {

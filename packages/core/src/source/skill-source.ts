@@ -96,6 +96,6 @@ export interface SkillSource {
   /** Whether a known writer (a version control operation) is in the middle of its work. */
   isBusy?(): Promise<boolean>
   state(): SourceState
-  /** Ends what the source has started; called once, when nobody reads any more. */
+  /** Ends what the source has started, when nobody reads any more. It may be read again later. */
   close?(): Promise<void>
 }

@@ -1,0 +1,110 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { SkillError } from '../../index.ts'
+import { killGroup, spawnGit } from './git-command.ts'
+
+interface Request {
+  readonly id: string
+  readonly resolve: (bytes: Uint8Array | undefined) => void
+  readonly reject: (error: unknown) => void
+}
+
+const IDLE_MS = 2_000
+
+/** Reads objects of a bare repository through one process, which ends by itself when nothing was read for a while. */
+export class BlobReader {
+  readonly #gitDirectory: string
+  readonly #queue: Request[] = []
+  #child: ChildProcessWithoutNullStreams | undefined
+  #chunks: Buffer[] = []
+  #length = 0
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(gitDirectory: string) {
+    this.#gitDirectory = gitDirectory
+  }
+
+  /**
+   * The bytes of a blob, or `undefined` when the repository does not have it.
+   * @throws {SkillError} IO_FAILED when git cannot be run or ends early
+   */
+  async read(id: string): Promise<Uint8Array | undefined> {
+    if (!/^[0-9a-f]{40,64}$/.test(id))
+      throw new SkillError('INVALID_OPTION', `${JSON.stringify(id)} is no object of git`)
+    const child = this.#start()
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
+    this.#queue.push({ id, resolve, reject })
+    child.stdin.write(`${id}\n`)
+    return await promise
+  }
+
+  /** Ends the process; what is being read fails. Idempotent. */
+  close(): void {
+    clearTimeout(this.#idle)
+    const child = this.#child
+    this.#child = undefined
+    killGroup(child?.pid)
+    this.#fail(new SkillError('CLOSED', 'the repository is closed'))
+  }
+
+  #start(): ChildProcessWithoutNullStreams {
+    clearTimeout(this.#idle)
+    if (this.#child !== undefined) return this.#child
+    const child = spawnGit(['cat-file', '--batch'], { gitDirectory: this.#gitDirectory })
+    this.#child = child
+    const onEnd = (error: unknown): void => {
+      if (this.#child !== child) return
+      this.#child = undefined
+      this.#chunks = []
+      this.#length = 0
+      this.#fail(error)
+    }
+    child.on('error', error => onEnd(new SkillError('IO_FAILED', 'git cannot be run', { cause: error })))
+    child.on('exit', () => onEnd(new SkillError('IO_FAILED', 'git cat-file ended early')))
+    child.stdin.on('error', () => undefined)
+    child.stderr.resume()
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk)
+      this.#length += chunk.length
+      this.#deliver()
+    })
+    return child
+  }
+
+  #deliver(): void {
+    while (this.#queue.length > 0) {
+      const answer = this.#take()
+      if (answer === undefined) return
+      this.#queue.shift()?.resolve(answer.bytes)
+    }
+    this.#idle = setTimeout(() => this.close(), IDLE_MS).unref()
+  }
+
+  /** The first whole answer of what has arrived: `<id> blob <size>`, the bytes, and a line's end. */
+  #take(): { readonly bytes: Uint8Array | undefined } | undefined {
+    const first = this.#chunks[0]
+    if (first === undefined) return undefined
+    let end = first.indexOf(10)
+    if (end < 0) {
+      end = this.#join().indexOf(10)
+      if (end < 0) return undefined
+    }
+    const [, kind, size] = (this.#chunks[0] as Buffer).subarray(0, end).toString('latin1').split(' ')
+    const length = kind === 'missing' ? 0 : Number(size) + 1
+    if (this.#length < end + 1 + length) return undefined
+    const all = this.#join()
+    const bytes = kind === 'blob' ? new Uint8Array(all.subarray(end + 1, end + length)) : undefined
+    const rest = all.subarray(end + 1 + length)
+    this.#chunks = rest.length === 0 ? [] : [rest]
+    this.#length = rest.length
+    return { bytes }
+  }
+
+  #join(): Buffer {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0] as Buffer
+  }
+
+  #fail(error: unknown): void {
+    for (const { reject } of this.#queue.splice(0)) reject(error)
+  }
+}

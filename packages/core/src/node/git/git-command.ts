@@ -1,0 +1,220 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { SkillError, toMessage } from '../../index.ts'
+
+export interface GitRun {
+  /** The bare repository to work in; absent for commands that need none. */
+  readonly gitDirectory?: string
+  /** What has to be known of the way to the remote. */
+  readonly access?: GitAccess
+  readonly signal?: AbortSignal
+  /** More output is a failure. @default 64 MiB */
+  readonly maxOutputBytes?: number
+  readonly input?: string
+  /** Exit codes that are an answer and no failure. @default [0] */
+  readonly answers?: readonly number[]
+}
+
+export interface GitOutput {
+  readonly code: number
+  readonly stdout: Buffer
+}
+
+/** How git may talk to a remote. */
+export interface GitAccess {
+  /** The only transports that it may use. */
+  readonly protocols: readonly string[]
+  /** The server that gets the token, as `https://host`. */
+  readonly server?: string
+  readonly token?: string
+  readonly identityFile?: string
+  readonly knownHostsFile?: string
+}
+
+const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+const MAX_ERROR_BYTES = 8 * 1024
+
+// Old repositories have these by the thousand, and none of them can do any harm.
+const HARMLESS_FAULTS = [
+  'zeroPaddedFilemode',
+  'missingSpaceBeforeDate',
+  'missingSpaceBeforeEmail',
+  'badTimezone',
+  'badDate',
+  'missingEmail',
+  'badEmail',
+  'badName',
+  'missingNameBeforeEmail',
+  'missingTaggerEntry',
+  'badTagName',
+]
+
+/** Nothing that a repository or a server says may start a program, write a file of its own choice, or ask a person. */
+const HARDENING: readonly string[] = [
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.attributesFile=/dev/null',
+  'core.askPass=',
+  'core.logAllRefUpdates=false',
+  'credential.interactive=false',
+  'safe.bareRepository=explicit',
+  'protocol.ext.allow=never',
+  'submodule.recurse=false',
+  'fetch.recurseSubmodules=false',
+  'fetch.writeCommitGraph=false',
+  // What arrives comes whole, as one pack, or not at all: loose objects of a killed fetch could be half a commit.
+  'fetch.unpackLimit=1',
+  'transfer.fsckObjects=true',
+  'transfer.advertiseSID=false',
+  'transfer.bundleURI=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'http.followRedirects=false',
+  'http.lowSpeedLimit=1000',
+  'http.lowSpeedTime=20',
+  ...HARMLESS_FAULTS.map(fault => `fetch.fsck.${fault}=ignore`),
+]
+
+// What programs need to find their way on this machine, and nothing that steers git.
+const PASSED_ON =
+  /^(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|XDG_CONFIG_HOME|SSH_AUTH_SOCK|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy|SystemRoot|SystemDrive|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT)$/i
+
+/**
+ * Runs git to its end, in its own process group, which is killed when the signal aborts.
+ * @throws {SkillError} IO_FAILED when git cannot be run, fails, or says too much
+ */
+export async function runGit(args: readonly string[], run: GitRun = {}): Promise<GitOutput> {
+  run.signal?.throwIfAborted()
+  const child = spawnGit(args, run)
+  const { promise, resolve, reject } = Promise.withResolvers<GitOutput>()
+  const chunks: Buffer[] = []
+  const errors: Buffer[] = []
+  let outputBytes = 0
+  let errorBytes = 0
+  let failure: unknown
+  const stop = (reason: unknown): void => {
+    failure ??= reason
+    killGroup(child.pid)
+  }
+  const onAbort = (): void => stop(run.signal?.reason)
+  run.signal?.addEventListener('abort', onAbort, { once: true })
+  const maxOutputBytes = run.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES
+  child.stdout.on('data', (chunk: Buffer) => {
+    outputBytes += chunk.length
+    if (outputBytes > maxOutputBytes)
+      stop(new SkillError('TOO_LARGE', `git ${args[0]} says more than ${maxOutputBytes} bytes`))
+    else chunks.push(chunk)
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    if (errorBytes < MAX_ERROR_BYTES) errors.push(chunk)
+    errorBytes += chunk.length
+  })
+  child.stdin.on('error', () => undefined) // it ended before it had read everything: its exit code tells
+  child.stdin.end(run.input ?? '')
+  child.on('error', thrown => reject(cannotRun(thrown)))
+  child.on('close', (code, signalName) => {
+    if (failure !== undefined) reject(failure)
+    else if (code !== null && (run.answers ?? [0]).includes(code))
+      resolve({ code, stdout: Buffer.concat(chunks) })
+    else reject(failed(args, code ?? signalName ?? 'nothing', Buffer.concat(errors), run.access?.token))
+  })
+  try {
+    return await promise
+  } finally {
+    run.signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Starts git with pipes for everything, hardened, in a process group of its own. */
+export function spawnGit(
+  args: readonly string[],
+  { gitDirectory, access }: GitRun,
+): ChildProcessWithoutNullStreams {
+  const options = HARDENING.flatMap(setting => ['-c', setting])
+  const place = gitDirectory === undefined ? [] : [`--git-dir=${gitDirectory}`]
+  return spawn('git', ['--no-pager', ...options, ...place, ...args], {
+    detached: process.platform !== 'win32',
+    stdio: ['pipe', 'pipe', 'pipe'],
+    windowsHide: true,
+    env: environment(access),
+  })
+}
+
+/** Ends a process with everything that it has started. */
+export function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function environment(access: GitAccess = { protocols: [] }): NodeJS.ProcessEnv {
+  const passedOn = Object.entries(process.env).filter(([name]) => PASSED_ON.test(name))
+  const { identityFile, knownHostsFile } = access
+  const ssh = [
+    'ssh -oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=10',
+    ...(identityFile === undefined ? [] : ['-oIdentitiesOnly=yes', sshFile('IdentityFile', identityFile)]),
+    ...(knownHostsFile === undefined
+      ? []
+      : ['-oStrictHostKeyChecking=yes', sshFile('UserKnownHostsFile', knownHostsFile)]),
+  ]
+  return {
+    ...Object.fromEntries(passedOn),
+    LC_ALL: 'C',
+    GIT_ALLOW_PROTOCOL: access.protocols.join(':') || 'none',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '',
+    SSH_ASKPASS_REQUIRE: 'never',
+    GCM_INTERACTIVE: 'never',
+    GIT_SSH_VARIANT: 'ssh',
+    GIT_SSH_COMMAND: ssh.join(' '),
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    ...authorization(access),
+  }
+}
+
+/** Quoted for ssh, which splits at spaces and replaces `%x`, and then for the shell in between. */
+function sshFile(option: string, path: string): string {
+  const forSsh = `-o${option}="${path.replaceAll('%', '%%')}"`
+  return `'${forSsh.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** By environment, for arguments can be read by every user of the machine. */
+function authorization({ server, token }: GitAccess): NodeJS.ProcessEnv {
+  if (token === undefined || server === undefined) return {}
+  const basic = Buffer.from(`x-access-token:${token}`).toString('base64')
+  return {
+    GIT_CONFIG_COUNT: '1',
+    GIT_CONFIG_KEY_0: `http.${server}/.extraHeader`,
+    GIT_CONFIG_VALUE_0: `Authorization: Basic ${basic}`,
+  }
+}
+
+function cannotRun(thrown: unknown): SkillError {
+  const isMissing = (thrown as NodeJS.ErrnoException).code === 'ENOENT'
+  return new SkillError(
+    'IO_FAILED',
+    isMissing
+      ? 'git is not installed, or not on the PATH; install git'
+      : `git cannot be run: ${toMessage(thrown)}`,
+    { cause: thrown },
+  )
+}
+
+function failed(args: readonly string[], code: number | string, stderr: Buffer, token?: string): SkillError {
+  const said = stderr
+    .toString('utf8')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a server may say anything, also to a terminal
+    .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ' ')
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .slice(-4)
+    .join('; ')
+  const message = token === undefined ? said : said.replaceAll(token, '***')
+  return new SkillError('IO_FAILED', `git ${args[0]} failed with ${code}: ${message || 'it said nothing'}`, {
+    data: { exitCode: code },
+  })
+}

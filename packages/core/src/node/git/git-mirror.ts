@@ -1,0 +1,252 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { SkillError, type TreeFile } from '../../index.ts'
+import { createStateDirectory } from '../state-directory.ts'
+import { type GitAccess, type GitOutput, runGit } from './git-command.ts'
+import { isCommit } from './git-url.ts'
+
+/** What a remote repository calls the state that is wanted. */
+export interface RemoteRef {
+  /** A full name such as `refs/heads/main`; absent for a commit that was named itself. */
+  readonly name?: string
+  readonly commit: string
+  readonly isTag: boolean
+}
+
+/** What a source shows: a folder of a commit. */
+export interface Taken {
+  readonly commit: string
+  readonly folder: string
+}
+
+const OURS = 'refs/skillstoke'
+const SIZE_PROBE_MS = 250
+const MAX_PACKS = 50
+const MAX_TREE_OUTPUT_BYTES = 64 * 1024 * 1024
+
+/**
+ * Our own bare copy of a repository: no work tree, no hooks, no configuration but ours. Every commit that was ever taken
+ * keeps a ref, so nothing that is served can be pruned.
+ */
+export class GitMirror {
+  readonly directory: string
+  readonly #url: string
+  readonly #access: GitAccess
+  readonly #maxBytes: number
+
+  /** `parent` is the folder for this repository alone; several sources and processes may share it. */
+  constructor(parent: string, url: string, access: GitAccess, maxBytes: number) {
+    this.directory = join(parent, 'mirror.git')
+    this.#url = url
+    this.#access = access
+    this.#maxBytes = maxBytes
+  }
+
+  /** Where the mirror of a URL belongs in a state directory. */
+  static folderOf(stateDirectory: string, url: string): string {
+    return join(stateDirectory, 'git', createHash('sha256').update(url).digest('hex').slice(0, 32))
+  }
+
+  get exists(): boolean {
+    return statSync(join(this.directory, 'HEAD'), { throwIfNoEntry: false })?.isFile() === true
+  }
+
+  /** Makes the empty mirror, and removes what a killed process left in it. To be called by the one who has the lock. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    if (this.exists) {
+      removeLeftovers(this.directory)
+      return
+    }
+    createStateDirectory(join(this.directory, '..'))
+    const fresh = `${this.directory}.${randomBytes(6).toString('hex')}`
+    mkdirSync(fresh, { mode: 0o700 })
+    try {
+      await runGit(['init', '--bare', '--quiet', '--template=', '--', fresh], { signal })
+      rmSync(this.directory, { recursive: true, force: true })
+      renameSync(fresh, this.directory)
+    } finally {
+      rmSync(fresh, { recursive: true, force: true })
+    }
+  }
+
+  /** What the remote has for each of some full names, and for `HEAD` where that points. */
+  async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
+    const patterns = names.flatMap(name => (name.startsWith('refs/tags/') ? [name, `${name}^{}`] : [name]))
+    const args = ['ls-remote', '--symref', '--end-of-options', this.#url, ...patterns]
+    const { stdout } = await this.#remote(args, signal)
+    const found = new Map<string, RemoteRef>()
+    let head: string | undefined
+    for (const line of stdout.toString('utf8').split('\n')) {
+      const [value = '', name = ''] = line.split('\t')
+      if (value.startsWith('ref: ') && name === 'HEAD') head = value.slice('ref: '.length)
+      else if (isCommit(value) && name.endsWith('^{}')) {
+        // An annotated tag: the commit that it stands for comes after the tag itself.
+        found.set(name.slice(0, -3), { name: name.slice(0, -3), commit: value, isTag: true })
+      } else if (isCommit(value)) {
+        found.set(name, { name, commit: value, isTag: name.startsWith('refs/tags/') })
+      }
+    }
+    const atHead = found.get('HEAD')
+    if (atHead !== undefined) found.set('HEAD', { ...atHead, name: head ?? 'HEAD' })
+    return found
+  }
+
+  /** Brings a commit with its history here, under a ref that only this call knows; returns what came. */
+  async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
+    if (await this.#isKept(ref.commit, signal)) return ref.commit
+    const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
+    const watchdog = new AbortController()
+    const onAbort = (): void => watchdog.abort(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const timer = setInterval(() => {
+      if (sizeOf(this.directory) > this.#maxBytes) watchdog.abort(this.#tooLarge())
+    }, SIZE_PROBE_MS)
+    try {
+      const spec = `+${ref.name ?? ref.commit}:${incoming}`
+      const flags = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
+      await this.#remote(['fetch', ...flags, '--end-of-options', this.#url, spec], watchdog.signal)
+      if (sizeOf(this.directory) > this.#maxBytes) throw this.#tooLarge()
+      const { stdout } = await this.#local(
+        ['rev-parse', '--verify', '--quiet', `${incoming}^{commit}`],
+        signal,
+      )
+      return stdout.toString('latin1').trim()
+    } finally {
+      clearInterval(timer)
+      signal.removeEventListener('abort', onAbort)
+      await this.#local(['update-ref', '-d', incoming]).catch(() => undefined)
+    }
+  }
+
+  /** Whether the newer commit has the older one in its history. */
+  async descends(newer: string, older: string, signal: AbortSignal): Promise<boolean> {
+    const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
+    return code === 0
+  }
+
+  /** What a source has taken last. */
+  async current(source: string, signal?: AbortSignal): Promise<Taken | undefined> {
+    if (!this.exists) return undefined
+    const { commit, folder } = refsOf(source)
+    const found = await this.#local(
+      ['rev-parse', '--verify', '--quiet', `${commit}^{commit}`],
+      signal,
+      [0, 1],
+    )
+    if (found.code !== 0) return undefined
+    const note = await this.#local(['cat-file', 'blob', folder], signal)
+    return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
+  }
+
+  /** Notes in one step what a source has taken, and that the commit is to be kept. */
+  async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
+    const run = { gitDirectory: this.directory, signal }
+    const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
+    const refs = refsOf(source)
+    const updates = [
+      `update ${OURS}/kept/${commit} ${commit}`,
+      `update ${refs.folder} ${stdout.toString('latin1').trim()}`,
+      `update ${refs.commit} ${commit}`,
+    ]
+    const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
+    await runGit(['update-ref', '--stdin'], { ...run, input })
+    if (packsIn(this.directory) > MAX_PACKS) await runGit(['repack', '-a', '-d', '-k', '--quiet'], run)
+  }
+
+  /** The files of a commit below a folder, as they are in the repository: nothing is checked, nothing is left out. */
+  async list(commit: string, folder: string, signal: AbortSignal): Promise<TreeEntry[] | undefined> {
+    const top = folder === '' ? commit : `${commit}:${folder}`
+    const type = await this.#local(['cat-file', '-t', '--end-of-options', top], signal, [0, 128])
+    if (folder !== '' && type.stdout.toString('latin1').trim() !== 'tree') return undefined
+    const { stdout } = await runGit(['ls-tree', '-r', '-z', '-l', '--full-tree', '--end-of-options', top], {
+      gitDirectory: this.directory,
+      signal,
+      maxOutputBytes: MAX_TREE_OUTPUT_BYTES,
+    })
+    return stdout
+      .toString('utf8')
+      .split('\0')
+      .filter(line => line !== '')
+      .map(toEntry)
+  }
+
+  async #isKept(commit: string, signal: AbortSignal): Promise<boolean> {
+    const args = ['rev-parse', '--verify', '--quiet', `${OURS}/kept/${commit}`]
+    return (await this.#local(args, signal, [0, 1])).code === 0
+  }
+
+  async #remote(args: readonly string[], signal: AbortSignal): Promise<GitOutput> {
+    return await runGit(args, { gitDirectory: this.directory, access: this.#access, signal })
+  }
+
+  async #local(
+    args: readonly string[],
+    signal?: AbortSignal,
+    answers: readonly number[] = [0],
+  ): Promise<GitOutput> {
+    const run = { gitDirectory: this.directory, answers }
+    return await runGit(args, signal === undefined ? run : { ...run, signal })
+  }
+
+  #tooLarge(): SkillError {
+    return new SkillError(
+      'TOO_LARGE',
+      `the repository ${this.#url} needs more than ${this.#maxBytes} bytes here; raise maxBytes if that is meant`,
+    )
+  }
+}
+
+export interface TreeEntry extends Pick<TreeFile, 'path' | 'kind' | 'size' | 'isExecutable' | 'id'> {}
+
+const REGULAR = /^100[0-7]{3}$/
+
+/** `<mode> <type> <object> <size>\t<path>`; symbolic links and submodules are no files here. */
+function toEntry(line: string): TreeEntry {
+  const tab = line.indexOf('\t')
+  const [mode = '', type, id = '', size] = line.slice(0, tab).split(/ +/)
+  const path = line.slice(tab + 1)
+  const kind = type === 'blob' && REGULAR.test(mode) ? 'file' : mode === '120000' ? 'link' : 'other'
+  return { path, kind, size: kind === 'file' ? Number(size) : 0, isExecutable: mode === '100755', id }
+}
+
+function refsOf(source: string): { readonly commit: string; readonly folder: string } {
+  const name = `${OURS}/current/${createHash('sha256').update(source).digest('hex').slice(0, 32)}`
+  return { commit: `${name}/commit`, folder: `${name}/folder` }
+}
+
+/** Every fetch that brings something leaves a pack. */
+function packsIn(directory: string): number {
+  return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
+}
+
+/** Bytes of the objects, half fetched ones included. */
+function sizeOf(directory: string): number {
+  let total = 0
+  const visit = (folder: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) visit(path)
+      else total += statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    }
+  }
+  try {
+    visit(join(directory, 'objects'))
+  } catch {
+    // Git moves its temporary folders away while they are counted: the next probe counts them where they are then.
+  }
+  return total
+}
+
+/** A git that was killed leaves its lock files and half-written objects, and the next one would refuse to work. */
+function removeLeftovers(directory: string): void {
+  const visit = (folder: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name)
+      if (/^(tmp_|incoming-|tmp-objdir-)/.test(entry.name) || entry.name.endsWith('.lock'))
+        rmSync(path, { recursive: true, force: true })
+      else if (entry.isDirectory() && !/^[0-9a-f]{2}$/.test(entry.name)) visit(path)
+    }
+  }
+  visit(directory)
+}

@@ -1,0 +1,342 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import type { GitRepository } from '../../../../../tests/fixtures/git-repository.ts'
+import { GitServer } from '../../../../../tests/fixtures/git-server.ts'
+import { createSkillRuntime, renderSkillText, type SkillRuntime, type SkillSource } from '../../index.ts'
+import { sourceConformance } from '../../testing/index.ts'
+import { type GitOptions, git, openPackStore } from '../index.ts'
+
+let server: GitServer
+let repository: GitRepository
+let state: string
+let count = 0
+let name: string
+
+beforeAll(async () => {
+  server = await GitServer.start()
+})
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+})
+
+beforeEach(() => {
+  server.intercept = undefined
+  server.requests.length = 0
+  server.authorizations.length = 0
+  state = mkdtempSync(join(tmpdir(), 'state-'))
+  name = `skills-${count++}`
+  repository = server.create(name)
+})
+
+afterEach(() => {
+  rmSync(state, { recursive: true, force: true })
+})
+
+function source(options: GitOptions = {}, url: string = server.url(name)): SkillSource {
+  return git(url, {
+    label: 'team',
+    trust: 'auto',
+    stateDirectory: state,
+    httpHosts: [server.host],
+    pollMs: 3_600_000,
+    ...options,
+  })
+}
+
+async function open(options: GitOptions = {}, url?: string): Promise<SkillRuntime> {
+  return await createSkillRuntime({ sources: [source(options, url)] })
+}
+
+const skill = (of: string, body = 'Body.'): Record<string, string> => ({
+  [`${of}/SKILL.md`]: renderSkillText({ name: of, description: `Does ${of}.`, body }),
+})
+
+const names = (skills: SkillRuntime): string[] => skills.current.list().map(each => each.name)
+const bodyOf = async (skills: SkillRuntime, of: string): Promise<string> =>
+  await skills.readBody(skills.current.get(of))
+const told = (skills: SkillRuntime): string[] =>
+  (skills.current.sources()[0]?.diagnostics ?? []).map(({ code, message }) => `${code}: ${message}`)
+
+for (const each of sourceConformance)
+  test(`a git repository: ${each.name}`, async () => {
+    repository.commit({ 'README.md': 'Skills.' })
+    const tried = source()
+    try {
+      await each.check({
+        source: tried,
+        put: (path, content) => void repository.commit({ [path]: content }),
+        remove: skillName => void repository.commit({ [skillName]: null }),
+      })
+    } finally {
+      await tried.close?.()
+    }
+  })
+
+test('a push is followed by the next reload; nothing is fetched when nothing changed', async () => {
+  repository.commit({ ...skill('pdf'), 'pdf/references/a.md': 'A.' })
+  await using skills = await open()
+  expect(names(skills)).toEqual(['pdf'])
+  repository.commit(skill('pdf', 'Better.'))
+  repository.commit(skill('docx'))
+  await skills.reload()
+  expect([names(skills), await bodyOf(skills, 'pdf')]).toEqual([['docx', 'pdf'], 'Better.'])
+  server.requests.length = 0
+  const { digest } = skills.current
+  await skills.reload()
+  expect(skills.current.digest).toBe(digest)
+  // Two requests of ls-remote, and none for objects.
+  expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
+})
+
+test('the default branch is whatever the repository says, and one folder can be followed', async () => {
+  repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
+  repository.commit(
+    { ...skill('top'), 'skills/pdf/SKILL.md': skill('pdf')['pdf/SKILL.md'] as string },
+    { branch: 'trunk' },
+  )
+  await using skills = await open({ path: 'skills' })
+  expect(names(skills)).toEqual(['pdf'])
+  expect(skills.status()[0]?.origin).toBe(`${server.url(name)}:skills`)
+})
+
+test('branches and tags by name, and commits, which are never left', async () => {
+  const first = repository.commit(skill('one'))
+  repository.git('tag', '-a', '-m', 'v1', 'v1', first)
+  repository.commit({ ...skill('two'), one: null })
+  repository.commit(skill('three'), { branch: 'feature/three', parent: null })
+  const found: Record<string, string[]> = {}
+  for (const ref of ['main', 'v1', 'feature/three', first]) {
+    await using skills = await open({ ref })
+    await skills.reload()
+    found[ref] = names(skills)
+  }
+  expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
+})
+
+test('a tree URL whose branch has slashes is split as the repository says, also after a restart without it', async () => {
+  const content = skill('pdf')['pdf/SKILL.md'] as string
+  repository.commit(
+    { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
+    { branch: 'feature/x' },
+  )
+  const base = `http://${server.host}`
+  server.intercept = request => {
+    // The owner is of no account here.
+    request.url = request.url?.replace('/org/', '/') ?? '/'
+    return false
+  }
+  const url = `${base}/org/${name}/tree/feature/x/skills`
+  {
+    await using skills = await open({ baseUrl: base }, url)
+    expect(names(skills)).toEqual(['docx'])
+  }
+  server.intercept = (_, response) => {
+    response.writeHead(503).end()
+    return true
+  }
+  await using skills = await open({ baseUrl: base }, url)
+  expect(names(skills)).toEqual(['docx'])
+})
+
+test('rewritten history is not taken; it is told until it is the old one again, or asked for', async () => {
+  const first = repository.commit(skill('pdf', 'First.'))
+  await using skills = await open()
+  const second = repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
+  await skills.reload()
+  expect(await bodyOf(skills, 'pdf')).toBe('First.')
+  expect(told(skills)).toEqual([
+    `HISTORY_REWRITTEN: the history was rewritten: ${second.slice(0, 10)} does not come after ${first.slice(0, 10)}; the skills of ${first.slice(0, 10)} stay`,
+  ])
+  repository.git('update-ref', 'refs/heads/main', first)
+  await skills.reload()
+  expect(told(skills)).toEqual([])
+  repository.git('update-ref', 'refs/heads/main', second)
+  await using resetting = await open({ update: 'reset' })
+  await resetting.reload()
+  expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
+})
+
+test('a moved tag is not taken, although it comes after the old one', async () => {
+  repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
+  await using skills = await open({ ref: 'v1' })
+  repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))
+  await skills.reload()
+  expect(await bodyOf(skills, 'pdf')).toBe('First.')
+  expect(told(skills).join()).toMatch(/^HISTORY_REWRITTEN: the tag v1 was moved/)
+})
+
+test('a deleted branch or folder keeps what was there and says so', async () => {
+  repository.commit(skill('pdf'))
+  repository.commit({ 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string }, { branch: 'team' })
+  await using skills = await open({ ref: 'team', path: 'skills' })
+  repository.commit({ skills: null, 'README.md': 'Gone.' }, { branch: 'team' })
+  await skills.reload()
+  expect([names(skills), told(skills).join()]).toEqual([
+    ['docx'],
+    expect.stringMatching(/^PATH_MISSING: .*"skills"/),
+  ])
+  repository.git('update-ref', '-d', 'refs/heads/team')
+  await skills.reload()
+  expect([names(skills), told(skills).join()]).toEqual([
+    ['docx'],
+    expect.stringMatching(/^REF_MISSING: .*"team"/),
+  ])
+})
+
+test('what was never there is a failure that says what is missing', async () => {
+  repository.commit(skill('pdf'))
+  const errors: Record<string, string | undefined> = {}
+  for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {
+    await using skills = await open(options, key === 'url' ? server.url('nothing') : undefined)
+    errors[key] = skills.status()[0]?.lastError
+  }
+  expect(errors['ref']).toMatch(/no branch or tag "nope"/)
+  expect(errors['path']).toMatch(/no folder "nope"/)
+  expect(errors['url']).toMatch(/^git ls-remote failed with 128: .*not found/)
+})
+
+test('an unreachable server keeps the skills, also across a restart, and is taken up again', async () => {
+  repository.commit(skill('pdf', 'First.'))
+  const first = await open()
+  const resume = await server.pause()
+  await first.reload()
+  expect([names(first), first.status()[0]?.lastError]).toEqual([
+    ['pdf'],
+    expect.stringMatching(/^git ls-remote failed/),
+  ])
+  await first.close()
+  await using again = await open()
+  expect(await bodyOf(again, 'pdf')).toBe('First.')
+  await resume()
+  repository.commit(skill('pdf', 'Second.'))
+  await again.reload()
+  expect([await bodyOf(again, 'pdf'), again.status()[0]?.lastError]).toEqual(['Second.', undefined])
+})
+
+test('a token goes to its server, and into no message', async () => {
+  repository.commit(skill('pdf'))
+  await using skills = await open({ token: 'tok-secret' })
+  expect(names(skills)).toEqual(['pdf'])
+  const expected = `Basic ${Buffer.from('x-access-token:tok-secret').toString('base64')}`
+  expect(new Set(server.authorizations)).toEqual(new Set([expected]))
+  server.intercept = (_, response) => {
+    response.writeHead(401, 'tok-secret').end('tok-secret')
+    return true
+  }
+  await skills.reload()
+  expect(skills.status()[0]?.lastError).toMatch(/^git ls-remote failed/)
+  expect(JSON.stringify([skills.status(), skills.current.sources()])).not.toContain('tok-secret')
+})
+
+test('bytes stay in the repository: a store of the same state directory refers to them', async () => {
+  const content = 'x'.repeat(300_000)
+  repository.commit({ ...skill('pdf'), 'pdf/big.txt': content })
+  const packs = (): number =>
+    readdirSync(join(state, 'store'))
+      .filter(file => file.endsWith('.pack'))
+      .reduce((sum, file) => sum + statSync(join(state, 'store', file)).size, 0)
+  {
+    await using skills = await createSkillRuntime({ sources: [source()], store: await openPackStore(state) })
+    const pdf = skills.current.get('pdf')
+    expect(Buffer.from(await skills.readFile(pdf, 'pdf/big.txt'.slice(4))).toString()).toBe(content)
+  }
+  expect(packs()).toBe(0)
+  const store = await openPackStore(state)
+  await using skills = await createSkillRuntime({ sources: [source()], store })
+  const big = skills.current.get('pdf').files.find(({ path }) => path === 'big.txt')
+  expect(Buffer.from((await store.get(big?.digest ?? 'sha256:')) ?? []).toString()).toBe(content)
+  rmSync(join(state, 'git'), { recursive: true })
+  expect(await store.get(big?.digest ?? 'sha256:')).toBeUndefined()
+  expect(store.has(big?.digest ?? 'sha256:')).toBe(false)
+})
+
+test('two processes of one state directory share one copy and do not disturb each other', async () => {
+  repository.commit(skill('pdf'))
+  const runtimes = await Promise.all([open(), open(), open({ label: 'b', ref: 'main' })])
+  repository.commit(skill('docx'))
+  await Promise.all(runtimes.map(skills => skills.reload()))
+  expect(runtimes.map(names)).toEqual(runtimes.map(() => ['docx', 'pdf']))
+  await Promise.all(runtimes.map(skills => skills.close()))
+  expect(readdirSync(join(state, 'git'))).toHaveLength(1)
+})
+
+test('what a killed git left does not stop the next one', async () => {
+  repository.commit(skill('pdf'))
+  await (await open()).close()
+  const mirror = join(state, 'git', readdirSync(join(state, 'git'))[0] as string, 'mirror.git')
+  const taken = readdirSync(join(mirror, 'refs/skillstoke/current'))[0] as string
+  for (const path of [
+    `refs/skillstoke/current/${taken}/commit.lock`,
+    'packed-refs.lock',
+    'HEAD.lock',
+    'config.lock',
+  ])
+    writeFileSync(join(mirror, path), '')
+  mkdirSync(join(mirror, 'objects/incoming-abc/pack'), { recursive: true })
+  writeFileSync(join(mirror, 'objects/pack/tmp_pack_abc'), 'half')
+  repository.commit(skill('docx'))
+  await using skills = await open()
+  await skills.reload()
+  expect([names(skills), skills.status()[0]?.lastError]).toEqual([['docx', 'pdf'], undefined])
+  expect(existsSync(join(mirror, 'objects/pack/tmp_pack_abc'))).toBe(false)
+})
+
+test('a repository that is too large for this machine is given up', async () => {
+  const noise = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join('')
+  repository.commit({ ...skill('pdf'), 'pdf/noise.txt': noise })
+  await using skills = await open({ maxBytes: 50_000 })
+  expect(skills.status()[0]?.lastError).toMatch(/needs more than 50000 bytes here; raise maxBytes/)
+  expect(names(skills)).toEqual([])
+})
+
+test('a server that stalls is given up in time', async () => {
+  repository.commit(skill('pdf'))
+  server.intercept = () => true
+  await using skills = await open({ timeoutMs: 300 })
+  expect(skills.status()[0]?.lastError).toMatch(/did not answer within 300 ms/)
+})
+
+test('git that cannot be run is said so', async () => {
+  vi.stubEnv('PATH', join(state, 'nothing'))
+  try {
+    await using skills = await open()
+    expect(skills.status()[0]?.lastError).toMatch(/git is not installed/)
+  } finally {
+    vi.unstubAllEnvs()
+  }
+})
+
+test('two skills of one commit come together, in one generation', async () => {
+  repository.commit({ ...skill('a', '1'), ...skill('b', '1') })
+  await using skills = await open()
+  const seen: string[] = []
+  skills.subscribe(({ changes }) => void seen.push(changes.map(change => change.name).join()))
+  repository.commit({ ...skill('a', '2'), ...skill('b', '2') })
+  await skills.reload()
+  await skills.delivered()
+  expect(seen).toEqual(['a,b'])
+})
+
+test('the mirror has no work tree, no hooks, and nobody else can read it', async () => {
+  repository.commit(skill('pdf'))
+  await (await open()).close()
+  const folder = join(state, 'git', readdirSync(join(state, 'git'))[0] as string)
+  expect(readdirSync(join(folder, 'mirror.git')).sort()).toEqual(
+    expect.arrayContaining(['HEAD', 'config', 'objects', 'refs']),
+  )
+  expect(existsSync(join(folder, 'mirror.git/hooks'))).toBe(false)
+  expect(statSync(folder).mode & 0o77).toBe(0)
+  expect(readFileSync(join(folder, 'mirror.git/config'), 'utf8')).toContain('bare = true')
+})

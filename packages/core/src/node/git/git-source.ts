@@ -1,0 +1,263 @@
+import { resolve } from 'node:path'
+import {
+  type Diagnostic,
+  type FetchContext,
+  type FetchResult,
+  type FileTree,
+  RemoteSource,
+  type RemoteSourceOptions,
+  SkillError,
+  type SkillSource,
+  type TreeFetcher,
+} from '../../index.ts'
+import { openWriteLock } from '../shared-write-lock.ts'
+import { createStateDirectory, defaultStateDirectory } from '../state-directory.ts'
+import { BlobReader } from './blob-reader.ts'
+import { GitBlobs } from './git-blobs.ts'
+import type { GitAccess } from './git-command.ts'
+import { GitMirror, type RemoteRef, type Taken } from './git-mirror.ts'
+import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
+
+export interface GitOptions
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default the repository's name */
+  readonly label?: string
+  /** A branch, a tag, or a whole commit, which is never left. @default the default branch of the repository */
+  readonly ref?: string
+  /** Folder of the repository that holds the skills. @default all of it */
+  readonly path?: string
+  /**
+   * `ff-only`: only a state that has the present one in its history is taken; one that has not (a force-push, a moved tag)
+   * is told, and the skills stay. `reset`: whatever is there. @default 'ff-only'
+   */
+  readonly update?: 'ff-only' | 'reset'
+  /** Sent to the server of this repository alone, over https. */
+  readonly token?: string
+  /** A private key file for ssh. @default what ssh itself would use */
+  readonly identityFile?: string
+  /** The only file in which keys of ssh servers are looked up. @default what ssh itself would use */
+  readonly knownHostsFile?: string
+  /** Where `owner/repository` is, and whose `/tree/` URLs are understood. @default "https://github.com" */
+  readonly baseUrl?: string
+  /** Servers of this machine that may be asked without encryption, as `127.0.0.1:3000`. @default [] */
+  readonly httpHosts?: readonly string[]
+  /** Whether a `file:` URL of a repository on this machine is allowed. @default false */
+  readonly allowFile?: boolean
+  /** How much of this machine's disk the repository may take, in bytes. @default 200 MB */
+  readonly maxBytes?: number
+  /** Where the bare copy is kept; shared with other processes. @default defaultStateDirectory() */
+  readonly stateDirectory?: string
+}
+
+export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
+
+/**
+ * The skills of a git repository, followed by polling: `https`, `ssh` and scp-like URLs, `owner/repository`, and pages of a
+ * folder on GitHub (`.../tree/<branch>/<folder>`). Files come from a bare copy of our own, without a work tree: nothing of
+ * the repository is run, and no half checked-out state can be seen.
+ * @throws {SkillError} INVALID_OPTION for a URL, ref or path that cannot be meant
+ */
+export function git(url: string, options: GitOptions = {}): SkillSource {
+  const { label, ref, path, baseUrl, httpHosts, allowFile, ...rest } = options
+  const place = parseGitUrl(url, {
+    ...(ref === undefined ? {} : { ref }),
+    ...(path === undefined ? {} : { path }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(httpHosts === undefined ? {} : { httpHosts }),
+    ...(allowFile === undefined ? {} : { allowFile }),
+  })
+  const { update, token, identityFile, knownHostsFile, maxBytes, stateDirectory, ...remote } = rest
+  if (token !== undefined && place.protocol !== 'https' && place.protocol !== 'http')
+    throw new SkillError(
+      'INVALID_OPTION',
+      `a token is for https; ${place.origin} goes over ${place.protocol}`,
+    )
+  const access: GitAccess = {
+    protocols: [place.protocol],
+    ...(token === undefined ? {} : { token, server: new URL(place.url).origin }),
+    ...(identityFile === undefined ? {} : { identityFile: resolve(identityFile) }),
+    ...(knownHostsFile === undefined ? {} : { knownHostsFile: resolve(knownHostsFile) }),
+  }
+  const state = resolve(stateDirectory ?? defaultStateDirectory())
+  const folder = GitMirror.folderOf(state, place.url)
+  const mirror = new GitMirror(folder, place.url, access, maxBytes ?? DEFAULT_MAX_REPOSITORY_BYTES)
+  return new RemoteSource(new GitFetcher(place, mirror, folder, update ?? 'ff-only'), {
+    ...remote,
+    label: label ?? place.name,
+    origin: place.origin,
+  })
+}
+
+class GitFetcher implements TreeFetcher {
+  readonly #place: GitPlace
+  readonly #mirror: GitMirror
+  readonly #folder: string
+  readonly #update: 'ff-only' | 'reset'
+  readonly #blobs: BlobReader
+
+  constructor(place: GitPlace, mirror: GitMirror, folder: string, update: 'ff-only' | 'reset') {
+    this.#place = place
+    this.#mirror = mirror
+    this.#folder = folder
+    this.#update = update
+    this.#blobs = new BlobReader(mirror.directory)
+  }
+
+  async restore({ signal }: FetchContext): Promise<FileTree | undefined> {
+    const taken = await this.#mirror.current(this.#place.origin, signal)
+    return taken === undefined ? undefined : await this.#read(taken, signal)
+  }
+
+  async fetch({ signal, known }: FetchContext): Promise<FetchResult> {
+    const lock = await openWriteLock(createStateDirectory(this.#folder), { timeoutMs: LOCK_WAIT_MS })
+    try {
+      return await lock.run(async () => await this.#fetch(known, signal))
+    } finally {
+      await lock.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#blobs.close()
+  }
+
+  async #fetch(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
+    const mirror = this.#mirror
+    const { origin } = this.#place
+    await mirror.prepare(signal)
+    const taken = (await mirror.current(origin, signal))?.commit
+    const found = await this.#resolve(signal)
+    if (found === undefined) return this.#refMissing(taken)
+    const { ref, folder } = found
+    if (ref.commit === taken && known?.version === taken) return {}
+    const commit = await mirror.fetch(ref, signal)
+    const refusal = await this.#findRefusal(ref, commit, taken, signal)
+    if (refusal !== undefined) return { notices: [refusal] }
+    const tree = await this.#read({ commit, folder }, signal)
+    if (tree === undefined) return this.#folderMissing(folder, commit, taken)
+    if (commit !== taken) await mirror.take(origin, { commit, folder }, signal)
+    return { tree }
+  }
+
+  /** What the wanted ref is now, and the folder in it. */
+  async #resolve(signal: AbortSignal): Promise<{ ref: RemoteRef; folder: string } | undefined> {
+    const { ref, path, refAndPath } = this.#place
+    if (refAndPath !== undefined) return await this.#resolveSplit(refAndPath.split('/'), signal)
+    if (ref !== undefined && isCommit(ref)) return { ref: { commit: ref, isTag: false }, folder: path }
+    const names = ref === undefined ? ['HEAD'] : [`refs/heads/${ref}`, `refs/tags/${ref}`]
+    const listed = await this.#mirror.listRemote(names, signal)
+    const found = names.map(name => listed.get(name)).find(each => each !== undefined)
+    return found === undefined ? undefined : { ref: found, folder: path }
+  }
+
+  /** A branch may have a `/` in its name: the repository says which beginning of the path is one. */
+  async #resolveSplit(
+    segments: readonly string[],
+    signal: AbortSignal,
+  ): Promise<{ ref: RemoteRef; folder: string } | undefined> {
+    const [first = ''] = segments
+    if (isCommit(first)) return { ref: { commit: first, isTag: false }, folder: segments.slice(1).join('/') }
+    const beginnings = segments.map((_, index) => segments.slice(0, index + 1).join('/'))
+    const refs = beginnings.filter(isUsableRef)
+    const names = refs.flatMap(ref => [`refs/heads/${ref}`, `refs/tags/${ref}`])
+    if (names.length === 0) return undefined
+    const listed = await this.#mirror.listRemote(names, signal)
+    for (const kind of ['heads', 'tags']) {
+      for (const beginning of refs) {
+        const ref = listed.get(`refs/${kind}/${beginning}`)
+        const folder = segments.slice(beginning.split('/').length).join('/')
+        if (ref !== undefined) return { ref, folder }
+      }
+    }
+    return undefined
+  }
+
+  async #read({ commit, folder }: Taken, signal: AbortSignal): Promise<FileTree | undefined> {
+    const entries = await this.#mirror.list(commit, folder, signal)
+    if (entries === undefined) return undefined
+    const files = entries.map(entry => ({
+      ...entry,
+      locator: GitBlobs.locatorOf(this.#mirror.directory, entry.id),
+      read: async () => await this.#readBlob(entry.id),
+    }))
+    return { version: commit, files }
+  }
+
+  async #readBlob(id: string): Promise<Uint8Array> {
+    const bytes = await this.#blobs.read(id)
+    if (bytes !== undefined) return bytes
+    throw new SkillError('IO_FAILED', `the copy of ${this.#place.origin} has lost the object ${id}`)
+  }
+
+  /** Why a commit must not be taken. */
+  async #findRefusal(
+    { name, isTag }: RemoteRef,
+    commit: string,
+    taken: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Diagnostic | undefined> {
+    if (taken === undefined || commit === taken || this.#update === 'reset') return undefined
+    if (!isTag && (await this.#mirror.descends(commit, taken, signal))) return undefined
+    const what = isTag
+      ? `the tag ${name?.slice('refs/tags/'.length)} was moved from ${short(taken)} to ${short(commit)}`
+      : `the history was rewritten: ${short(commit)} does not come after ${short(taken)}`
+    return {
+      code: 'HISTORY_REWRITTEN',
+      severity: 'warning',
+      message: `${what}; the skills of ${short(taken)} stay`,
+      path: this.#place.origin,
+      fix: "look at the new state, then take it with update: 'reset'",
+    }
+  }
+
+  #refMissing(taken: string | undefined): FetchResult {
+    const { ref, refAndPath, origin } = this.#place
+    const wanted = ref ?? refAndPath
+    const message =
+      wanted === undefined
+        ? 'the repository has no default branch; it may be empty'
+        : `the repository has no branch or tag ${JSON.stringify(wanted)}`
+    return this.#missing(
+      taken,
+      'REF_MISSING',
+      message,
+      `check the name, or whether it was removed at ${origin}`,
+    )
+  }
+
+  #folderMissing(folder: string, commit: string, taken: string | undefined): FetchResult {
+    const message = `the repository has no folder ${JSON.stringify(folder)} at ${short(commit)}`
+    return this.#missing(taken, 'PATH_MISSING', message, 'name a folder that is there')
+  }
+
+  /** With nothing to keep it is a failure, else a warning. */
+  #missing(
+    taken: string | undefined,
+    code: 'REF_MISSING' | 'PATH_MISSING',
+    message: string,
+    fix: string,
+  ): FetchResult {
+    const { origin } = this.#place
+    if (taken === undefined) throw new SkillError('NOT_FOUND', `${message}; ${fix}`, { data: { origin } })
+    const text = `${message}; the skills of ${short(taken)} stay`
+    return { notices: [{ code, severity: 'warning', message: text, path: origin, fix }] }
+  }
+}
+
+const LOCK_WAIT_MS = 60_000
+
+function isUsableRef(ref: string): boolean {
+  try {
+    checkRef(ref)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function short(commit: string): string {
+  return commit.slice(0, 10)
+}

@@ -1,0 +1,212 @@
+import { SkillError } from '../../index.ts'
+
+export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
+
+/** A repository to be fetched from, and which part of it. */
+export interface GitPlace {
+  readonly protocol: GitProtocol
+  /** What git is given: absolute, without credentials, never beginning with a dash. */
+  readonly url: string
+  /** The URL as people would write it, with the part of the repository: the key of lasting state. */
+  readonly origin: string
+  /** The last part of the repository's name. */
+  readonly name: string
+  /** A branch, a tag or a whole commit; absent for the default branch. */
+  readonly ref?: string
+  /** Folder within the repository, `/`-separated; empty for all of it. */
+  readonly path: string
+  /** `ref/path` of a tree URL, which only the repository can tell apart, for branches may have a `/` too. */
+  readonly refAndPath?: string
+}
+
+export interface GitUrlOptions {
+  readonly ref?: string
+  readonly path?: string
+  /** Where `owner/repository` is, and whose `/tree/` URLs are understood, besides github.com. */
+  readonly baseUrl?: string
+  readonly allowFile?: boolean
+  /** `host:port` of this machine that may be asked without encryption. */
+  readonly httpHosts?: readonly string[]
+}
+
+const GITHUB = 'https://github.com'
+const NAME = /^[A-Za-z0-9_.-]+$/
+const REF = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/
+const SCP_LIKE =
+  /^(?:(?<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?<path>[^:\s][^\s]*)$/
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/
+
+/**
+ * Understands the ways in which people name a repository: `https`, `ssh` and scp-like URLs, `owner/repository`, and the
+ * page of a folder on GitHub (`.../tree/<branch>/<folder>`).
+ * @throws {SkillError} INVALID_OPTION with what would be right
+ */
+export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace {
+  const input = text.trim()
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a command line
+  if (input === '' || input.startsWith('-') || /[\s\u0000-\u001f\u007f]/.test(input)) throw invalid(text)
+  const base = parseBase(options.baseUrl)
+  const short = /^(github\.com\/)?([^/:@]+)\/([^/:@]+?)(?:\.git)?\/?$/.exec(input)
+  if (short !== null && !/^\.{1,2}$/.test(short[2] ?? '')) {
+    const at = short[1] === undefined ? base : new URL(GITHUB)
+    return finish(hosted(at, short[2] ?? '', short[3] ?? '', text), options)
+  }
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
+    const scp = SCP_LIKE.exec(input)?.groups
+    const path = scp?.['path'] ?? ''
+    if (scp === undefined || path.startsWith('-') || isUnsafePath(path)) throw invalid(text)
+    return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
+  }
+  return finish(parseUrl(input, text, base, options), options)
+}
+
+/** Whether a ref names a commit and not something that moves. */
+export function isCommit(ref: string): boolean {
+  return COMMIT.test(ref)
+}
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkRef(ref: string): void {
+  const isSafe = REF.test(ref) && !/\.\.|\/\/|\/$|\.$|\.lock(\/|$)|\/\./.test(ref)
+  if (!isSafe)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `ref is ${JSON.stringify(ref)}; use the name of a branch or tag, or a whole commit`,
+    )
+}
+
+function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions): GitPlace {
+  // A URL is normalised when it is parsed, and would then name another branch or folder than the text seems to.
+  if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
+  const url = new URL(input)
+  // Nothing is lost by it, and pages of GitHub are quoted in this way, too.
+  if (url.host === 'github.com' && url.protocol === 'http:') url.protocol = 'https:'
+  const protocol = url.protocol.slice(0, -1)
+  if (protocol === 'file') return parseFile(url, text, options)
+  if (protocol !== 'https' && protocol !== 'http' && protocol !== 'ssh') throw invalid(text)
+  if (url.hostname === '' || url.hostname.startsWith('-') || url.search !== '' || url.hash !== '')
+    throw invalid(text)
+  if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
+    // The text is not repeated: it holds a secret.
+    throw new SkillError(
+      'INVALID_OPTION',
+      `the URL of ${url.host} has credentials in it, which would end up in logs; use the option token`,
+    )
+  }
+  if (url.username.startsWith('-') || isUnsafePath(decode(url.pathname, text))) throw invalid(text)
+  if (protocol === 'http' && !isAllowedHttp(url, options.httpHosts ?? [])) {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${JSON.stringify(input)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in httpHosts when it is a server on this machine`,
+    )
+  }
+  const host = [new URL(GITHUB), base].find(each => each.host === url.host && each.protocol === url.protocol)
+  if (host !== undefined && url.pathname.startsWith(host.pathname)) {
+    const [owner = '', name = '', tree, ...rest] = url.pathname
+      .slice(host.pathname.length)
+      .split('/')
+      .filter(Boolean)
+    if (tree === 'tree' && rest.length > 0) {
+      const place = hosted(host, owner, name.replace(/\.git$/, ''), text)
+      const refAndPath = decode(rest.join('/'), text)
+      return { ...place, refAndPath, origin: `${place.origin}/tree/${refAndPath}` }
+    }
+    if (tree === undefined) return hosted(host, owner, name.replace(/\.git$/, ''), text)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `Invalid GitHub URL: ${JSON.stringify(input)}; use ${host.origin}/<owner>/<repository> or .../tree/<branch>/<folder>`,
+    )
+  }
+  if (url.pathname.length < 2) throw invalid(text)
+  const plain = url.href.replace(/\/+$/, '')
+  return { protocol, url: plain, origin: plain, name: lastOf(url.pathname), path: '' }
+}
+
+function parseFile(url: URL, text: string, { allowFile }: GitUrlOptions): GitPlace {
+  if (allowFile !== true)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${JSON.stringify(text)} is a file URL, which is not allowed here; use directory(path), or allowFile: true for a bare repository`,
+    )
+  if (url.host !== '' || url.search !== '' || url.hash !== '') throw invalid(text)
+  return { protocol: 'file', url: url.href, origin: url.href, name: lastOf(url.pathname), path: '' }
+}
+
+/** A repository of GitHub, or of something that lays out its URLs in the same way. */
+function hosted(base: URL, owner: string, name: string, text: string): GitPlace {
+  for (const part of [owner, name]) {
+    if (!NAME.test(part) || /^\.+$/.test(part) || part.startsWith('-'))
+      throw new SkillError(
+        'INVALID_OPTION',
+        `Invalid GitHub URL: ${JSON.stringify(text)}; use https://github.com/<owner>/<repository> or .../tree/<branch>/<folder>`,
+      )
+  }
+  const origin = `${base.href.replace(/\/$/, '')}/${owner}/${name}`
+  return { protocol: base.protocol.slice(0, -1) as GitProtocol, url: `${origin}.git`, origin, name, path: '' }
+}
+
+function finish(place: GitPlace, { ref, path }: GitUrlOptions): GitPlace {
+  if (place.refAndPath !== undefined && (ref !== undefined || path !== undefined)) {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${JSON.stringify(place.origin)} names a branch and a folder already; leave ref and path out`,
+    )
+  }
+  if (ref !== undefined) checkRef(ref)
+  if (place.refAndPath !== undefined && isUnsafePath(place.refAndPath)) throw invalid(place.origin)
+  const folder = (path ?? '').replace(/\/+$/, '')
+  if (isUnsafePath(folder) || folder.startsWith('/')) {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `path is ${JSON.stringify(path)}; use a folder of the repository such as "skills"`,
+    )
+  }
+  const part = `${ref === undefined ? '' : `#${ref}`}${folder === '' ? '' : `:${folder}`}`
+  return {
+    ...place,
+    origin: `${place.origin}${part}`,
+    path: folder,
+    ...(ref === undefined ? {} : { ref }),
+  }
+}
+
+function parseBase(baseUrl: string | undefined): URL {
+  if (baseUrl === undefined) return new URL(GITHUB)
+  const isUsable = URL.canParse(baseUrl) && /^https?:$/.test(new URL(baseUrl).protocol)
+  if (!isUsable)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `baseUrl is ${JSON.stringify(baseUrl)}; use for example "https://github.example.com"`,
+    )
+  return new URL(baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
+}
+
+function isAllowedHttp(url: URL, httpHosts: readonly string[]): boolean {
+  return LOOPBACK.test(url.hostname) && httpHosts.includes(url.host)
+}
+
+function isUnsafePath(path: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters have no place in a path
+  return path.split('/').some(part => part === '..' || part === '.') || /[\\\u0000-\u001f\u007f]/.test(path)
+}
+
+function decode(path: string, text: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    throw invalid(text)
+  }
+}
+
+function lastOf(path: string): string {
+  const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
+  return last.replace(/\.git$/, '') || 'git'
+}
+
+function invalid(text: string): SkillError {
+  return new SkillError(
+    'INVALID_OPTION',
+    `${JSON.stringify(text)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository or owner/repository`,
+  )
+}
