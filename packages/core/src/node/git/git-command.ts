@@ -203,6 +203,8 @@ function cannotRun(thrown: unknown): SkillError {
   )
 }
 
+const SMALL_TALK = /^(Please make sure you have the correct access rights|and the repository exists\.)$/
+
 function failed(args: readonly string[], code: number | string, stderr: Buffer, token?: string): SkillError {
   const said = stderr
     .toString('utf8')
@@ -210,7 +212,7 @@ function failed(args: readonly string[], code: number | string, stderr: Buffer, 
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ' ')
     .split('\n')
     .map(line => line.trim())
-    .filter(line => line !== '')
+    .filter(line => line !== '' && !SMALL_TALK.test(line))
     .slice(-4)
     .join('; ')
   const message = token === undefined ? said : said.replaceAll(token, '***')

@@ -182,7 +182,7 @@ test('T23: git runs without prompts, without what the environment would make of 
   }
   const fetch = calls().find(({ args }) => args.includes('fetch'))
   expect(fetch?.environment['GIT_ALLOW_PROTOCOL']).toBe('http')
-  expect(fetch?.args).toEqual(expect.arrayContaining(['http.lowSpeedLimit=1000', 'http.lowSpeedTime=20']))
+  expect(fetch?.args).toEqual(expect.arrayContaining(['http.lowSpeedLimit=1000', 'http.lowSpeedTime=20', 'protocol.ext.allow=never']))
   const local = calls().find(({ args }) => args.includes('ls-tree'))
   expect(local?.environment['GIT_ALLOW_PROTOCOL']).toBe('none')
 })
@@ -296,10 +296,13 @@ test('T27: a redirect is not followed, neither to this machine nor in circles', 
 test('a server may say anything: its words reach no terminal as commands', async () => {
   server.intercept = (_, response) => {
     response.writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
-    response.end('001e# service=git-upload-pack\n0000001fERR \u001b[2J\u001b]0;evil\u0007 bye')
+    const packet = 'ERR \u001b[2J\u001b]0;evil\u0007 bye'
+    const length = (packet.length + 4).toString(16).padStart(4, '0')
+    response.end(`001e# service=git-upload-pack\n0000${length}${packet}`)
     return true
   }
   await using skills = await open()
+  expect(errorOf(skills)).toContain('bye')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   expect(errorOf(skills)).not.toMatch(/[\u0000-\u001f]/)
 })
