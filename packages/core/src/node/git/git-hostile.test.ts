@@ -182,7 +182,9 @@ test('T23: git runs without prompts, without what the environment would make of 
   }
   const fetch = calls().find(({ args }) => args.includes('fetch'))
   expect(fetch?.environment['GIT_ALLOW_PROTOCOL']).toBe('http')
-  expect(fetch?.args).toEqual(expect.arrayContaining(['http.lowSpeedLimit=1000', 'http.lowSpeedTime=20', 'protocol.ext.allow=never']))
+  expect(fetch?.args).toEqual(
+    expect.arrayContaining(['http.lowSpeedLimit=1000', 'http.lowSpeedTime=20', 'protocol.ext.allow=never']),
+  )
   const local = calls().find(({ args }) => args.includes('ls-tree'))
   expect(local?.environment['GIT_ALLOW_PROTOCOL']).toBe('none')
 })
