@@ -315,7 +315,7 @@ describe('stoke show, why, render, status', () => {
       ['.claude/skills', 'events', 0],
       ['~/.agents/skills', 'events', 0],
     ])
-    expect(json.counts).toEqual({ ok: 1, warning: 0, broken: 0, shadowed: 0, pending: 0 })
+    expect(json.counts).toMatchObject({ ok: 1, warning: 0, broken: 0, shadowed: 0, pending: 0 })
   })
 })
 

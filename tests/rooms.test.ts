@@ -17,7 +17,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   sync: ['skill', 'source', 'store', 'registry'],
   authoring: ['skill', 'fs', 'source', 'tool'],
   binding: ['skill', 'registry', 'catalog', 'tool'],
-  events: ['skill', 'registry'],
+  history: ['skill', 'store', 'registry'],
+  events: ['skill', 'registry', 'history'],
   runtime: [
     'skill',
     'fs',
@@ -31,6 +32,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'sync',
     'authoring',
     'binding',
+    'history',
     'events',
   ],
 }

@@ -7,16 +7,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOfflineModel, openConversationStore, SkillAgent } from '@skillstoke/agent'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import { bundledSkills, directory, openWriteLock } from '@skillstoke/core/node'
+import { bundledSkills, directory, openDecisions, openWriteLock } from '@skillstoke/core/node'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const folder = join(base, 'skills')
 const database = join(base, 'state/conversations.sqlite')
 const CHAT = 'chat-1'
 
-/** What is written comes first, what the program brings along beneath it. */
+/** What is written comes first, what the program brings along beneath it; what is held stays held after a restart. */
 const openSkills = async (): Promise<SkillRuntime> =>
-  await createSkillRuntime({ sources: [directory(folder, { writable: true }), bundledSkills()] })
+  await createSkillRuntime({
+    sources: [directory(folder, { writable: true }), bundledSkills()],
+    decisions: await openDecisions(join(base, 'state')),
+  })
 
 {
   await using skills = await openSkills()
@@ -42,6 +45,14 @@ const openSkills = async (): Promise<SkillRuntime> =>
   const { text } = await conversation.send('Please write the release notes.')
   console.log('agent:', text)
   assert.match(text, /^By the skill release-notes .*Write one line for each change/)
+
+  // Nobody else has it before a person has read it.
+  assert.equal(skills.current.find('release-notes'), undefined)
+  assert.deepEqual(
+    skills.review.pending().map(({ name }) => name),
+    ['release-notes'],
+  )
+  await skills.review.approve('release-notes', { by: 'ada' })
 
   // The writer refuses what could not be served, and what somebody else has changed meanwhile.
   const skill = skills.current.get('release-notes')

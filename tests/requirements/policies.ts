@@ -212,6 +212,5 @@ export const POLICIES = [
     kind: 'policy',
     behaviour:
       'Each source has `trust`: `auto` (default for directories that the user or host named) or `review` (default for remote, discovered or agent-written skills), which holds a change until it is approved.',
-    later: 'trust',
   },
 ] as const satisfies readonly Requirement[]

@@ -180,7 +180,9 @@ export class Conversation {
       ...(stored?.state === undefined ? {} : { resume: stored.state }),
     })
     const author =
-      writer === undefined ? [] : createAuthorTools(writer, { isInScope: createScopeTest(scope) })
+      writer === undefined
+        ? []
+        : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation: id } })
     this.#definitions = [...this.session.tools, ...author]
     const gated = { ...options.tools, ...toAiTools(author) }
     this.#tools = { ...withGate(gated, this.session), ...toAiTools(this.session.tools) }

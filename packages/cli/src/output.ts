@@ -43,6 +43,9 @@ const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   broken: 'red',
   shadowed: 'dim',
   pending: 'cyan',
+  rejected: 'dim',
+  pinned: 'cyan',
+  disabled: 'dim',
 }
 
 export function paintStatus(status: SkillStatus, paint: Paint): string {

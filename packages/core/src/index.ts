@@ -8,7 +8,10 @@ export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
+  type AgentAuthor,
   type AuthoringHost,
+  type NotedWrite,
+  type ReloadedSkill,
   type ReloadedSkills,
   SkillWriter,
   type SkillWriterOptions,
@@ -70,6 +73,21 @@ export type { FileTree, TreeFile } from './fs/file-tree.ts'
 export { MemoryFileSystem } from './fs/memory-file-system.ts'
 export { TreeFileSystem } from './fs/tree-file-system.ts'
 export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system.ts'
+// Who decided what may be served, and what became of it.
+export { describeNewCapabilities } from './history/capabilities.ts'
+export {
+  type AgentWrite,
+  type Decision,
+  type DecisionMeta,
+  type DecisionStore,
+  type FolderDecisions,
+  type MadeDecision,
+  MemoryDecisions,
+  type RecordedDecision,
+  withDecision,
+} from './history/decisions.ts'
+export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'
+export { type DecideOptions, SkillReview, type SkillTarget } from './history/skill-review.ts'
 export {
   type Clock,
   type Hasher,
@@ -84,6 +102,8 @@ export {
   type AdmissionPolicy,
   type AdmissionRequest,
   type AdmissionVerdict,
+  type SkillPlace,
+  type StandingDecision,
   trustAdmission,
 } from './registry/admission.ts'
 export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'

@@ -2,7 +2,16 @@ import type { Generation, SkillRuntime, SkillStatus } from '@skillstoke/core'
 import type { ServerStatus } from '../client/api-types.ts'
 import { toGenerationId } from './timeline.ts'
 
-export const STATUSES: readonly SkillStatus[] = ['ok', 'warning', 'broken', 'shadowed', 'pending']
+export const STATUSES: readonly SkillStatus[] = [
+  'ok',
+  'warning',
+  'broken',
+  'pending',
+  'rejected',
+  'pinned',
+  'shadowed',
+  'disabled',
+]
 
 /** How many skills of each status a generation has, and how each source is doing. `paths` are in the sources' order. */
 export function toStatus(

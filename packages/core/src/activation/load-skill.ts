@@ -50,7 +50,9 @@ export async function loadSkill(requested: string, access: SkillAccess): Promise
     access.activate(skill)
     return { kind: 'loaded', skill, body, generation }
   }
-  const report = generation.reports().find(each => each.name === query && access.isInScope(each.name))
+  const report = generation
+    .reports()
+    .find(each => each.name === query && each.status === 'broken' && access.isInScope(each.name))
   if (report !== undefined) return { kind: 'broken', report, generation }
   return findOthers(query, generation, access)
 }

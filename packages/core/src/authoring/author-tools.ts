@@ -7,11 +7,13 @@ import {
   toolFailure,
   toolSuccess,
 } from '../tool/tool-definition.ts'
-import type { SkillWriter, WriteResult } from './skill-writer.ts'
+import type { AgentAuthor, SkillWriter, WriteResult } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
   /** Which names may be written. @default all that the writer allows */
   readonly isInScope?: (name: string) => boolean
+  /** Who writes with them. Give the conversation, or nothing that is written is live before somebody approves it. */
+  readonly author?: AgentAuthor
 }
 
 /** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. */
@@ -20,12 +22,20 @@ export function createAuthorTools(
   options: AuthorToolsOptions = {},
 ): readonly ToolDefinition[] {
   const isInScope = options.isInScope ?? ((): boolean => true)
-  return Object.freeze([createWriteTool(writer, isInScope), createReloadTool(writer, isInScope)])
+  const author = options.author ?? {}
+  return Object.freeze([
+    createWriteTool(writer, isInScope, author),
+    createReloadTool(writer, isInScope, author),
+  ])
 }
 
 const FIELDS = ['skill_name', 'relative_path', 'content', 'base_digest'] as const
 
-function createWriteTool(writer: SkillWriter, isInScope: (name: string) => boolean): ToolDefinition {
+function createWriteTool(
+  writer: SkillWriter,
+  isInScope: (name: string) => boolean,
+  agent: AgentAuthor,
+): ToolDefinition {
   return Object.freeze({
     name: 'write_skill_file',
     description:
@@ -67,9 +77,8 @@ function createWriteTool(writer: SkillWriter, isInScope: (name: string) => boole
       if (!isInScope(skill)) return toolFailure(`the skill ${JSON.stringify(skill)} may not be written here`)
       try {
         const baseDigest = base?.replace(/^file_/, '')
-        return toAnswer(
-          await writer.write({ skill, path, content, ...(baseDigest === undefined ? {} : { baseDigest }) }),
-        )
+        const request = { skill, path, content, agent, ...(baseDigest === undefined ? {} : { baseDigest }) }
+        return toAnswer(await writer.write(request), agent)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -78,15 +87,26 @@ function createWriteTool(writer: SkillWriter, isInScope: (name: string) => boole
   })
 }
 
-function toAnswer(result: WriteResult): ToolResult {
+function toAnswer(result: WriteResult, { conversation }: AgentAuthor): ToolResult {
   const lines = [`Written: ${result.path}`, `base_digest: ${result.digest.slice(7, 15)}`]
   if (result.isCopiedUp) lines.push('The other files of the skill were copied to the same folder.')
+  if (result.isHeld) {
+    lines.push(
+      conversation === undefined
+        ? 'It is held: it is live once somebody has approved it.'
+        : 'It is live in this conversation, and everywhere else once somebody has approved it.',
+    )
+  }
   for (const error of result.errors) lines.push(`Not live yet: ${error}`)
   for (const advice of result.advice) lines.push(`Advice: ${advice}`)
   return toolSuccess(lines.join('\n'))
 }
 
-function createReloadTool(writer: SkillWriter, isInScope: (name: string) => boolean): ToolDefinition {
+function createReloadTool(
+  writer: SkillWriter,
+  isInScope: (name: string) => boolean,
+  { conversation }: AgentAuthor,
+): ToolDefinition {
   return Object.freeze({
     name: 'reload_skills',
     description: 'Read all skills again, so that what was written is active in this conversation.',
@@ -95,7 +115,7 @@ function createReloadTool(writer: SkillWriter, isInScope: (name: string) => bool
       const unknown = findUnknownFields(input, [])
       if (unknown !== undefined) return unknown
       try {
-        const { names, errors } = await writer.reload()
+        const { names, errors } = await writer.reload(conversation)
         const count = names.filter(isInScope).length
         const told = errors.filter(({ skill }) => skill === undefined || isInScope(skill))
         const lines = [

@@ -41,6 +41,8 @@ async function open(
     sources: [source('instance'), source('bundled')],
     settle: NO_SETTLE,
     clock,
+    // As RustFox has it; what is held by default is tried with the reviews.
+    agentWrites: 'live',
     ...runtime,
   })
   const tools: readonly ToolDefinition[] = [

@@ -27,10 +27,36 @@ export interface WritableLayer {
 export interface AuthoringHost {
   find(name: string): Skill | undefined
   readFile(skill: Skill, path: string): Promise<Uint8Array>
-  /** Looks at the folder of a skill again; resolves with why its newest text cannot be served, if it cannot. */
-  reloadSkill(name: string): Promise<readonly string[]>
-  /** Looks at everything again. */
-  reload(): Promise<ReloadedSkills>
+  /** Looks at the folder of a skill again. */
+  reloadSkill(name: string): Promise<ReloadedSkill>
+  /** Notes what an agent is about to write, so that it is held until somebody approves; absent when it goes live. */
+  noteWrite?(write: NotedWrite): Promise<void>
+  /** Looks at everything again; tells what a conversation sees of it, if one is named. */
+  reload(conversation?: string): Promise<ReloadedSkills>
+}
+
+/** What came of a folder that was looked at again. */
+export interface ReloadedSkill {
+  /** Why its newest text cannot be served; empty when it can. */
+  readonly errors: readonly string[]
+  /** Whether its newest text waits for approval. */
+  readonly isHeld: boolean
+}
+
+export interface NotedWrite {
+  /** The folder of the skill within the source that is written to. */
+  readonly location: string
+  readonly path: string
+  readonly digest: Digest
+  readonly author: AgentAuthor
+}
+
+/** An agent that writes. */
+export interface AgentAuthor {
+  /** For people, in the history of the skill. @default 'an agent' */
+  readonly name?: string
+  /** The conversation in which it writes, where what it wrote is live at once. */
+  readonly conversation?: string
 }
 
 /** What there is after everything was looked at again. */
@@ -66,6 +92,8 @@ export interface WriteRequest {
   readonly baseDigest?: string
   /** @default as it was, false for a new file */
   readonly isExecutable?: boolean
+  /** The agent whose text this is: it is held beyond its conversation. @default none: whoever runs this program */
+  readonly agent?: AgentAuthor
 }
 
 export interface WriteResult {
@@ -75,8 +103,10 @@ export interface WriteResult {
   readonly isNew: boolean
   /** The skill was only in a read-only source: its other files were copied over first. */
   readonly isCopiedUp: boolean
-  /** Why the skill is not live as it was written; empty when it is, or nothing was reloaded. */
+  /** Why the skill cannot be served as it was written; empty when it can, or nothing was reloaded. */
   readonly errors: readonly string[]
+  /** It waits for approval; in the conversation that wrote it, it is live. */
+  readonly isHeld: boolean
   /** What could be better about it. */
   readonly advice: readonly string[]
 }
@@ -84,6 +114,8 @@ export interface WriteResult {
 /** Where the files of a skill are written. */
 interface Place {
   readonly folder: string
+  /** The folder within the source. */
+  readonly location: string
   readonly served: Skill | undefined
   /** Whether it is in a source that is not written to. */
   readonly isElsewhere: boolean
@@ -138,8 +170,9 @@ export class SkillWriter {
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
     const advice = this.#checkContent(name, path, bytes)
     const written = await this.#lock.run(() => this.#writeFile({ ...request, path }, place, bytes))
-    const errors = this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : []
-    return { ...written, errors, advice }
+    const { errors, isHeld } =
+      this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : { errors: [], isHeld: false }
+    return { ...written, errors, isHeld, advice }
   }
 
   /**
@@ -154,9 +187,9 @@ export class SkillWriter {
     }
   }
 
-  /** Looks at all sources again, read-only ones included. */
-  async reload(): Promise<ReloadedSkills> {
-    return await this.#host.reload()
+  /** Looks at all sources again, read-only ones included; tells what a conversation sees, if one is named. */
+  async reload(conversation?: string): Promise<ReloadedSkills> {
+    return await this.#host.reload(conversation)
   }
 
   async #putAside(name: string): Promise<string> {
@@ -249,34 +282,37 @@ export class SkillWriter {
       )
     const location = isOurs ? served.location : name
     const folder = location === '' || isSingleFile ? root : `${root}/${location}`
-    return { place: { folder, served, isElsewhere: served !== undefined && !isOurs }, path }
+    return { place: { folder, location, served, isElsewhere: served !== undefined && !isOurs }, path }
   }
 
-  async #makeLive(name: string): Promise<readonly string[]> {
-    const errors = await this.#host.reloadSkill(name)
+  async #makeLive(name: string): Promise<ReloadedSkill> {
+    const { errors, isHeld } = await this.#host.reloadSkill(name)
     const served = this.#host.find(name)
-    if (served === undefined || served.source === this.#layer.label) return errors
-    return [
-      ...errors,
-      `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which comes first`,
-    ]
+    // One that is held is expected to be served as it was.
+    if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
+    const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which comes first`
+    return { errors: [...errors, message], isHeld }
   }
 
   async #writeFile(
     request: WriteRequest,
-    { folder, served, isElsewhere }: Place,
+    { folder, location, served, isElsewhere }: Place,
     bytes: Uint8Array,
-  ): Promise<Pick<WriteResult, 'path' | 'digest' | 'isNew' | 'isCopiedUp'>> {
+  ): Promise<Omit<WriteResult, 'errors' | 'isHeld' | 'advice'>> {
     const { fileSystem, root } = this.#layer
     const { path } = request
     const target = `${folder}/${path}`
     const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
     const before = (await this.#read(target)) ?? below
     this.#checkBase(request, before?.digest)
+    const digest = digestOf(bytes, this.#options.hasher)
+    const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
+    // Noted first: a watcher may see the file before this call goes on.
+    if (request.agent !== undefined && isLive !== true)
+      await this.#host.noteWrite?.({ location, path, digest, author: request.agent })
     const isCopiedUp = isElsewhere && served !== undefined && (await this.#copyUp(served, folder))
     const isExecutable = request.isExecutable ?? before?.isExecutable ?? false
     await fileSystem.write(target, bytes, { inside: root, isExecutable })
-    const digest = digestOf(bytes, this.#options.hasher)
     return { path: target, digest, isNew: before === undefined, isCopiedUp }
   }
 

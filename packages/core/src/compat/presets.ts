@@ -35,9 +35,9 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     session: {},
     binding: {},
   },
-  /** Read when the agent says so, and put into the system text of every call. */
+  /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
   rustfox: {
-    runtime: { triggers: { onAccess: false, onRequest: false } },
+    runtime: { triggers: { onAccess: false, onRequest: false }, agentWrites: 'live' },
     source: {
       watching: 'off',
       reading: { description: 'first-heading' },

@@ -34,6 +34,7 @@ export async function emitUpdate(
   }
   for (const report of update.reports) {
     if (report.status === 'broken') await bus.emit('skill:error', toProblem(report))
+    else if (report.status === 'pending') await bus.emit('skill:pending', toProblem(report))
     else if (report.status === 'shadowed') await bus.emit('skill:shadowed', toProblem(report))
   }
   const { number, digest } = update.generation

@@ -1,4 +1,6 @@
+import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
+import type { SkillPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -15,6 +17,10 @@ export interface SkillEvents {
   'skill:shadowed': SkillProblem
   /** The newest text of a skill cannot be served; `serving` is the last good revision, if there is one. */
   'skill:error': SkillProblem
+  /** The newest text of a skill waits for approval; `serving` is what is served meanwhile, if anything is. */
+  'skill:pending': SkillProblem
+  /** Somebody approved, rejected, pinned or disabled something, here or in another process. */
+  'skill:decided': SkillPlace & { readonly decision: RecordedDecision }
   /** Once for each new generation, after the events of its skills. */
   'skills:batch': {
     readonly generation: number

@@ -1,5 +1,6 @@
 // Skills on the disk of this machine.
 export { bundledSkills } from './bundled-skills.ts'
+export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
 export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
 export { NodeFileSystem } from './node-file-system.ts'

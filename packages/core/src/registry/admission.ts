@@ -1,4 +1,13 @@
+import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+
+/** One folder of one source, wherever the process runs: what lasting decisions are about. */
+export interface SkillPlace {
+  /** What the source is on this machine: an absolute path, a URL. */
+  readonly origin: string
+  /** The folder within the source. */
+  readonly location: string
+}
 
 /** What the registry asks before a new revision goes live. */
 export interface AdmissionRequest {
@@ -13,9 +22,30 @@ export interface AdmissionRequest {
 /** Decides whether a revision goes live or is held; who keeps approvals is the policy's business. */
 export interface AdmissionPolicy {
   admit(request: AdmissionRequest): AdmissionVerdict
+  /** What holds for a folder whatever its newest text is. */
+  standing?(place: SkillPlace): StandingDecision | undefined
 }
 
-export type AdmissionVerdict = { readonly kind: 'admit' } | { readonly kind: 'hold'; readonly reason: string }
+export type AdmissionVerdict =
+  | { readonly kind: 'admit' }
+  | {
+      readonly kind: 'hold'
+      readonly reason: string
+      /** Whether somebody has looked at this very revision and does not want it. @default false */
+      readonly isRejected?: boolean
+      /** The conversation that wrote it, in which it is live all the same. */
+      readonly conversation?: string
+    }
+
+/** A decision about a folder that outlives its revisions. */
+export interface StandingDecision {
+  /** Why nothing of the folder is served. */
+  readonly disabled?: string
+  /** The revision that is served whatever is written, and why. */
+  readonly pinned?: { readonly revision: Digest; readonly reason: string }
+  /** Whether a revision must not be served any more, not even as the last good one. */
+  isRevoked?(revision: Digest): boolean
+}
 
 const ADMIT: AdmissionVerdict = Object.freeze({ kind: 'admit' })
 

@@ -1,7 +1,9 @@
 import { compareText } from '../skill/compare.ts'
-import { isError } from '../skill/diagnostic.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import type { SkillReport, SkillStatus } from './generation.ts'
 
@@ -11,21 +13,36 @@ export interface Candidate {
   /** The revision that may be served: the newest when it is whole and admitted, else the last good one. */
   readonly live: Skill | undefined
   /** Why the newest revision is not live although it is whole. */
-  readonly heldReason: string | undefined
+  readonly held: HeldRevision | undefined
+  /** Why nothing of the folder is served, or one revision whatever is written. */
+  readonly standing: Standing | undefined
   readonly sourceIndex: number
   readonly source: string
+  readonly trust: 'auto' | 'review'
   /** Whether being shadowed is an error and not a warning. */
   readonly refusesDuplicates: boolean
 }
+
+export type HeldRevision = Omit<Extract<AdmissionVerdict, { kind: 'hold' }>, 'kind'>
+
+export type Standing =
+  | { readonly kind: 'disabled'; readonly reason: string }
+  | { readonly kind: 'pinned'; readonly revision: Digest; readonly reason: string }
 
 /** The name for which a folder competes. */
 export function nameOf(candidate: Candidate): string {
   return candidate.live?.name ?? candidate.entry.name
 }
 
-/** The order of two folders of one source: the folder itself before a link to it, then by path. */
-export function byPlace(a: Candidate, b: Candidate): number {
+/**
+ * The order of two folders that want one name: those that were named before those that are reviewed, so that nothing
+ * fetched takes the place of anything chosen; then by source; in one source the folder itself before a link to it, then
+ * by path.
+ */
+export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
+    Number(a.trust === 'review') - Number(b.trust === 'review') ||
+    direction * (a.sourceIndex - b.sourceIndex) ||
     Number(a.entry.isLinked ?? false) - Number(b.entry.isLinked ?? false) ||
     compareText(a.entry.location, b.entry.location)
   )
@@ -33,24 +50,16 @@ export function byPlace(a: Candidate, b: Candidate): number {
 
 /** `winner` is the candidate whose skill is served under the name. */
 export function toReport(candidate: Candidate, winner: Candidate | undefined): SkillReport {
-  const { entry, live, heldReason } = candidate
+  const { entry, live } = candidate
   const newest = entry.skill ?? live
   const isServed = winner === candidate
   const status = toStatus(candidate, isServed)
-  const diagnostics = [...entry.diagnostics]
-  if (heldReason !== undefined) {
-    diagnostics.push({
-      code: 'REVISION_HELD',
-      severity: 'warning',
-      message: `revision ${entry.skill?.revision} is held: ${heldReason}`,
-      fix: 'approve the revision to make it live',
-    })
-  }
+  const diagnostics = [...entry.diagnostics, ...describeDecision(candidate)]
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
-      message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and precedence over it`,
+      message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
       fix: 'rename one of the two, or remove it',
     })
   }
@@ -77,11 +86,53 @@ export function toProblemReport(
 }
 
 function toStatus(candidate: Candidate, isServed: boolean): SkillStatus {
-  const { entry, heldReason, live } = candidate
+  const { entry, held, live, standing } = candidate
+  if (standing?.kind === 'disabled') return 'disabled'
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
-  if (heldReason !== undefined) return 'pending'
+  if (standing?.kind === 'pinned' && entry.skill.revision !== standing.revision) return 'pinned'
+  if (held !== undefined) return held.isRejected === true ? 'rejected' : 'pending'
   if (live !== undefined && !isServed) return 'shadowed'
   return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
+}
+
+/** What was decided about a folder, as far as it keeps the newest text from being live. */
+function describeDecision({ entry, held, standing, live }: Candidate): Diagnostic[] {
+  const found: Diagnostic[] = []
+  if (standing?.kind === 'disabled') {
+    found.push({
+      code: 'SKILL_DISABLED',
+      severity: 'info',
+      message: `nothing of it is served: ${standing.reason}`,
+      fix: 'enable it',
+    })
+  }
+  if (standing?.kind === 'pinned') {
+    const isThere = live?.revision === standing.revision
+    found.push({
+      code: isThere ? 'REVISION_PINNED' : 'REVISION_LOST',
+      severity: isThere ? 'info' : 'warning',
+      message: isThere
+        ? `revision ${standing.revision} is served whatever is written: ${standing.reason}`
+        : `revision ${standing.revision} is pinned and no longer stored; the last good one stays`,
+      fix: 'unpin it to follow its source again',
+    })
+  }
+  if (held !== undefined && standing === undefined) {
+    found.push({
+      code: 'REVISION_HELD',
+      severity: 'warning',
+      message: `revision ${entry.skill?.revision} is held: ${held.reason}`,
+      fix: 'approve the revision to make it live',
+    })
+  }
+  return found
+}
+
+function describeRule(loser: Candidate, winner: Candidate): string {
+  if (loser.trust === 'review' && winner.trust === 'auto') return 'is from a source that needs no review'
+  if (loser.sourceIndex !== winner.sourceIndex)
+    return `is from a source that ${winner.sourceIndex < loser.sourceIndex ? 'comes first' : 'was chosen over it'}`
+  return 'comes first in the same source'
 }
 
 function describePlace({ source, entry }: Candidate): string {
@@ -94,18 +145,48 @@ export function createReports(
   skills: readonly Skill[],
   policy: DuplicatePolicy,
 ): SkillReport[] {
-  const servedSkills = new Set(skills)
   const all = slots.flat()
-  const winners = new Map<string, Candidate>()
-  for (const candidate of all) {
-    if (candidate.live !== undefined && servedSkills.has(candidate.live))
-      winners.set(nameOf(candidate), candidate)
-  }
-  const direction = policy === 'last-wins' ? -1 : 1
+  const winners = findWinners(slots, skills)
+  const direction = directionOf(policy)
   return all
-    .toSorted(
-      (a, b) =>
-        compareText(nameOf(a), nameOf(b)) || direction * (a.sourceIndex - b.sourceIndex) || byPlace(a, b),
-    )
+    .toSorted((a, b) => compareText(nameOf(a), nameOf(b)) || byPrecedence(a, b, direction))
     .map(candidate => toReport(candidate, winners.get(nameOf(candidate))))
+}
+
+/** Whether earlier or later sources come first. */
+export function directionOf(policy: DuplicatePolicy): 1 | -1 {
+  return policy === 'last-wins' ? -1 : 1
+}
+
+/**
+ * What a conversation wrote and nobody has approved yet: live in that conversation alone, unless its name is taken by
+ * something that comes first.
+ */
+export function findWritten(
+  slots: readonly (readonly Candidate[])[],
+  skills: readonly Skill[],
+  policy: DuplicatePolicy,
+  conversation: string,
+): readonly Skill[] {
+  const winners = findWinners(slots, skills)
+  return slots.flat().flatMap(candidate => {
+    const { held, entry } = candidate
+    if (held?.conversation !== conversation || entry.skill === undefined) return []
+    const winner = winners.get(entry.skill.name)
+    const comesFirst =
+      winner === undefined || winner === candidate || byPrecedence(candidate, winner, directionOf(policy)) < 0
+    return comesFirst ? [entry.skill] : []
+  })
+}
+
+/** Who serves each name. */
+function findWinners(
+  slots: readonly (readonly Candidate[])[],
+  skills: readonly Skill[],
+): ReadonlyMap<string, Candidate> {
+  const served = new Set(skills)
+  const winners = new Map<string, Candidate>()
+  for (const candidate of slots.flat())
+    if (candidate.live !== undefined && served.has(candidate.live)) winners.set(nameOf(candidate), candidate)
+  return winners
 }

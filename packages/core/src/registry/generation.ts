@@ -1,11 +1,22 @@
 import { SkillError } from '../errors.ts'
-import { binarySearch } from '../skill/compare.ts'
+import { binarySearch, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** What is wrong with the newest text of a skill, worst first; `ok` and `warning` are live unless shadowed. */
-export type SkillStatus = 'ok' | 'warning' | 'broken' | 'shadowed' | 'pending'
+/**
+ * What became of the newest text of a skill. `ok` and `warning` are live. `pending` waits for approval, `rejected` was
+ * looked at and is not wanted, `pinned` is newer than the revision that was chosen, `disabled` is not served at all.
+ */
+export type SkillStatus =
+  | 'ok'
+  | 'warning'
+  | 'broken'
+  | 'shadowed'
+  | 'pending'
+  | 'rejected'
+  | 'pinned'
+  | 'disabled'
 
 /** One folder that was found, served or not: nothing disappears. */
 export interface SkillReport {
@@ -45,6 +56,11 @@ export interface Generation {
   /** Every folder found, broken and shadowed ones included, sorted by name and then by precedence. */
   reports(): readonly SkillReport[]
   sources(): readonly SourceReport[]
+  /**
+   * The same as one conversation sees it: with what it wrote itself and nobody has approved yet. The same object when there
+   * is nothing of the kind; else one of the same number and digest, for others are served nothing new.
+   */
+  forConversation(id: string): Generation
 }
 
 export interface GenerationParts {
@@ -54,6 +70,8 @@ export interface GenerationParts {
   /** Called at most once, from immutable inputs, when somebody asks. */
   readonly createReports: () => readonly SkillReport[]
   readonly sources: readonly SourceReport[]
+  /** What a conversation wrote and others are not served. */
+  readonly findWritten: (conversation: string) => readonly Skill[]
 }
 
 export function createGeneration(parts: GenerationParts): Generation {
@@ -63,7 +81,15 @@ export function createGeneration(parts: GenerationParts): Generation {
     const index = binarySearch(skills, name, skill => skill.name)
     return index < 0 ? undefined : skills[index]
   }
-  return Object.freeze({
+  const views = new Map<string, Generation>()
+  const createView = (conversation: string): Generation | undefined => {
+    const written = parts.findWritten(conversation)
+    if (written.length === 0) return undefined
+    const overlaid = new Map([...skills, ...written].map(skill => [skill.name, skill]))
+    const list = [...overlaid.values()].sort((a, b) => compareText(a.name, b.name))
+    return createGeneration({ ...parts, skills: Object.freeze(list), findWritten: () => [] })
+  }
+  const generation: Generation = Object.freeze({
     number,
     digest,
     list: () => skills,
@@ -80,5 +106,11 @@ export function createGeneration(parts: GenerationParts): Generation {
     },
     reports: () => (reports ??= Object.freeze(parts.createReports())),
     sources: () => sources,
+    forConversation(id: string): Generation {
+      const view = views.get(id) ?? createView(id)
+      if (view !== undefined) views.set(id, view)
+      return view ?? generation
+    },
   })
+  return generation
 }

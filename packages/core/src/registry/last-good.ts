@@ -29,9 +29,17 @@ export class LastGood {
 
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
   async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
-    const { origin, label, reading } = source
-    const revision = this.#store.getRef(refOf(origin, entry.location))
-    const files = revision === undefined ? undefined : await this.#store.getTree(revision)
+    const revision = this.#store.getRef(refOf(source.origin, entry.location))
+    return revision === undefined ? undefined : await this.readRevision(source, entry, revision)
+  }
+
+  /** Any stored revision of a folder as a skill. */
+  async readRevision(
+    { label, reading }: LastGoodSource,
+    entry: SourceEntry,
+    revision: Digest,
+  ): Promise<Skill | undefined> {
+    const files = await this.#store.getTree(revision)
     const file = [entry.skillFile ?? '', 'SKILL.md', 'skill.md']
       .map(name => files?.find(each => each.path === name))
       .find(each => each !== undefined)

@@ -1,4 +1,4 @@
-import { byPlace, type Candidate, nameOf } from './candidate.ts'
+import { byPrecedence, type Candidate, directionOf, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
 /** The folders that compete for each name, in the order of precedence. Only the registry's writer looks at it. */
@@ -29,7 +29,7 @@ export class NameIndex {
     else
       this.#byName.set(
         name,
-        [...known, candidate].sort((a, b) => a.sourceIndex - b.sourceIndex || byPlace(a, b)),
+        [...known, candidate].sort((a, b) => byPrecedence(a, b, directionOf(this.#policy))),
       )
   }
 
@@ -43,15 +43,11 @@ export class NameIndex {
   /** The candidate whose skill is served under a name. */
   winner(name: string): Candidate | undefined {
     const competing = this.competing(name)
-    if (this.#policy === 'last-wins') {
-      // Later sources win; within one source the first path still does.
-      const last = competing.findLast(isServable)
-      return competing.find(each => isServable(each) && each.sourceIndex === last?.sourceIndex)
-    }
     const first = competing.find(isServable)
-    return typeof this.#policy === 'function' && first !== undefined
-      ? this.#choose(this.#policy, competing.filter(isServable))
-      : first
+    if (typeof this.#policy !== 'function' || first === undefined) return first
+    // Nobody chooses something that was fetched over something that was named.
+    const peers = competing.filter(each => isServable(each) && each.trust === first.trust)
+    return this.#choose(this.#policy, peers)
   }
 
   #choose(choose: DuplicateChooser, candidates: readonly Candidate[]): Candidate | undefined {

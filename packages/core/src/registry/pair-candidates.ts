@@ -9,6 +9,12 @@ export interface FreshEntry {
   readonly old: Candidate | undefined
 }
 
+/** Folders to decide about, and those that are gone. */
+export interface PairedEntries {
+  readonly fresh: readonly FreshEntry[]
+  readonly removed: readonly Candidate[]
+}
+
 /**
  * What differs between the candidates so far and new contents. `candidates` and `before` have the same order; both
  * contents are sorted by location, and what they have in common at both ends is skipped without looking at it.
@@ -17,7 +23,7 @@ export function pairWithCandidates(
   candidates: readonly Candidate[],
   before: readonly SourceEntry[],
   entries: readonly SourceEntry[],
-): { fresh: FreshEntry[]; removed: Candidate[] } {
+): PairedEntries {
   let start = 0
   while (start < before.length && before[start] === entries[start]) start++
   let oldEnd = before.length

@@ -2,18 +2,34 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { applySorted } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type AdmissionPolicy, type AdmissionVerdict, trustAdmission } from './admission.ts'
-import { type Candidate, createReports, nameOf, toProblemReport, toReport } from './candidate.ts'
+import {
+  type AdmissionPolicy,
+  type AdmissionVerdict,
+  type SkillPlace,
+  type StandingDecision,
+  trustAdmission,
+} from './admission.ts'
+import {
+  type Candidate,
+  createReports,
+  findWritten,
+  type HeldRevision,
+  nameOf,
+  type Standing,
+  toProblemReport,
+  toReport,
+} from './candidate.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood } from './last-good.ts'
 import { NameIndex } from './name-index.ts'
-import { type FreshEntry, pairWithCandidates } from './pair-candidates.ts'
+import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
 
@@ -71,6 +87,8 @@ export class SkillRegistry {
   readonly #digest: GenerationDigest
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
+  /** Folders that are live in one conversation only. */
+  #written = 0
   #current: Generation
   #queue: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -102,6 +120,7 @@ export class SkillRegistry {
       digest: this.#digest.compute(),
       skills: Object.freeze([]),
       createReports: () => [],
+      findWritten: nothingWritten,
       sources: [],
     })
   }
@@ -150,6 +169,29 @@ export class SkillRegistry {
       slot.fault = diagnostic
       this.#publish(slot, { served: [], changes: [] }, [], false)
     })
+  }
+
+  /** The newest text of a folder as a skill, live or not; `undefined` when it is broken or gone. */
+  findNewest({ origin, location }: SkillPlace): Skill | undefined {
+    const slot = this.#slots.find(each => each.origin === origin)
+    return slot?.contents.entries.find(entry => entry.location === location)?.skill
+  }
+
+  /**
+   * Asks the admission policy again: about one folder, or about all. Resolves when the outcome is visible.
+   * @throws {SkillError} CLOSED
+   */
+  async reconsider(place?: SkillPlace): Promise<Generation> {
+    for (const slot of this.#slots) {
+      if (place !== undefined && slot.origin !== place.origin) continue
+      await this.#enqueue(slot.label, async () => {
+        const fresh = slot.candidates
+          .filter(({ entry }) => place === undefined || entry.location === place.location)
+          .map(old => ({ entry: old.entry, old }))
+        if (fresh.length > 0) await this.#apply(slot, slot.contents, { fresh, removed: [] })
+      })
+    }
+    return this.#current
   }
 
   /**
@@ -222,8 +264,14 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    const { fresh, removed } = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
-    const restored = await this.#restoreLastGood(slot, fresh)
+    const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
+    slot.fault = undefined
+    await this.#apply(slot, contents, paired)
+  }
+
+  /** Decides about folders, and shows what came of it in one step. */
+  async #apply(slot: SourceSlot, contents: SourceContents, { fresh, removed }: PairedEntries): Promise<void> {
+    const restored = await this.#restore(slot, fresh)
     const after: Candidate[] = []
     await this.#inSlices(fresh, pair => after.push(this.#decide(slot, pair, restored)))
     for (const candidate of removed) this.#forget(slot, candidate)
@@ -239,7 +287,6 @@ export class SkillRegistry {
     await this.#inSlices(before, candidate => this.#names.remove(candidate))
     await this.#inSlices(after, candidate => this.#names.add(candidate))
     const changes = await this.#findChanges(was)
-    slot.fault = undefined
     slot.contents = contents
     slot.candidates = applySorted(
       slot.candidates,
@@ -275,19 +322,35 @@ export class SkillRegistry {
     }
   }
 
-  /** Looks up what served a broken or held folder before this process knew it. */
-  async #restoreLastGood(
-    slot: SourceSlot,
-    fresh: readonly FreshEntry[],
-  ): Promise<ReadonlyMap<string, Skill>> {
+  /** Looks up what served a broken or held folder before this process knew it, and what is pinned. */
+  async #restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
     for (const { entry, old } of fresh) {
+      const standing = this.#askStanding(slot, entry.location)
+      const pinned = standing?.pinned?.revision
+      const known = [entry.skill, old?.live].find(skill => skill?.revision === pinned)
+      if (pinned !== undefined) {
+        const skill = known ?? (await this.#lastGood.readRevision(slot, entry, pinned))
+        if (skill !== undefined) restored.set(entry.location, skill)
+        if (skill !== undefined) continue
+      }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
-      if (old?.live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
+      const live = standing?.isRevoked?.(old?.live?.revision ?? NO_REVISION) === true ? undefined : old?.live
+      if (live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
       const skill = await this.#lastGood.read(slot, entry)
       if (skill !== undefined && this.#isAdmitted(slot, skill, undefined)) restored.set(entry.location, skill)
     }
     return restored
+  }
+
+  #askStanding({ origin }: SourceSlot, location: string): StandingDecision | undefined {
+    const { admission, logger } = this.#options
+    try {
+      return admission.standing?.({ origin, location })
+    } catch (error) {
+      logger.error('the admission policy failed', { location, error })
+      return undefined
+    }
   }
 
   #isAdmitted(slot: SourceSlot, skill: Skill | undefined, live: Skill | undefined): boolean {
@@ -306,26 +369,37 @@ export class SkillRegistry {
   }
 
   #decide(slot: SourceSlot, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
-    const lastGood = old?.live ?? restored.get(entry.location)
     const { store, onInvalid, onDuplicate } = this.#options
+    const decision = this.#askStanding(slot, entry.location)
+    const isRevoked = old?.live !== undefined && decision?.isRevoked?.(old.live.revision) === true
+    const lastGood = (isRevoked ? undefined : old?.live) ?? restored.get(entry.location)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
-    let heldReason: string | undefined
+    let held: HeldRevision | undefined
     if (entry.skill !== undefined) {
       const verdict = this.#askAdmission(slot, entry.skill, lastGood)
-      if (verdict.kind === 'hold') heldReason = verdict.reason
-      else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
+      if (verdict.kind === 'hold') {
+        const { kind: _, ...rest } = verdict
+        held = rest
+      } else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
     }
-    if (live !== old?.live) {
-      if (live !== undefined) store.retain(live.revision)
+    const standing = toStanding(decision)
+    if (standing?.kind === 'pinned') live = restored.get(entry.location) ?? live
+    if (standing?.kind === 'disabled') live = undefined
+    // What was served before it was disabled comes back when it is enabled.
+    if (live !== old?.live && standing?.kind !== 'disabled')
       this.#lastGood.remember(slot.origin, entry.location, live?.revision)
-      if (old?.live !== undefined) store.release(old.live.revision)
-    }
+    const { index: sourceIndex, label: source, trust } = slot
     const refusesDuplicates = onDuplicate === 'error'
-    return { entry, live, heldReason, sourceIndex: slot.index, source: slot.label, refusesDuplicates }
+    const candidate = { entry, live, held, standing, sourceIndex, source, trust, refusesDuplicates }
+    for (const revision of revisionsOf(candidate)) store.retain(revision)
+    if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)
+    this.#written += Number(isWritten(candidate)) - Number(old !== undefined && isWritten(old))
+    return candidate
   }
 
   #forget(slot: SourceSlot, candidate: Candidate): void {
-    if (candidate.live !== undefined) this.#options.store.release(candidate.live.revision)
+    for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
+    this.#written -= Number(isWritten(candidate))
     this.#lastGood.remember(slot.origin, candidate.entry.location, undefined)
   }
 
@@ -344,6 +418,7 @@ export class SkillRegistry {
     if (served.length === 0 && reports.length === 0 && !hasRemoved && isSourceSame) return
     const previous = this.#current
     const candidates = this.#slots.map(each => each.candidates)
+    const hasWritten = this.#written > 0
     const skills =
       served.length === 0 ? previous.list() : applySorted(previous.list(), served, skill => skill.name)
     this.#current = createGeneration({
@@ -351,6 +426,9 @@ export class SkillRegistry {
       digest: this.#digest.compute(),
       skills,
       createReports: () => createReports(candidates, skills, this.#options.onDuplicate),
+      findWritten: hasWritten
+        ? id => findWritten(candidates, skills, this.#options.onDuplicate, id)
+        : nothingWritten,
       sources: Object.freeze(sources),
     })
     for (const wake of this.#watchers) wake()
@@ -382,6 +460,27 @@ export class SkillRegistry {
     }
     return reports
   }
+}
+
+/** No revision has it. */
+const NO_REVISION: Digest = 'sha256:'
+
+/** What has to stay readable: what is served, and what may be once somebody has approved it. */
+function revisionsOf({ live, entry }: Candidate): readonly Digest[] {
+  return [live, entry.skill].flatMap(skill => skill?.revision ?? [])
+}
+
+function nothingWritten(): readonly Skill[] {
+  return []
+}
+
+function isWritten({ held }: Candidate): boolean {
+  return held?.conversation !== undefined
+}
+
+function toStanding(decision: StandingDecision | undefined): Standing | undefined {
+  if (decision?.disabled !== undefined) return { kind: 'disabled', reason: decision.disabled }
+  return decision?.pinned === undefined ? undefined : { kind: 'pinned', ...decision.pinned }
 }
 
 interface ServedChanges {

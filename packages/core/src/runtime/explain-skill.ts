@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSession } from '../session/skill-session.ts'
-import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import { type Diagnostic, type DiagnosticCode, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 
 /** The way of a skill into a conversation, in order. */
@@ -113,7 +113,9 @@ function* walk(
 function describeParsing(report: SkillReport): Step {
   const errors = report.diagnostics.filter(isError)
   if (errors.length === 0) {
-    const warnings = report.diagnostics.filter(each => each.severity === 'warning').map(each => each.message)
+    const warnings = report.diagnostics
+      .filter(each => each.severity === 'warning' && !DECIDED.includes(each.code))
+      .map(each => each.message)
     const revision = report.revision === undefined ? 'unknown' : shortDigest(report.revision)
     return ['parsed', true, [`revision ${revision}`, ...warnings].join('; ')]
   }
@@ -125,12 +127,19 @@ function describeParsing(report: SkillReport): Step {
   return ['parsed', report.serving !== undefined, `${reasons.join('; ')}${live}`]
 }
 
-function describeEligibility(report: SkillReport): string {
-  if (report.serving !== undefined) return `serving ${shortDigest(report.serving)}`
-  const reasons = report.diagnostics.filter(
-    each => each.code === 'SKILL_SHADOWED' || each.code === 'REVISION_HELD',
-  )
-  return reasons.map(each => each.message).join('; ') || 'no revision can be served'
+/** What was decided, or is still to be decided, about the newest text of a skill. */
+const DECIDED: readonly DiagnosticCode[] = [
+  'SKILL_SHADOWED',
+  'SKILL_DISABLED',
+  'REVISION_HELD',
+  'REVISION_PINNED',
+  'REVISION_LOST',
+]
+
+function describeEligibility({ serving, diagnostics }: SkillReport): string {
+  const reasons = diagnostics.filter(each => DECIDED.includes(each.code)).map(each => each.message)
+  if (serving !== undefined) return [`serving ${shortDigest(serving)}`, ...reasons].join('; ')
+  return reasons.join('; ') || 'no revision can be served'
 }
 
 function describePlace(report: SkillReport, withStatus: boolean): string {

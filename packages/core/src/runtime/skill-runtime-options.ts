@@ -1,6 +1,7 @@
 import type { CatalogOptions } from '../catalog/render-catalog.ts'
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
+import type { DecisionStore } from '../history/decisions.ts'
 import type { Clock, Hasher, Logger } from '../host.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
@@ -34,8 +35,18 @@ export interface SkillRuntimeOptions {
   readonly triggers?: Partial<ReadTriggers>
   /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
   readonly preScan?: PreScanHook | PreScanOptions
-  /** Decides whether a new revision goes live. @default by the trust of its source */
+  /**
+   * Decides whether a new revision goes live. @default by the trust of its source, and by what was decided with `review`
+   */
   readonly admission?: AdmissionPolicy
+  /** Where approvals and the like are kept. Closed with the runtime. @default in memory */
+  readonly decisions?: DecisionStore
+  /** Whether everything stays as it is at the start: later changes wait for approval, whatever their source. @default false */
+  readonly frozen?: boolean
+  /**
+   * Whether what agents write is held beyond their own conversation until somebody approves it. @default 'hold'
+   */
+  readonly agentWrites?: 'hold' | 'live'
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
   /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
@@ -81,6 +92,7 @@ export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
   }
   if (typeof onDuplicate !== 'function')
     checkChoice('onDuplicate', onDuplicate, ['first-wins', 'last-wins', 'error'])
+  checkChoice('agentWrites', options.agentWrites, ['hold', 'live'])
   checkChoice('onInvalid', options.onInvalid, ['keep-last-good', 'drop', 'throw'])
   if (typeof catalog?.format !== 'function')
     checkChoice('catalog.format', catalog?.format, ['agentskills-xml', 'pai-xml', 'markdown', 'none'])

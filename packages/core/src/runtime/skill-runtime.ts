@@ -2,7 +2,7 @@ import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
-import { SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
+import { type NotedWrite, SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
 import { InProcessWriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
@@ -14,6 +14,9 @@ import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
+import { type DecisionStore, type MadeDecision, MemoryDecisions } from '../history/decisions.ts'
+import { createReviewAdmission } from '../history/review-admission.ts'
+import { SkillReview } from '../history/skill-review.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
@@ -70,6 +73,8 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
 export class SkillRuntime implements AsyncDisposable {
   /** What happened, for whoever wants to hear of it. */
   readonly events: EventBus
+  /** What waits for approval, and deciding about it. */
+  readonly review: SkillReview
   readonly #registry: SkillRegistry
   readonly #sources: SourceReaders
   readonly #store: SkillStore
@@ -82,6 +87,11 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #logger: Logger
   /** For all writers of this runtime that bring no lock of their own. */
   readonly #writeLock = new InProcessWriteLock()
+  readonly #decisions: DecisionStore
+  readonly #agentWrites: 'hold' | 'live'
+  readonly #freezes: boolean
+  readonly #stopDecisions: () => void
+  #isFrozen = false
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
@@ -91,7 +101,11 @@ export class SkillRuntime implements AsyncDisposable {
     const clock = options.clock ?? systemClock
     const hasher = options.hasher ?? portableHasher
     const store = options.store ?? new MemorySkillStore({ clock })
+    const decisions = options.decisions ?? new MemoryDecisions()
     this.#store = store
+    this.#decisions = decisions
+    this.#agentWrites = options.agentWrites ?? 'hold'
+    this.#freezes = options.frozen === true
     this.#clock = clock
     this.#logger = logger
     this.#registry = new SkillRegistry({
@@ -101,7 +115,7 @@ export class SkillRuntime implements AsyncDisposable {
       logger,
       ...(options.onDuplicate === undefined ? {} : { onDuplicate: options.onDuplicate }),
       ...(options.onInvalid === 'drop' ? { onInvalid: 'drop' } : {}),
-      ...(options.admission === undefined ? {} : { admission: options.admission }),
+      admission: options.admission ?? createReviewAdmission({ decisions, isFrozen: () => this.#isFrozen }),
     })
     this.#demands = {
       isUnique: options.onDuplicate === 'error',
@@ -127,6 +141,17 @@ export class SkillRuntime implements AsyncDisposable {
       preScan: options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger),
     })
     for (const source of options.sources) this.#sources.add(source)
+    this.review = new SkillReview(
+      {
+        current: () => this.current,
+        originOf: label => this.status().find(source => source.label === label)?.origin,
+        findNewest: place => this.#registry.findNewest(place),
+        isStored: async revision => (await store.getTree(revision)) !== undefined,
+        reconsider: async place => void (await this.#registry.reconsider(place)),
+      },
+      { decisions, clock },
+    )
+    this.#stopDecisions = decisions.subscribe(made => void this.#takeUp(made))
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
@@ -134,6 +159,7 @@ export class SkillRuntime implements AsyncDisposable {
   /** Reads every source for the first time; called by `createSkillRuntime`. */
   async start(): Promise<void> {
     await this.#sources.start()
+    this.#isFrozen = this.#freezes
     assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 
@@ -280,11 +306,20 @@ export class SkillRuntime implements AsyncDisposable {
     const host = {
       find: (name: string) => this.current.find(name),
       readFile: (skill: Skill, path: string) => this.readFile(skill, path),
-      reloadSkill: async (name: string) =>
-        (await this.reloadSkill(name)).errors.map(({ message }) => message),
-      reload: async () => {
+      reloadSkill: async (name: string) => {
+        const { errors, generation } = await this.reloadSkill(name)
+        const isHeld = generation
+          .reports()
+          .some(
+            report => report.name === name && report.source === source.label && report.status === 'pending',
+          )
+        return { errors: errors.map(({ message }) => message), isHeld }
+      },
+      ...(this.#agentWrites === 'live' ? {} : { noteWrite: this.#noteWrites(source.origin) }),
+      reload: async (conversation?: string) => {
         const { generation, errors } = await this.reload()
-        return { names: generation.list().map(skill => skill.name), errors }
+        const seen = conversation === undefined ? generation : generation.forConversation(conversation)
+        return { names: seen.list().map(skill => skill.name), errors }
       },
     }
     return new SkillWriter({ label: source.label, ...source.writable }, host, {
@@ -373,9 +408,11 @@ export class SkillRuntime implements AsyncDisposable {
   /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      this.#stopDecisions()
       this.#binder?.close()
       await this.#sources.close()
       await this.#registry.close()
+      await this.#decisions.close()
       await this.#store.close()
     })()
     return this.#closing
@@ -387,6 +424,33 @@ export class SkillRuntime implements AsyncDisposable {
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
+  }
+
+  /** Shows what was decided, here or in another process. */
+  async #takeUp(made: readonly MadeDecision[]): Promise<void> {
+    const places = new Map(made.map(({ place }) => [`${place.origin}\0${place.location}`, place]))
+    try {
+      for (const place of places.values()) await this.#registry.reconsider(place)
+    } catch (error) {
+      if (!SkillError.isInstance(error, 'CLOSED')) throw error
+    }
+    for (const { place, decision } of made)
+      if (decision.kind !== 'write') await this.events.emit('skill:decided', { ...place, decision })
+  }
+
+  #noteWrites(origin: string): (write: NotedWrite) => Promise<void> {
+    return async ({ location, path, digest, author: { name, conversation } }) =>
+      await this.#decisions.record(
+        { origin, location },
+        {
+          kind: 'write',
+          path,
+          digest,
+          ...(conversation === undefined ? {} : { conversation }),
+          by: name ?? 'an agent',
+          at: this.#clock.now(),
+        },
+      )
   }
 
   #reader(scope: Scope | undefined): SkillAccess {

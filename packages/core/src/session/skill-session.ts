@@ -130,7 +130,7 @@ export class SkillSession implements Disposable {
     this.#applyAt = options.applyAt ?? 'step'
     this.#host = host
     this.#isInScope = createScopeTest(options.scope)
-    this.#told = host.current()
+    this.#told = this.#newest()
     this.#catalog = host.renderCatalog(this.#told, options.scope)
     this.ledger = new MemoryLedger(revision => host.retain(this, revision))
     if (options.resume !== undefined) this.#resume(checkSessionState(options.resume))
@@ -183,7 +183,7 @@ export class SkillSession implements Disposable {
     if (this.delivery === 'pinned' || (this.#applyAt === 'turn' && this.#isTurnTold)) return undefined
     if (options.fresh !== false) await this.#host.fresh()
     this.#isTurnTold = true
-    const now = this.#host.current()
+    const now = this.#newest()
     if (now === this.#told && this.#announced === undefined) return undefined
     const update = this.#describe(now)
     for (const { entry, skill } of this.#findLoadedChanges(now))
@@ -198,7 +198,7 @@ export class SkillSession implements Disposable {
 
   /** What `update` would return if it were called now; the conversation counts as not told. */
   pending(): SessionUpdate | undefined {
-    return this.delivery === 'pinned' ? undefined : this.#describe(this.#host.current())
+    return this.delivery === 'pinned' ? undefined : this.#describe(this.#newest())
   }
 
   /**
@@ -271,7 +271,7 @@ export class SkillSession implements Disposable {
   /** Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     await this.#host.fresh()
-    const now = this.#host.current()
+    const now = this.#newest()
     let room = options.maxTokens ?? DEFAULT_RESTORE_TOKENS
     const restore: { name: string; revision: Digest; text: string }[] = []
     const dropped: string[] = []
@@ -326,7 +326,12 @@ export class SkillSession implements Disposable {
 
   /** The generation that the conversation's tools answer from. */
   #seen(): Generation {
-    return this.delivery === 'pinned' ? this.#told : this.#host.current()
+    return this.delivery === 'pinned' ? this.#told : this.#newest()
+  }
+
+  /** With what the conversation itself has written. */
+  #newest(): Generation {
+    return this.#host.current().forConversation(this.id)
   }
 
   /** A pinned conversation may load any skill of its generation, however old that gets. */

@@ -48,6 +48,9 @@ export type DiagnosticCode =
   // The registry
   | 'SKILL_SHADOWED'
   | 'REVISION_HELD'
+  | 'REVISION_PINNED'
+  | 'REVISION_LOST'
+  | 'SKILL_DISABLED'
 
 export type Severity = 'error' | 'warning' | 'info'
 

@@ -216,11 +216,11 @@ export class SourceSync {
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
     const { source, registry, clock, store, logger } = this.#options
     if (final || source.hasHints?.() !== true) this.#settle.reset()
-    await registry.replace(source.label, reading.contents)
     this.#failures = 0
     this.#failure = undefined
     this.#retryAt = undefined
     if (reading.isStored !== true) this.#lastReadAt = clock.now()
+    await registry.replace(source.label, reading.contents)
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
     // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
     store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))

@@ -1,0 +1,36 @@
+import { compareText } from '../skill/compare.ts'
+import type { Skill } from '../skill/skill.ts'
+
+/** What a revision may do that the one before it could not, in words for the person who is asked. */
+export function describeNewCapabilities(before: Skill | undefined, after: Skill): readonly string[] {
+  const found: string[] = []
+  const had = new Map(before?.files.map(file => [file.path, file]))
+  for (const file of [...after.files].sort((a, b) => compareText(a.path, b.path))) {
+    if (!isProgram(file.path, file.isExecutable)) continue
+    const old = had.get(file.path)
+    const shown = JSON.stringify(file.path)
+    if (old === undefined) found.push(`the script ${shown} appears`)
+    else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
+  }
+  const tools = new Set(before?.allowedTools)
+  // No list of tools is no restriction: taking it away is as good as naming them all.
+  if (before?.allowedTools !== undefined && after.allowedTools === undefined)
+    found.push('allowed-tools is gone, so every tool may be used')
+  if (before === undefined || before.allowedTools !== undefined) {
+    const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
+    if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
+  }
+  const wanted = new Set(capabilitiesOf(before))
+  const grown = capabilitiesOf(after).filter(capability => !wanted.has(capability))
+  if (grown.length > 0) found.push(`metadata.capabilities asks for ${grown.join(', ')}`)
+  return found
+}
+
+function isProgram(path: string, isExecutable: boolean): boolean {
+  return isExecutable || path.startsWith('scripts/') || path.includes('/scripts/')
+}
+
+function capabilitiesOf(skill: Skill | undefined): readonly string[] {
+  const declared: unknown = skill?.metadata['capabilities']
+  return typeof declared === 'string' ? declared.split(/\s+/).filter(Boolean) : []
+}

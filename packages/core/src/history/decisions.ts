@@ -1,0 +1,175 @@
+import type { SkillPlace } from '../registry/admission.ts'
+import type { Digest } from '../skill/digest.ts'
+
+/** What somebody decides about one folder of one source. */
+export type Decision =
+  /** This revision may be served. */
+  | {
+      readonly kind: 'approve'
+      readonly revision: Digest
+      /** Paths of files in it that an agent wrote: they count as anybody else's from now on. */
+      readonly settles?: readonly string[]
+    }
+  /** This revision must not be served, also when it is served now. */
+  | { readonly kind: 'reject'; readonly revision: Digest }
+  /** This revision is served whatever is written. */
+  | { readonly kind: 'pin'; readonly revision: Digest }
+  | { readonly kind: 'unpin' }
+  /** Nothing of the folder is served. */
+  | { readonly kind: 'disable' }
+  | { readonly kind: 'enable' }
+  /** An agent is about to write this file, or to remove it (no digest). */
+  | {
+      readonly kind: 'write'
+      readonly path: string
+      readonly digest?: Digest
+      /** The conversation in which it does. */
+      readonly conversation?: string
+    }
+
+/** Who decided, and when. */
+export interface DecisionMeta {
+  /** For people: a name, an account, a program. */
+  readonly by: string
+  /** Wall time in milliseconds since the epoch. */
+  readonly at: number
+  readonly note?: string
+}
+
+export type RecordedDecision = Decision & DecisionMeta
+
+/** A file that an agent wrote and nobody has approved yet. */
+export interface AgentWrite extends DecisionMeta {
+  readonly path: string
+  /** Absent when the file was removed. */
+  readonly digest?: Digest
+  readonly conversation?: string
+}
+
+/** Everything that holds for one folder, as the sum of what was decided. */
+export interface FolderDecisions {
+  readonly approved: ReadonlyMap<Digest, DecisionMeta>
+  readonly rejected: ReadonlyMap<Digest, DecisionMeta>
+  readonly pinned?: DecisionMeta & { readonly revision: Digest }
+  readonly disabled?: DecisionMeta
+  /** By path. */
+  readonly writes: ReadonlyMap<string, AgentWrite>
+}
+
+/**
+ * Where decisions are kept: outside everything that is served, so that no skill can approve itself. `find` answers at once
+ * from memory.
+ */
+export interface DecisionStore {
+  find(place: SkillPlace): FolderDecisions | undefined
+  /** Resolves when the decision outlives the process, where the store does. */
+  record(place: SkillPlace, decision: RecordedDecision): Promise<void>
+  /** Every decision about a folder, oldest first. */
+  list(place: SkillPlace): Promise<readonly RecordedDecision[]>
+  /** Calls back when decisions were made, in this process or in another one; returns a function that stops. */
+  subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void
+  close(): Promise<void>
+}
+
+export interface MadeDecision {
+  readonly place: SkillPlace
+  readonly decision: RecordedDecision
+}
+
+export function keyOf({ origin, location }: SkillPlace): string {
+  return JSON.stringify([origin, location])
+}
+
+const NOTHING: FolderDecisions = Object.freeze({
+  approved: new Map(),
+  rejected: new Map(),
+  writes: new Map(),
+})
+
+/** What holds for a folder after one more decision. Approving takes back a rejection, and the other way round. */
+export function withDecision(
+  before: FolderDecisions | undefined,
+  recorded: RecordedDecision,
+): FolderDecisions {
+  const { approved, rejected, writes, pinned, disabled } = before ?? NOTHING
+  const meta = {
+    by: recorded.by,
+    at: recorded.at,
+    ...(recorded.note === undefined ? {} : { note: recorded.note }),
+  }
+  const rest = {
+    ...(pinned === undefined ? {} : { pinned }),
+    ...(disabled === undefined ? {} : { disabled }),
+  }
+  switch (recorded.kind) {
+    case 'approve':
+      return {
+        ...rest,
+        approved: new Map(approved).set(recorded.revision, meta),
+        rejected: without(rejected, [recorded.revision]),
+        writes: without(writes, recorded.settles ?? []),
+      }
+    case 'reject':
+      return {
+        ...rest,
+        approved: without(approved, [recorded.revision]),
+        rejected: new Map(rejected).set(recorded.revision, meta),
+        writes,
+      }
+    case 'pin':
+      return { ...rest, approved, rejected, writes, pinned: { ...meta, revision: recorded.revision } }
+    case 'unpin':
+      return { approved, rejected, writes, ...(disabled === undefined ? {} : { disabled }) }
+    case 'disable':
+      return { ...rest, approved, rejected, writes, disabled: meta }
+    case 'enable':
+      return { approved, rejected, writes, ...(pinned === undefined ? {} : { pinned }) }
+    case 'write': {
+      const { path, digest, conversation } = recorded
+      const write: AgentWrite = {
+        ...meta,
+        path,
+        ...(digest === undefined ? {} : { digest }),
+        ...(conversation === undefined ? {} : { conversation }),
+      }
+      return { ...rest, approved, rejected, writes: new Map(writes).set(path, write) }
+    }
+  }
+}
+
+function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[]): ReadonlyMap<Key, Value> {
+  const copy = new Map(map)
+  for (const key of keys) copy.delete(key)
+  return copy
+}
+
+/** Decisions that end with the process. */
+export class MemoryDecisions implements DecisionStore {
+  readonly #folders = new Map<string, FolderDecisions>()
+  readonly #log = new Map<string, RecordedDecision[]>()
+  readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
+
+  find(place: SkillPlace): FolderDecisions | undefined {
+    return this.#folders.get(keyOf(place))
+  }
+
+  async record(place: SkillPlace, decision: RecordedDecision): Promise<void> {
+    const key = keyOf(place)
+    this.#folders.set(key, withDecision(this.#folders.get(key), decision))
+    this.#log.set(key, [...(this.#log.get(key) ?? []), decision])
+    for (const onChange of this.#listeners) onChange([{ place, decision }])
+  }
+
+  async list(place: SkillPlace): Promise<readonly RecordedDecision[]> {
+    return this.#log.get(keyOf(place)) ?? []
+  }
+
+  subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
+    this.#listeners.add(onChange)
+    return () => this.#listeners.delete(onChange)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+  }
+}

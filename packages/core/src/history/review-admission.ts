@@ -1,0 +1,86 @@
+import type {
+  AdmissionPolicy,
+  AdmissionRequest,
+  AdmissionVerdict,
+  SkillPlace,
+  StandingDecision,
+} from '../registry/admission.ts'
+import type { Skill } from '../skill/skill.ts'
+import { describeNewCapabilities } from './capabilities.ts'
+import type { AgentWrite, DecisionMeta, DecisionStore, FolderDecisions } from './decisions.ts'
+
+export interface ReviewAdmissionOptions {
+  readonly decisions: DecisionStore
+  /** Whether every change waits, also those of sources that are not reviewed. */
+  readonly isFrozen?: () => boolean
+}
+
+/** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
+export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOptions): AdmissionPolicy {
+  return {
+    admit: request => decide(request, decisions.find(placeOf(request)), isFrozen?.() === true),
+    standing: place => toStanding(decisions.find(place)),
+  }
+}
+
+function placeOf({ origin, skill }: AdmissionRequest): SkillPlace {
+  return { origin, location: skill.location }
+}
+
+function decide(
+  { skill, live, trust }: AdmissionRequest,
+  decided: FolderDecisions | undefined,
+  isFrozen: boolean,
+): AdmissionVerdict {
+  const rejection = decided?.rejected.get(skill.revision)
+  if (rejection !== undefined)
+    return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
+  if (decided?.approved.has(skill.revision) === true) return { kind: 'admit' }
+  const write = findHeldWrites(skill, decided).at(-1)
+  const reason = findReason({ trust, isFrozen, write, isSame: live?.revision === skill.revision })
+  if (reason === undefined) return { kind: 'admit' }
+  const grown = describeNewCapabilities(live, skill)
+  return {
+    kind: 'hold',
+    reason: grown.length === 0 ? reason : `${reason}; new: ${grown.join('; ')}`,
+    ...(write?.conversation === undefined || trust === 'review' ? {} : { conversation: write.conversation }),
+  }
+}
+
+interface Case {
+  readonly trust: 'auto' | 'review'
+  readonly isFrozen: boolean
+  readonly write: AgentWrite | undefined
+  readonly isSame: boolean
+}
+
+/** Why a revision that nobody has approved does not go live by itself. */
+function findReason({ trust, isFrozen, write, isSame }: Case): string | undefined {
+  if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
+  if (trust === 'review') return 'the source is reviewed and this revision is not approved'
+  return isFrozen && !isSame ? 'changes wait while the skills are frozen' : undefined
+}
+
+/** What an agent wrote of this revision and nobody has approved. */
+export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
+  if (decided === undefined || decided.writes.size === 0) return []
+  const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
+  return [...decided.writes.values()].filter(({ path, digest }) => digests.get(path) === digest)
+}
+
+function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {
+  if (decided === undefined) return undefined
+  const { disabled, pinned, rejected } = decided
+  return {
+    ...(disabled === undefined ? {} : { disabled: `disabled by ${describeMeta(disabled)}` }),
+    ...(pinned === undefined
+      ? {}
+      : { pinned: { revision: pinned.revision, reason: `pinned by ${describeMeta(pinned)}` } }),
+    isRevoked: revision => rejected.has(revision),
+  }
+}
+
+function describeMeta({ by, at, note }: DecisionMeta): string {
+  const day = new Date(at).toISOString().slice(0, 10)
+  return `${by} on ${day}${note === undefined ? '' : ` (${note})`}`
+}

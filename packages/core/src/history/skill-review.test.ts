@@ -1,0 +1,456 @@
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import {
+  createAuthorTools,
+  createSkillRuntime,
+  type Decision,
+  type Digest,
+  FileSource,
+  MemoryDecisions,
+  MemoryFileSystem,
+  MemorySkillStore,
+  NO_SETTLE,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+  type SkillSession,
+} from '../index.ts'
+import { FakeClock } from '../testing/index.ts'
+import { describeNewCapabilities } from './capabilities.ts'
+
+const text = (name: string, body = 'Body.', extra = ''): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
+
+interface Kit {
+  readonly skills: SkillRuntime
+  readonly team: MemoryFileSystem
+  readonly mine: MemoryFileSystem
+  readonly put: (path: string, content: string) => Promise<void>
+  readonly bodyOf: (name: string) => Promise<string | undefined>
+  readonly statusOf: (name: string) => string
+}
+
+/** Two sources: `mine` goes live at once, `team` is reviewed and comes first. */
+async function open(
+  team: Readonly<Record<string, string>> = {},
+  options: Partial<SkillRuntimeOptions> & { readonly mine?: Readonly<Record<string, string>> } = {},
+): Promise<Kit & AsyncDisposable> {
+  const { mine = {}, ...rest } = options
+  const files = new MemoryFileSystem({ '/team/.keep': '', ...team })
+  const own = new MemoryFileSystem({ '/mine/.keep': '', ...mine })
+  const make = (label: string, fileSystem: MemoryFileSystem, trust: 'auto' | 'review'): FileSource =>
+    new FileSource({ fileSystem, writable: fileSystem, root: `/${label}`, label, trust, watching: 'off' })
+  const skills = await createSkillRuntime({
+    sources: [make('team', files, 'review'), make('mine', own, 'auto')],
+    settle: NO_SETTLE,
+    clock: new FakeClock(),
+    ...rest,
+  })
+  const find = (name: string) => skills.current.find(name)
+  return {
+    skills,
+    team: files,
+    mine: own,
+    put: async (path, content) => {
+      ;(path.startsWith('/team/') ? files : own).write(path, content)
+      await skills.reload()
+    },
+    bodyOf: async name => {
+      const skill = find(name)
+      return skill === undefined ? undefined : await skills.readBody(skill)
+    },
+    statusOf: name =>
+      skills.current
+        .reports()
+        .filter(report => report.name === name)
+        .map(report => `${report.source}:${report.status}`)
+        .join(' '),
+    [Symbol.asyncDispose]: async () => await skills.close(),
+  }
+}
+
+const revisionOf = (skills: SkillRuntime, name: string): Digest =>
+  skills.current.reports().find(report => report.name === name)?.revision ?? 'sha256:'
+
+describe('a reviewed source', () => {
+  test(`shows nothing before approval, and then exactly what was approved ${verifies('P35')}`, async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:pending'])
+    expect(it.skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
+    const report = await it.skills.review.approve('pdf', { by: 'ada' })
+    expect(report).toMatchObject({ status: 'ok', serving: report.revision })
+    expect(await it.bodyOf('pdf')).toBe('First.')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Poisoned.'))
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
+    await it.skills.review.approve('pdf')
+    expect(await it.bodyOf('pdf')).toBe('Poisoned.')
+  })
+
+  test('a rejected revision is not served, not even when it was, and what is written next is asked again', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await it.skills.review.approve('pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.skills.review.reject('pdf', { by: 'ada', note: 'asks for secrets' })
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
+    const [report] = it.skills.current.reports()
+    expect(report?.diagnostics.at(-1)?.message).toMatch(
+      /held: rejected by ada on 2026-01-01 \(asks for secrets\)/,
+    )
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Third.'))
+    expect(it.statusOf('pdf')).toBe('team:pending')
+    await it.skills.review.approve('pdf')
+    await it.skills.review.reject('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:rejected'])
+  })
+
+  test('an approval is for the revision that was looked at', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    const looked = revisionOf(it.skills, 'pdf').slice(7, 15)
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
+    await expect(it.skills.review.approve('pdf', { revision: looked })).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+      message: expect.stringMatching(/newest revision of "pdf" is [0-9a-f]{8} by now; look at it again/),
+    })
+    await expect(it.skills.review.approve('pdf', { revision: 'zz' })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+    })
+    await expect(it.skills.review.approve('nope')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    await it.put('/team/pdf/SKILL.md', 'no skill')
+    await expect(it.skills.review.approve('pdf')).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+  })
+
+  test('never takes the place of a skill that was named, whatever the policy and the order', async () => {
+    for (const onDuplicate of [
+      'first-wins',
+      'last-wins',
+      (all: readonly unknown[]) => all.at(-1) as never,
+    ] as const) {
+      const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine, onDuplicate })
+      await it.skills.review.approve('team/pdf')
+      expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Mine.', 'mine:ok team:shadowed'])
+      const loser = it.skills.current.reports().find(({ status }) => status === 'shadowed')
+      expect(loser?.diagnostics[0]?.message).toMatch(
+        /"team\/pdf" is shadowed by "mine\/pdf", which has the same name and is from a source that needs no review/,
+      )
+    }
+  })
+
+  test('of several of one name the one that waits is meant, and "source/name" says which', async () => {
+    const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
+    expect((await it.skills.review.approve('pdf')).source).toBe('team')
+    await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('"mine/pdf", "team/pdf"'),
+    })
+    expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
+  })
+
+  test('everything can be approved in one go', async () => {
+    await using it = await open({ '/team/a/SKILL.md': text('a'), '/team/b/SKILL.md': text('b') })
+    expect((await it.skills.review.approveAll({ by: 'ada' })).map(({ name }) => name)).toEqual(['a', 'b'])
+    expect(it.skills.review.pending()).toEqual([])
+  })
+
+  test('events tell what waits and what was decided', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
+    const told: string[] = []
+    it.skills.events.on(
+      'skill:pending',
+      ({ name, serving }) => void told.push(`pending ${name} ${serving?.slice(0, 6)}`),
+    )
+    it.skills.events.on(
+      'skill:decided',
+      ({ location, decision }) => void told.push(`${decision.kind} ${location} ${decision.by}`),
+    )
+    await it.skills.review.approve('pdf', { by: 'ada' })
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Newer.'))
+    await it.skills.review.reject('pdf', { by: 'bob' })
+    await it.skills.delivered()
+    expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
+  })
+
+  test('approvals outlive the process with their store, and are of no use to another source', async () => {
+    const store = new MemorySkillStore()
+    const decisions = new MemoryDecisions()
+    const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
+    {
+      await using it = await open(files, { store, decisions })
+      await it.skills.review.approve('pdf')
+    }
+    {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Second.') }, { store, decisions })
+      expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
+    }
+    const elsewhere = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'First.') })
+    const source = new FileSource({ fileSystem: elsewhere, root: '/other', label: 'team', trust: 'review' })
+    await using skills = await createSkillRuntime({ sources: [source], store, decisions, settle: NO_SETTLE })
+    expect(skills.current.list()).toEqual([])
+  })
+})
+
+describe('pins and switches', () => {
+  test('a pinned revision is served whatever is written, also when that is broken, until it is unpinned', async () => {
+    await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
+    await it.skills.review.pin('pdf', { by: 'ada' })
+    expect(it.statusOf('pdf')).toBe('mine:ok')
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pinned'])
+    await it.put('/mine/pdf/SKILL.md', 'broken')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:broken'])
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'Third.'))
+    await it.skills.review.unpin('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Third.', 'mine:ok'])
+  })
+
+  test('an older revision can be pinned as long as it is stored; another one cannot', async () => {
+    await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
+    const first = revisionOf(it.skills, 'pdf')
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.skills.review.pin('pdf', { revision: first })
+    expect(await it.bodyOf('pdf')).toBe('First.')
+    await expect(it.skills.review.pin('pdf', { revision: 'sha256:00' })).rejects.toMatchObject({
+      code: 'REVISION_NOT_FOUND',
+    })
+  })
+
+  test('a disabled skill is not served and not forgotten; another of its name takes its place meanwhile', async () => {
+    const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
+    await it.skills.review.approve('team/pdf')
+    await it.skills.review.disable('pdf', { by: 'ada' })
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Theirs.', 'mine:disabled team:ok'])
+    await it.skills.review.enable('pdf')
+    expect(await it.bodyOf('pdf')).toBe('Mine.')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Unread.'))
+    await it.skills.review.disable('team/pdf')
+    await it.skills.review.enable('team/pdf')
+    await it.skills.review.disable('mine/pdf')
+    expect(await it.bodyOf('pdf')).toBe('Theirs.')
+  })
+})
+
+test('frozen: what was there at the start is served, and changes of every source wait', async () => {
+  const mine = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
+  await using it = await open({}, { mine, frozen: true })
+  expect(await it.bodyOf('pdf')).toBe('First.')
+  await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
+  await it.put('/mine/docx/SKILL.md', text('docx'))
+  expect([await it.bodyOf('pdf'), it.statusOf('pdf'), it.statusOf('docx')]).toEqual([
+    'First.',
+    'mine:pending',
+    'mine:pending',
+  ])
+  await it.skills.review.approve('pdf')
+  expect(await it.bodyOf('pdf')).toBe('Second.')
+})
+
+describe('what an agent writes', () => {
+  interface Writing {
+    readonly session: SkillSession
+    readonly write: (skill: string, path: string, content: string) => Promise<string>
+  }
+  function writing(skills: SkillRuntime, id: string): Writing {
+    const session = skills.session({ id })
+    // The first source that may be written to is reviewed; the agent writes to the other one.
+    const [write] = createAuthorTools(skills.writer(), { author: { name: 'the bot', conversation: id } })
+    return {
+      session,
+      write: async (skill_name, relative_path, content) =>
+        (await write?.execute({ skill_name, relative_path, content }))?.text ?? '',
+    }
+  }
+  const load = async ({ session }: Writing, name: string): Promise<string> =>
+    (await session.tools.find(tool => tool.name === 'skill')?.execute({ name }))?.text ?? ''
+
+  async function openOwn(
+    options: Partial<SkillRuntimeOptions> = {},
+    files: Record<string, string> = {},
+  ): Promise<Kit & AsyncDisposable> {
+    const own = new MemoryFileSystem({ '/mine/pdf/SKILL.md': text('pdf', 'Human.'), ...files })
+    const source = new FileSource({
+      fileSystem: own,
+      writable: own,
+      root: '/mine',
+      label: 'mine',
+      watching: 'off',
+    })
+    const skills = await createSkillRuntime({
+      sources: [source],
+      settle: NO_SETTLE,
+      clock: new FakeClock(),
+      ...options,
+    })
+    return {
+      skills,
+      team: own,
+      mine: own,
+      put: async (path, content) => {
+        own.write(path, content)
+        await skills.reload()
+      },
+      bodyOf: async name => await skills.readBody(skills.current.get(name)),
+      statusOf: name => skills.current.reports().find(report => report.name === name)?.status ?? 'none',
+      [Symbol.asyncDispose]: async () => await skills.close(),
+    }
+  }
+
+  test(`lives in its own conversation at once, and beyond it after approval ${verifies('P35')}`, async () => {
+    await using it = await openOwn()
+    const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
+    expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')
+    expect(await own.write('pdf', 'SKILL.md', text('pdf', 'Agent.'))).toContain('live in this conversation')
+    expect((await own.session.update())?.text).toContain('notes')
+    expect(await other.session.update()).toBeUndefined()
+    expect([await load(own, 'notes'), await load(own, 'pdf')]).toEqual([
+      expect.stringContaining('New.'),
+      expect.stringContaining('Agent.'),
+    ])
+    expect([await load(other, 'notes'), await load(other, 'pdf')]).toEqual([
+      expect.stringContaining('no skill "notes"'),
+      expect.stringContaining('Human.'),
+    ])
+    expect([it.statusOf('notes'), it.statusOf('pdf')]).toEqual(['pending', 'pending'])
+    const [report] = it.skills.current.reports()
+    expect(report?.diagnostics.at(-1)?.message).toMatch(/written by the bot on .* and not approved/)
+    await it.skills.review.approveAll()
+    expect((await other.session.update())?.text).toContain('notes')
+    expect([await load(other, 'notes'), await it.bodyOf('pdf')]).toEqual([
+      expect.stringContaining('New.'),
+      'Agent.',
+    ])
+  })
+
+  test('several files in a row make one skill in the conversation, and references can be read there', async () => {
+    await using it = await openOwn()
+    const own = writing(it.skills, 'chat-1')
+    await own.write('notes', 'SKILL.md', text('notes', 'See references/a.md.'))
+    await own.write('notes', 'references/a.md', 'Details.')
+    await own.write('notes', 'references/a.md', 'Better details.')
+    const read = own.session.tools.find(tool => tool.name === 'read_skill_file')
+    await load(own, 'notes')
+    expect((await read?.execute({ skill: 'notes', path: 'references/a.md' }))?.text).toContain(
+      'Better details.',
+    )
+  })
+
+  test('stays held after a restart, and when somebody else edits another file beside it', async () => {
+    const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
+    let files: Record<string, string>
+    {
+      await using it = await openOwn({ store, decisions })
+      await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
+      files = { '/mine/pdf/SKILL.md': text('pdf', 'Agent.') }
+    }
+    await using it = await openOwn({ store, decisions }, files)
+    expect(await it.bodyOf('pdf')).toBe('Human.')
+    await it.put('/mine/pdf/extra.md', 'By hand.')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'By hand.'))
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['By hand.', 'ok'])
+  })
+
+  test('once approved it is a text like any other: edits beside it are live, also after a restart', async () => {
+    const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
+    {
+      await using it = await openOwn({ store, decisions })
+      await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
+      await it.skills.review.approve('pdf')
+      await it.put('/mine/pdf/extra.md', 'By hand.')
+      expect([it.statusOf('pdf'), it.skills.current.get('pdf').files.length]).toEqual(['ok', 2])
+    }
+    await using it = await openOwn(
+      { store, decisions },
+      { '/mine/pdf/SKILL.md': text('pdf', 'Agent.'), '/mine/pdf/extra.md': 'By hand, again.' },
+    )
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Agent.', 'ok'])
+  })
+
+  test('what is served already is not held when an agent writes the same again', async () => {
+    await using it = await openOwn()
+    await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Human.'))
+    await it.put('/mine/pdf/extra.md', 'By hand.')
+    expect(it.statusOf('pdf')).toBe('ok')
+  })
+
+  test('it can be made live at once by the host', async () => {
+    await using it = await openOwn({ agentWrites: 'live' })
+    await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
+    expect(await it.bodyOf('pdf')).toBe('Agent.')
+  })
+})
+
+describe('describeNewCapabilities() names what a revision may do that the one before could not', () => {
+  async function grow(
+    before: Record<string, string>,
+    after: Record<string, string>,
+  ): Promise<readonly string[]> {
+    await using it = await open({}, { mine: before })
+    const old = it.skills.current.find('a')
+    for (const [path, content] of Object.entries(after)) await it.put(path, content)
+    return describeNewCapabilities(old, it.skills.current.get('a'))
+  }
+  const path = '/mine/a/SKILL.md'
+
+  test.each([
+    ['a script', {}, { '/mine/a/scripts/run.sh': 'x' }, ['the script "scripts/run.sh" appears']],
+    ['an edited script', { '/mine/a/scripts/run.sh': 'x' }, { '/mine/a/scripts/run.sh': 'y' }, []],
+    ['a text', {}, { '/mine/a/references/x.md': 'x' }, []],
+    [
+      'more tools',
+      { [path]: text('a', 'x', 'allowed-tools: Read\n') },
+      { [path]: text('a', 'x', 'allowed-tools: Read Bash\n') },
+      ['allowed-tools names Bash'],
+    ],
+    [
+      'fewer tools',
+      { [path]: text('a', 'x', 'allowed-tools: Read Bash\n') },
+      { [path]: text('a', 'x', 'allowed-tools: Read\n') },
+      [],
+    ],
+    [
+      'no list of tools',
+      { [path]: text('a', 'x', 'allowed-tools: Read\n') },
+      { [path]: text('a') },
+      ['allowed-tools is gone, so every tool may be used'],
+    ],
+    [
+      'declared capabilities',
+      { [path]: text('a', 'x', 'metadata:\n  capabilities: net\n') },
+      { [path]: text('a', 'x', 'metadata:\n  capabilities: net exec\n') },
+      ['metadata.capabilities asks for exec'],
+    ],
+  ])('%s', async (_, before, after, expected) => {
+    expect(await grow({ [path]: text('a'), ...before }, after)).toEqual(expected)
+  })
+
+  test('they are named where the revision waits', async () => {
+    await using it = await open({ '/team/a/SKILL.md': text('a') })
+    await it.skills.review.approve('a')
+    await it.put('/team/a/scripts/run.sh', 'x')
+    expect(it.skills.review.pending()[0]?.diagnostics.at(-1)?.message).toContain(
+      'new: the script "scripts/run.sh" appears',
+    )
+  })
+})
+
+test('decisions add up in the order in which they were made', async () => {
+  const decisions = new MemoryDecisions()
+  const place = { origin: 'o', location: 'l' }
+  const made: Decision[] = [
+    { kind: 'approve', revision: 'sha256:1' },
+    { kind: 'reject', revision: 'sha256:1' },
+    { kind: 'pin', revision: 'sha256:2' },
+    { kind: 'disable' },
+    { kind: 'unpin' },
+  ]
+  for (const [at, decision] of made.entries()) await decisions.record(place, { ...decision, by: 'ada', at })
+  const found = decisions.find(place)
+  expect([found?.approved.size, found?.rejected.get('sha256:1'), found?.pinned, found?.disabled]).toEqual([
+    0,
+    { by: 'ada', at: 1 },
+    undefined,
+    { by: 'ada', at: 3 },
+  ])
+  expect((await decisions.list(place)).map(({ kind }) => kind)).toEqual(made.map(({ kind }) => kind))
+})

@@ -1,0 +1,205 @@
+import { SkillError } from '../errors.ts'
+import type { Clock } from '../host.ts'
+import type { SkillPlace } from '../registry/admission.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import { type Digest, shortDigest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { Decision, DecisionStore, RecordedDecision } from './decisions.ts'
+import { findHeldWrites } from './review-admission.ts'
+
+/** What a review needs of the runtime. */
+export interface ReviewHost {
+  current(): Generation
+  originOf(source: string): string | undefined
+  /** The newest text of a folder, live or not. */
+  findNewest(place: SkillPlace): Skill | undefined
+  /** Whether the store can serve a revision. */
+  isStored(revision: Digest): Promise<boolean>
+  /** Resolves when what was decided about a folder is visible. */
+  reconsider(place: SkillPlace): Promise<void>
+}
+
+export interface ReviewOptions {
+  readonly decisions: DecisionStore
+  readonly clock: Clock
+}
+
+/** Which skill is meant: its name, or `source/name` when several sources have one. */
+export type SkillTarget = string
+
+export interface DecideOptions {
+  /**
+   * The revision that was looked at, whole or its first eight digits and more; refused when there is another one by now.
+   * @default the newest
+   */
+  readonly revision?: string
+  /** For people, in the history. @default 'somebody' */
+  readonly by?: string
+  /** Why. */
+  readonly note?: string
+}
+
+/** Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. */
+export class SkillReview {
+  readonly #host: ReviewHost
+  readonly #options: ReviewOptions
+
+  /** Made by `SkillRuntime`. */
+  constructor(host: ReviewHost, options: ReviewOptions) {
+    this.#host = host
+    this.#options = options
+  }
+
+  /** What waits for a decision, sorted by name. */
+  pending(): readonly SkillReport[] {
+    return this.#host
+      .current()
+      .reports()
+      .filter(report => report.status === 'pending')
+  }
+
+  /**
+   * Lets the newest revision of a skill go live.
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
+   * its text is broken; INVALID_OPTION when several sources have the name
+   */
+  async approve(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+    return await this.#approve(this.#find(target, isWaiting), options)
+  }
+
+  /** Approves everything that waits now; one that changes meanwhile goes on waiting. */
+  async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly SkillReport[]> {
+    const approved: SkillReport[] = []
+    for (const report of this.pending()) {
+      const origin = this.#host.originOf(report.source)
+      if (origin === undefined) continue
+      approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
+    }
+    return approved
+  }
+
+  /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
+  async reject(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+    const { report, place } = this.#find(target, isWaiting)
+    return await this.#decide(place, { kind: 'reject', revision: checkRevision(report, options) }, options)
+  }
+
+  /**
+   * Serves one revision whatever is written, by default the one that is served now.
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it
+   */
+  async pin(
+    target: SkillTarget,
+    options: Omit<DecideOptions, 'revision'> & { readonly revision?: Digest } = {},
+  ): Promise<SkillReport> {
+    const { report, place } = this.#find(target)
+    const revision = options.revision ?? report.serving ?? report.revision
+    if (revision === undefined || !(await this.#host.isStored(revision)))
+      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision ?? 'of a broken text'} is not stored`)
+    return await this.#decide(place, { kind: 'pin', revision }, options)
+  }
+
+  /** Follows the source again. */
+  async unpin(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+    return await this.#decide(this.#find(target).place, { kind: 'unpin' }, options)
+  }
+
+  /** Serves nothing of a skill until it is enabled. */
+  async disable(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+    const { place } = this.#find(target, ({ serving }) => serving !== undefined)
+    return await this.#decide(place, { kind: 'disable' }, options)
+  }
+
+  async enable(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+    const { place } = this.#find(target, ({ status }) => status === 'disabled')
+    return await this.#decide(place, { kind: 'enable' }, options)
+  }
+
+  /** Every decision about a skill, oldest first. */
+  async decisions(target: SkillTarget): Promise<readonly RecordedDecision[]> {
+    return await this.#options.decisions.list(this.#find(target).place)
+  }
+
+  async #approve({ report, place }: Found, options: DecideOptions): Promise<SkillReport> {
+    const revision = checkRevision(report, options)
+    const skill = this.#host.findNewest(place)
+    // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
+    const writes =
+      skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
+    const settles = writes.map(({ path }) => path)
+    const settled = settles.length === 0 ? {} : { settles }
+    return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
+  }
+
+  async #decide(place: SkillPlace, decision: Decision, { by, note }: DecideOptions): Promise<SkillReport> {
+    const { decisions, clock } = this.#options
+    const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
+    await decisions.record(place, { ...decision, ...meta })
+    await this.#host.reconsider(place)
+    const report = this.#host
+      .current()
+      .reports()
+      .find(each => each.location === place.location && this.#host.originOf(each.source) === place.origin)
+    if (report === undefined)
+      throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} is not there any more`)
+    return report
+  }
+
+  /** The folder that is meant; among several of one name the only one for which there is something to decide. */
+  #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): Found {
+    const reports = this.#host.current().reports()
+    const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
+    const named = ({ name, source }: SkillReport): boolean =>
+      target === name || target === `${source}/${name}`
+    const matching = exact.length > 0 ? exact : reports.filter(named)
+    const likely = matching.filter(isLikely)
+    const [report, another] = likely.length > 0 ? likely : matching
+    const origin = report === undefined ? undefined : this.#host.originOf(report.source)
+    if (report === undefined || origin === undefined)
+      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(target)}`, {
+        data: { name: target, available: [...new Set(reports.map(({ name }) => name))] },
+      })
+    if (another !== undefined && likely.length !== 1) {
+      const choices = matching.map(each => JSON.stringify(targetOf(each))).join(', ')
+      throw new SkillError(
+        'INVALID_OPTION',
+        `several skills are called ${JSON.stringify(target)}; name one of ${choices}`,
+      )
+    }
+    return { report, place: { origin, location: report.location } }
+  }
+}
+
+interface Found {
+  readonly report: SkillReport
+  readonly place: SkillPlace
+}
+
+/** The revision of the newest text, if it is the one that was looked at. */
+function checkRevision({ name, revision }: SkillReport, options: DecideOptions): Digest {
+  const shown = JSON.stringify(name)
+  if (revision === undefined)
+    throw new SkillError('SKILL_INVALID', `the newest text of ${shown} is broken; there is nothing to decide`)
+  const wanted = options.revision?.replace(/^sha256:/, '').toLowerCase()
+  if (wanted !== undefined && !/^[0-9a-f]{8,64}$/.test(wanted)) {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `revision is ${JSON.stringify(options.revision)}; use eight or more of its hexadecimal digits`,
+    )
+  }
+  if (wanted === undefined || revision.slice('sha256:'.length).startsWith(wanted)) return revision
+  throw new SkillError(
+    'CHANGED_SINCE_READ',
+    `the newest revision of ${shown} is ${shortDigest(revision)} by now; look at it again`,
+    { data: { expected: options.revision, actual: revision } },
+  )
+}
+
+function isWaiting({ status }: SkillReport): boolean {
+  return status === 'pending' || status === 'rejected'
+}
+
+/** What names exactly one folder. */
+function targetOf({ source, name, location }: Pick<SkillReport, 'source' | 'name' | 'location'>): string {
+  return `${source}/${location === '' ? name : location}`
+}

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createSkillRuntime, type DecisionStore, MemoryDecisions, type SkillRuntime } from '../index.ts'
+import { directory, openDecisions, openPackStore } from './index.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'decisions-'))
+  mkdirSync(join(folder, 'skills/pdf'), { recursive: true })
+  write('First.')
+})
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function write(body: string): void {
+  writeFileSync(join(folder, 'skills/pdf/SKILL.md'), `---\nname: pdf\ndescription: Does it.\n---\n${body}\n`)
+}
+
+const open = async (): Promise<SkillRuntime> =>
+  await createSkillRuntime({
+    sources: [directory(join(folder, 'skills'), { trust: 'review' })],
+    store: await openPackStore(join(folder, 'state')),
+    decisions: await openDecisions(join(folder, 'state')),
+  })
+
+const bodyOf = async (skills: SkillRuntime): Promise<string> =>
+  await skills.readBody(skills.current.get('pdf'))
+
+for (const [name, create] of [
+  ['memory', async (): Promise<DecisionStore> => new MemoryDecisions()],
+  ['sqlite', async (): Promise<DecisionStore> => await openDecisions(join(folder, 'state'))],
+] as const) {
+  test(`decisions in ${name}: what is recorded is found, listed and told, each place by itself`, async () => {
+    const decisions = await create()
+    const place = { origin: '/a', location: 'pdf' }
+    const told: unknown[] = []
+    decisions.subscribe(made => void told.push(made))
+    const approval = { kind: 'approve', revision: 'sha256:1', by: 'ada', at: 1 } as const
+    await decisions.record(place, approval)
+    expect(decisions.find(place)?.approved.get('sha256:1')).toEqual({ by: 'ada', at: 1 })
+    expect(decisions.find({ origin: '/a/pdf', location: '' })).toBeUndefined()
+    expect(await decisions.list(place)).toEqual([approval])
+    expect(told).toEqual([[{ place, decision: approval }]])
+    await decisions.close()
+  })
+}
+
+test('approvals and the approved text survive a restart; a swapped text waits', async () => {
+  {
+    await using skills = await open()
+    await skills.review.approve('pdf', { by: 'ada' })
+  }
+  write('Second.')
+  await using skills = await open()
+  expect(await bodyOf(skills)).toBe('First.')
+  expect(skills.review.pending()).toHaveLength(1)
+  expect(await skills.review.decisions('pdf')).toMatchObject([{ kind: 'approve', by: 'ada' }])
+})
+
+test('what another process decides is followed', async () => {
+  await using skills = await open()
+  const shown = new Promise<void>(resolve => {
+    skills.subscribe(({ changes }) => {
+      if (changes.some(({ kind }) => kind === 'added')) resolve()
+    })
+  })
+  const script = `
+    import { createSkillRuntime } from '@skillstoke/core'
+    import { directory, openDecisions } from '@skillstoke/core/node'
+    const sources = [directory(${JSON.stringify(join(folder, 'skills'))}, { trust: 'review' })]
+    const decisions = await openDecisions(${JSON.stringify(join(folder, 'state'))})
+    await using skills = await createSkillRuntime({ sources, decisions })
+    await skills.review.approve('pdf', { by: 'another process' })
+  `
+  execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
+  await shown
+  expect(await bodyOf(skills)).toBe('First.')
+})
+
+test('nobody else can read them, and they cannot be used once closed', async () => {
+  const decisions = await openDecisions(join(folder, 'state'))
+  expect(statSync(join(folder, 'state/decisions.sqlite')).mode & 0o77).toBe(0)
+  await decisions.close()
+  await decisions.close()
+  await expect(
+    decisions.record({ origin: 'a', location: 'b' }, { kind: 'disable', by: 'x', at: 1 }),
+  ).rejects.toMatchObject({ code: 'CLOSED' })
+})

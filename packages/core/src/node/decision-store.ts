@@ -1,0 +1,148 @@
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import {
+  type DecisionStore,
+  type FolderDecisions,
+  type MadeDecision,
+  type RecordedDecision,
+  SkillError,
+  type SkillPlace,
+  withDecision,
+} from '../index.ts'
+import { createStateDirectory } from './state-directory.ts'
+
+export interface DecisionStoreOptions {
+  /** How often decisions of other processes are looked for, in milliseconds. @default 250 */
+  readonly pollMs?: number
+}
+
+const DEFAULT_POLL_MS = 250
+
+const SCHEMA = `
+  PRAGMA busy_timeout = 5000;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  CREATE TABLE IF NOT EXISTS decision (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, origin TEXT NOT NULL, location TEXT NOT NULL, body TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS decision_place ON decision (origin, location, id);
+`
+
+/**
+ * Opens the decisions of a state directory: readable by its user alone, outside everything that is served, and shared by
+ * all processes of the directory. What one decides the others follow within a moment.
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
+ */
+export async function openDecisions(
+  stateDirectory: string,
+  options: DecisionStoreOptions = {},
+): Promise<DecisionStore> {
+  const folder = createStateDirectory(stateDirectory)
+  const { DatabaseSync } = await import('node:sqlite')
+  const path = join(folder, 'decisions.sqlite')
+  try {
+    const database = new DatabaseSync(path)
+    chmodSync(path, 0o600)
+    database.exec(SCHEMA)
+    return new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS)
+  } catch (thrown) {
+    throw new SkillError(
+      'IO_FAILED',
+      `the decisions in ${JSON.stringify(path)} cannot be opened; choose another state directory`,
+      { cause: thrown },
+    )
+  }
+}
+
+interface Row {
+  readonly id: number
+  readonly origin: string
+  readonly location: string
+  readonly body: string
+}
+
+class SqliteDecisions implements DecisionStore {
+  readonly #database: DatabaseSync
+  readonly #insert: StatementSync
+  readonly #newer: StatementSync
+  readonly #ofPlace: StatementSync
+  readonly #version: StatementSync
+  readonly #folders = new Map<string, FolderDecisions>()
+  readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
+  readonly #timer: NodeJS.Timeout
+  #lastId = 0
+  #seenVersion: unknown
+
+  constructor(database: DatabaseSync, pollMs: number) {
+    this.#database = database
+    this.#insert = database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)')
+    this.#newer = database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id')
+    this.#ofPlace = database.prepare(
+      'SELECT body FROM decision WHERE origin = ? AND location = ? ORDER BY id',
+    )
+    this.#version = database.prepare('PRAGMA data_version')
+    this.#seenVersion = this.#readVersion()
+    this.#takeNewer()
+    this.#timer = setInterval(() => this.#poll(), pollMs).unref()
+  }
+
+  find(place: SkillPlace): FolderDecisions | undefined {
+    return this.#folders.get(keyOf(place))
+  }
+
+  async record({ origin, location }: SkillPlace, decision: RecordedDecision): Promise<void> {
+    if (!this.#database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
+    this.#insert.run(origin, location, JSON.stringify(decision))
+    this.#tell(this.#takeNewer())
+  }
+
+  async list({ origin, location }: SkillPlace): Promise<readonly RecordedDecision[]> {
+    const rows = this.#ofPlace.all(origin, location) as unknown as { readonly body: string }[]
+    return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
+  }
+
+  subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
+    this.#listeners.add(onChange)
+    return () => this.#listeners.delete(onChange)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#listeners.clear()
+    if (this.#database.isOpen) this.#database.close()
+  }
+
+  /** The number changes when another connection has written. */
+  #readVersion(): unknown {
+    return this.#version.get()?.['data_version']
+  }
+
+  #poll(): void {
+    const version = this.#readVersion()
+    if (version === this.#seenVersion) return
+    this.#seenVersion = version
+    this.#tell(this.#takeNewer())
+  }
+
+  /** Adds up what was recorded since the last time, in the order in which it was. */
+  #takeNewer(): readonly MadeDecision[] {
+    const made = (this.#newer.all(this.#lastId) as unknown as Row[]).map(({ id, origin, location, body }) => {
+      this.#lastId = id
+      const place = { origin, location }
+      const decision = JSON.parse(body) as RecordedDecision
+      const key = keyOf(place)
+      this.#folders.set(key, withDecision(this.#folders.get(key), decision))
+      return { place, decision }
+    })
+    return made
+  }
+
+  #tell(made: readonly MadeDecision[]): void {
+    if (made.length > 0) for (const onChange of this.#listeners) onChange(made)
+  }
+}
+
+function keyOf({ origin, location }: SkillPlace): string {
+  return JSON.stringify([origin, location])
+}
