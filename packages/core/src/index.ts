@@ -6,6 +6,7 @@ export type { LoadOutcome } from './activation/load-skill.ts'
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 // Writing skills.
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
+export { finishSwaps } from './authoring/folder-swap.ts'
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
   type AgentAuthor,
@@ -76,6 +77,12 @@ export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system
 // Who decided what may be served, and what became of it.
 export { describeNewCapabilities } from './history/capabilities.ts'
 export {
+  compareRevisions,
+  type FieldChange,
+  type FileChange,
+  type RevisionDiff,
+} from './history/compare-revisions.ts'
+export {
   type AgentWrite,
   type Decision,
   type DecisionMeta,
@@ -87,7 +94,22 @@ export {
   withDecision,
 } from './history/decisions.ts'
 export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'
-export { type DecideOptions, SkillReview, type SkillTarget } from './history/skill-review.ts'
+export {
+  DEFAULT_HISTORY_LENGTH,
+  MemoryRevisionLog,
+  type MemoryRevisionLogOptions,
+  type RevisionAuthor,
+  type RevisionCause,
+  type RevisionLog,
+  type RevisionRecord,
+} from './history/revision-log.ts'
+export {
+  type RevisionPair,
+  type Rollback,
+  type RollbackOptions,
+  SkillHistory,
+} from './history/skill-history.ts'
+export { type DecideOptions, type Found, SkillReview, type SkillTarget } from './history/skill-review.ts'
 export {
   type Clock,
   type Hasher,
@@ -102,7 +124,7 @@ export {
   type AdmissionPolicy,
   type AdmissionRequest,
   type AdmissionVerdict,
-  type SkillPlace,
+  type FolderPlace,
   type StandingDecision,
   trustAdmission,
 } from './registry/admission.ts'
@@ -205,6 +227,7 @@ export type {
   ReadContext,
   ReadDepth,
   SkillSource,
+  SourceChange,
   SourceHint,
   SourceReading,
   SourceState,

@@ -4,10 +4,11 @@ import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts
 import { isError } from '../skill/diagnostic.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS } from '../skill/limits.ts'
-import { isLeftOut } from '../skill/manifest.ts'
+import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { Skill } from '../skill/skill.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
+import { type FolderFile, replaceFolder } from './folder-swap.ts'
 import { reviewSkill } from './review-skill.ts'
 import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
@@ -187,6 +188,21 @@ export class SkillWriter {
     }
   }
 
+  /**
+   * Makes the folder of a skill what an earlier revision of it was, as a new change; nobody sees a part of it. `present` is
+   * what it is believed to be, and absent when its text is broken. Returns where the folder as it was is kept, when it was
+   * replaced as a whole.
+   * @throws {SkillError} READ_ONLY when it is in another source; CHANGED_SINCE_READ when its folder is not at `present`;
+   * REVISION_NOT_FOUND when the old files are no longer stored
+   */
+  async restore(earlier: Skill, present: Skill | undefined): Promise<string | undefined> {
+    try {
+      return await this.#lock.run(() => this.#restore(earlier, present))
+    } finally {
+      await this.#host.reloadSkill(earlier.name)
+    }
+  }
+
   /** Looks at all sources again, read-only ones included; tells what a conversation sees, if one is named. */
   async reload(conversation?: string): Promise<ReloadedSkills> {
     return await this.#host.reload(conversation)
@@ -207,8 +223,7 @@ export class SkillWriter {
       const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
       throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
     }
-    const when = new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
-    const target = `${root}/${TRASH}/${name}-${when}`
+    const target = `${root}/${TRASH}/${name}-${this.#timestamp()}`
     try {
       await fileSystem.move(`${root}/${skill.location}`, target, { inside: root })
     } catch (thrown) {
@@ -217,6 +232,49 @@ export class SkillWriter {
       throw new SkillError('SKILL_NOT_FOUND', message, { cause: thrown })
     }
     return target
+  }
+
+  async #restore(earlier: Skill, present: Skill | undefined): Promise<string | undefined> {
+    const { root, fileSystem, label } = this.#layer
+    const { name, location, skillFile } = earlier
+    if (earlier.source !== label) {
+      const shown = JSON.stringify(earlier.source)
+      throw new SkillError(
+        'READ_ONLY',
+        `${JSON.stringify(name)} is in the source ${shown}, which is not written to`,
+      )
+    }
+    const folder = location === '' || location === skillFile ? root : `${root}/${location}`
+    if (present !== undefined) await this.#checkFolder(folder, present)
+    const only = present === undefined ? undefined : findOnlyDifference(present, earlier)
+    if (only !== undefined) {
+      const bytes = await this.#host.readFile(earlier, only.path)
+      const { isExecutable } = only
+      await fileSystem.write(`${folder}/${only.path}`, bytes, { inside: root, isExecutable })
+      return undefined
+    }
+    if (folder === root) {
+      const what = `${JSON.stringify(name)} is the folder of the source itself, or a single file in it`
+      throw new SkillError('READ_ONLY', `${what}; it cannot be replaced as a whole`)
+    }
+    const read = async ({ path, isExecutable }: SkillFile): Promise<FolderFile> => ({
+      path,
+      bytes: await this.#host.readFile(earlier, path),
+      isExecutable,
+    })
+    const files = await Promise.all(earlier.files.map(read))
+    return await replaceFolder({ fileSystem, root, location }, files, this.#timestamp())
+  }
+
+  async #checkFolder(folder: string, { name, files }: Skill): Promise<void> {
+    for (const { path, digest } of files) {
+      const actual = (await this.#read(`${folder}/${path}`))?.digest
+      this.#checkBase({ baseDigest: digest, path, skill: name }, actual)
+    }
+  }
+
+  #timestamp(): string {
+    return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
   #checkName(name: string): void {
@@ -370,7 +428,10 @@ export class SkillWriter {
     }
   }
 
-  #checkBase({ baseDigest, path, skill }: WriteRequest, actual: Digest | undefined): void {
+  #checkBase(
+    { baseDigest, path, skill }: Pick<WriteRequest, 'baseDigest' | 'path' | 'skill'>,
+    actual: Digest | undefined,
+  ): void {
     if (baseDigest === undefined) return
     const wanted = baseDigest.replace(/^sha256:/, '').toLowerCase()
     if (!/^(?:none|[0-9a-f]{8,64})$/.test(wanted)) {
@@ -388,6 +449,17 @@ export class SkillWriter {
       { data: { expected: baseDigest, actual } },
     )
   }
+}
+
+/** The file that has to be written to come from one revision to another, when it is one alone. */
+function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
+  const known = new Map(from.files.map(file => [file.path, file]))
+  const kept = new Set(to.files.map(({ path }) => path))
+  const [only, another] = to.files.filter(({ path, digest, isExecutable }) => {
+    const before = known.get(path)
+    return before?.digest !== digest || before.isExecutable !== isExecutable
+  })
+  return another === undefined && from.files.every(({ path }) => kept.has(path)) ? only : undefined
 }
 
 function checkPath(text: string): SkillPath {

@@ -1,6 +1,6 @@
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
-import type { SkillPlace } from '../registry/admission.ts'
+import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -20,7 +20,7 @@ export interface SkillEvents {
   /** The newest text of a skill waits for approval; `serving` is what is served meanwhile, if anything is. */
   'skill:pending': SkillProblem
   /** Somebody approved, rejected, pinned or disabled something, here or in another process. */
-  'skill:decided': SkillPlace & { readonly decision: RecordedDecision }
+  'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
   /** Once for each new generation, after the events of its skills. */
   'skills:batch': {
     readonly generation: number

@@ -1,4 +1,4 @@
-import type { SkillPlace } from '../registry/admission.ts'
+import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
 
 /** What somebody decides about one folder of one source. */
@@ -61,22 +61,22 @@ export interface FolderDecisions {
  * from memory.
  */
 export interface DecisionStore {
-  find(place: SkillPlace): FolderDecisions | undefined
+  find(place: FolderPlace): FolderDecisions | undefined
   /** Resolves when the decision outlives the process, where the store does. */
-  record(place: SkillPlace, decision: RecordedDecision): Promise<void>
+  record(place: FolderPlace, decision: RecordedDecision): Promise<void>
   /** Every decision about a folder, oldest first. */
-  list(place: SkillPlace): Promise<readonly RecordedDecision[]>
+  list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /** Calls back when decisions were made, in this process or in another one; returns a function that stops. */
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void
   close(): Promise<void>
 }
 
 export interface MadeDecision {
-  readonly place: SkillPlace
+  readonly place: FolderPlace
   readonly decision: RecordedDecision
 }
 
-export function keyOf({ origin, location }: SkillPlace): string {
+export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
@@ -134,6 +134,8 @@ export function withDecision(
       }
       return { ...rest, approved, rejected, writes: new Map(writes).set(path, write) }
     }
+    default:
+      return recorded satisfies never
   }
 }
 
@@ -149,18 +151,18 @@ export class MemoryDecisions implements DecisionStore {
   readonly #log = new Map<string, RecordedDecision[]>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
 
-  find(place: SkillPlace): FolderDecisions | undefined {
+  find(place: FolderPlace): FolderDecisions | undefined {
     return this.#folders.get(keyOf(place))
   }
 
-  async record(place: SkillPlace, decision: RecordedDecision): Promise<void> {
+  async record(place: FolderPlace, decision: RecordedDecision): Promise<void> {
     const key = keyOf(place)
     this.#folders.set(key, withDecision(this.#folders.get(key), decision))
     this.#log.set(key, [...(this.#log.get(key) ?? []), decision])
     for (const onChange of this.#listeners) onChange([{ place, decision }])
   }
 
-  async list(place: SkillPlace): Promise<readonly RecordedDecision[]> {
+  async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {
     return this.#log.get(keyOf(place)) ?? []
   }
 

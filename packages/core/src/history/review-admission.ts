@@ -2,7 +2,7 @@ import type {
   AdmissionPolicy,
   AdmissionRequest,
   AdmissionVerdict,
-  SkillPlace,
+  FolderPlace,
   StandingDecision,
 } from '../registry/admission.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -23,7 +23,7 @@ export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOp
   }
 }
 
-function placeOf({ origin, skill }: AdmissionRequest): SkillPlace {
+function placeOf({ origin, skill }: AdmissionRequest): FolderPlace {
   return { origin, location: skill.location }
 }
 

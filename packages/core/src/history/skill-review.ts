@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { Clock } from '../host.ts'
-import type { SkillPlace } from '../registry/admission.ts'
+import type { FolderPlace } from '../registry/admission.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -12,11 +12,11 @@ export interface ReviewHost {
   current(): Generation
   originOf(source: string): string | undefined
   /** The newest text of a folder, live or not. */
-  findNewest(place: SkillPlace): Skill | undefined
+  findNewest(place: FolderPlace): Skill | undefined
   /** Whether the store can serve a revision. */
   isStored(revision: Digest): Promise<boolean>
   /** Resolves when what was decided about a folder is visible. */
-  reconsider(place: SkillPlace): Promise<void>
+  reconsider(place: FolderPlace): Promise<void>
 }
 
 export interface ReviewOptions {
@@ -93,7 +93,15 @@ export class SkillReview {
     options: Omit<DecideOptions, 'revision'> & { readonly revision?: Digest } = {},
   ): Promise<SkillReport> {
     const { report, place } = this.#find(target)
-    const revision = options.revision ?? report.serving ?? report.revision
+    return await this.pinAt(place, options.revision ?? report.serving ?? report.revision, options)
+  }
+
+  /** The same for an exact folder. */
+  async pinAt(
+    place: FolderPlace,
+    revision: Digest | undefined,
+    options: Omit<DecideOptions, 'revision'> = {},
+  ): Promise<SkillReport> {
     if (revision === undefined || !(await this.#host.isStored(revision)))
       throw new SkillError('REVISION_NOT_FOUND', `revision ${revision ?? 'of a broken text'} is not stored`)
     return await this.#decide(place, { kind: 'pin', revision }, options)
@@ -120,6 +128,14 @@ export class SkillReview {
     return await this.#options.decisions.list(this.#find(target).place)
   }
 
+  /**
+   * The folder that a name means, live or not.
+   * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION when several sources have the name and none of them serves it
+   */
+  find(target: SkillTarget): Found {
+    return this.#find(target, ({ serving }) => serving !== undefined)
+  }
+
   async #approve({ report, place }: Found, options: DecideOptions): Promise<SkillReport> {
     const revision = checkRevision(report, options)
     const skill = this.#host.findNewest(place)
@@ -131,7 +147,7 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: SkillPlace, decision: Decision, { by, note }: DecideOptions): Promise<SkillReport> {
+  async #decide(place: FolderPlace, decision: Decision, { by, note }: DecideOptions): Promise<SkillReport> {
     const { decisions, clock } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
     await decisions.record(place, { ...decision, ...meta })
@@ -170,9 +186,10 @@ export class SkillReview {
   }
 }
 
-interface Found {
+/** The folder that a target means. */
+export interface Found {
   readonly report: SkillReport
-  readonly place: SkillPlace
+  readonly place: FolderPlace
 }
 
 /** The revision of the newest text, if it is the one that was looked at. */

@@ -4,10 +4,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
   type DecisionStore,
   type FolderDecisions,
+  type FolderPlace,
   type MadeDecision,
   type RecordedDecision,
   SkillError,
-  type SkillPlace,
   withDecision,
 } from '../index.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -87,17 +87,17 @@ class SqliteDecisions implements DecisionStore {
     this.#timer = setInterval(() => this.#poll(), pollMs).unref()
   }
 
-  find(place: SkillPlace): FolderDecisions | undefined {
+  find(place: FolderPlace): FolderDecisions | undefined {
     return this.#folders.get(keyOf(place))
   }
 
-  async record({ origin, location }: SkillPlace, decision: RecordedDecision): Promise<void> {
+  async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
     if (!this.#database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     this.#insert.run(origin, location, JSON.stringify(decision))
     this.#tell(this.#takeNewer())
   }
 
-  async list({ origin, location }: SkillPlace): Promise<readonly RecordedDecision[]> {
+  async list({ origin, location }: FolderPlace): Promise<readonly RecordedDecision[]> {
     const rows = this.#ofPlace.all(origin, location) as unknown as { readonly body: string }[]
     return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
   }
@@ -143,6 +143,6 @@ class SqliteDecisions implements DecisionStore {
   }
 }
 
-function keyOf({ origin, location }: SkillPlace): string {
+function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }

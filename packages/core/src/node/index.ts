@@ -7,6 +7,7 @@ export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
+export { openRevisionLog } from './revision-log.ts'
 // The parts it is made of, for sources of your own.
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'

@@ -2,7 +2,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** One folder of one source, wherever the process runs: what lasting decisions are about. */
-export interface SkillPlace {
+export interface FolderPlace {
   /** What the source is on this machine: an absolute path, a URL. */
   readonly origin: string
   /** The folder within the source. */
@@ -23,7 +23,7 @@ export interface AdmissionRequest {
 export interface AdmissionPolicy {
   admit(request: AdmissionRequest): AdmissionVerdict
   /** What holds for a folder whatever its newest text is. */
-  standing?(place: SkillPlace): StandingDecision | undefined
+  standing?(place: FolderPlace): StandingDecision | undefined
 }
 
 export type AdmissionVerdict =

@@ -10,7 +10,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import {
   type AdmissionPolicy,
   type AdmissionVerdict,
-  type SkillPlace,
+  type FolderPlace,
   type StandingDecision,
   trustAdmission,
 } from './admission.ts'
@@ -172,16 +172,25 @@ export class SkillRegistry {
   }
 
   /** The newest text of a folder as a skill, live or not; `undefined` when it is broken or gone. */
-  findNewest({ origin, location }: SkillPlace): Skill | undefined {
+  findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
+  }
+
+  /** Any stored revision of a folder as a skill; `undefined` when the store does not have it, or cannot read it. */
+  async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
+    const slot = this.#slots.find(({ origin }) => origin === place.origin)
+    const candidate = slot?.candidates.find(({ entry }) => entry.location === place.location)
+    if (slot === undefined || candidate === undefined) return undefined
+    const known = [candidate.entry.skill, candidate.live].find(skill => skill?.revision === revision)
+    return known ?? (await this.#lastGood.readRevision(slot, candidate.entry, revision))
   }
 
   /**
    * Asks the admission policy again: about one folder, or about all. Resolves when the outcome is visible.
    * @throws {SkillError} CLOSED
    */
-  async reconsider(place?: SkillPlace): Promise<Generation> {
+  async reconsider(place?: FolderPlace): Promise<Generation> {
     for (const slot of this.#slots) {
       if (place !== undefined && slot.origin !== place.origin) continue
       await this.#enqueue(slot.label, async () => {

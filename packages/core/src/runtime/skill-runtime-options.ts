@@ -1,7 +1,9 @@
+import type { WriteLock } from '../authoring/write-lock.ts'
 import type { CatalogOptions } from '../catalog/render-catalog.ts'
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { DecisionStore } from '../history/decisions.ts'
+import type { RevisionLog } from '../history/revision-log.ts'
 import type { Clock, Hasher, Logger } from '../host.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
@@ -41,6 +43,10 @@ export interface SkillRuntimeOptions {
   readonly admission?: AdmissionPolicy
   /** Where approvals and the like are kept. Closed with the runtime. @default in memory */
   readonly decisions?: DecisionStore
+  /** Where every revision is written down, for `history`. Closed with the runtime. @default none: nothing is */
+  readonly history?: RevisionLog
+  /** Keeps writers apart; one that other processes respect, too, when they write to the same folders. @default within this process */
+  readonly writeLock?: WriteLock
   /** Whether everything stays as it is at the start: later changes wait for approval, whatever their source. @default false */
   readonly frozen?: boolean
   /**

@@ -3,7 +3,7 @@ import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { type NotedWrite, SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
-import { InProcessWriteLock } from '../authoring/write-lock.ts'
+import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -15,9 +15,13 @@ import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
 import { type DecisionStore, type MadeDecision, MemoryDecisions } from '../history/decisions.ts'
+import { HistoryRecorder } from '../history/history-recorder.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
+import type { RevisionLog } from '../history/revision-log.ts'
+import { SkillHistory } from '../history/skill-history.ts'
 import { SkillReview } from '../history/skill-review.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import type { FolderPlace } from '../registry/admission.ts'
 import type { Generation } from '../registry/generation.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
@@ -28,9 +32,10 @@ import {
   SkillSession,
 } from '../session/skill-session.ts'
 import { FACETS } from '../skill/diff-skills.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { DEFAULT_SETTLE } from '../source/settle.ts'
-import type { SkillSource } from '../source/skill-source.ts'
+import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
@@ -86,7 +91,10 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #sessions: LiveSessions
   readonly #logger: Logger
   /** For all writers of this runtime that bring no lock of their own. */
-  readonly #writeLock = new InProcessWriteLock()
+  readonly #writeLock: WriteLock
+  readonly #log: RevisionLog | undefined
+  readonly #recorder: HistoryRecorder | undefined
+  readonly #history: SkillHistory | undefined
   readonly #decisions: DecisionStore
   readonly #agentWrites: 'hold' | 'live'
   readonly #freezes: boolean
@@ -144,13 +152,19 @@ export class SkillRuntime implements AsyncDisposable {
     this.review = new SkillReview(
       {
         current: () => this.current,
-        originOf: label => this.status().find(source => source.label === label)?.origin,
+        originOf: label => this.#sources.find(source => source.label === label)?.origin,
         findNewest: place => this.#registry.findNewest(place),
         isStored: async revision => (await store.getTree(revision)) !== undefined,
         reconsider: async place => void (await this.#registry.reconsider(place)),
       },
       { decisions, clock },
     )
+    this.#writeLock = options.writeLock ?? new InProcessWriteLock()
+    this.#log = options.history
+    if (options.history !== undefined) {
+      this.#recorder = this.#createRecorder(options.history)
+      this.#history = this.#createHistory(options.history)
+    }
     this.#stopDecisions = decisions.subscribe(made => void this.#takeUp(made))
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
@@ -296,13 +310,17 @@ export class SkillRuntime implements AsyncDisposable {
    */
   writer(options: SkillWriterOptions = {}): SkillWriter {
     this.#assertOpen()
-    const source = this.#sources.findWritable()
+    const source = this.#sources.find(({ writable }) => writable !== undefined)
     if (source?.writable === undefined) {
       throw new SkillError(
         'READ_ONLY',
         'no source may be written to; make one writable: directory(path, { writable: true })',
       )
     }
+    return this.#createWriter(source, source.writable, options)
+  }
+
+  #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions): SkillWriter {
     const host = {
       find: (name: string) => this.current.find(name),
       readFile: (skill: Skill, path: string) => this.readFile(skill, path),
@@ -315,18 +333,30 @@ export class SkillRuntime implements AsyncDisposable {
           )
         return { errors: errors.map(({ message }) => message), isHeld }
       },
-      ...(this.#agentWrites === 'live' ? {} : { noteWrite: this.#noteWrites(source.origin) }),
+      noteWrite: this.#noteWrites(source.origin),
       reload: async (conversation?: string) => {
         const { generation, errors } = await this.reload()
         const seen = conversation === undefined ? generation : generation.forConversation(conversation)
         return { names: seen.list().map(skill => skill.name), errors }
       },
     }
-    return new SkillWriter({ label: source.label, ...source.writable }, host, {
+    return new SkillWriter({ label: source.label, ...folder }, host, {
       clock: this.#clock,
       lock: this.#writeLock,
       ...options,
     })
+  }
+
+  /**
+   * What skills were, and the way back.
+   * @throws {SkillError} INVALID_OPTION when the runtime was not given a log to write down revisions
+   */
+  get history(): SkillHistory {
+    if (this.#history !== undefined) return this.#history
+    throw new SkillError(
+      'INVALID_OPTION',
+      'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
+    )
   }
 
   /** The sessions that are still in use. */
@@ -413,6 +443,7 @@ export class SkillRuntime implements AsyncDisposable {
       await this.#sources.close()
       await this.#registry.close()
       await this.#decisions.close()
+      await this.#log?.close()
       await this.#store.close()
     })()
     return this.#closing
@@ -439,18 +470,55 @@ export class SkillRuntime implements AsyncDisposable {
   }
 
   #noteWrites(origin: string): (write: NotedWrite) => Promise<void> {
-    return async ({ location, path, digest, author: { name, conversation } }) =>
-      await this.#decisions.record(
-        { origin, location },
-        {
-          kind: 'write',
-          path,
-          digest,
-          ...(conversation === undefined ? {} : { conversation }),
-          by: name ?? 'an agent',
-          at: this.#clock.now(),
-        },
-      )
+    return async ({ location, path, digest, author: { name, conversation } }) => {
+      const place = { origin, location }
+      const by = name ?? 'an agent'
+      this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
+      if (this.#agentWrites === 'live') return
+      const where = conversation === undefined ? {} : { conversation }
+      const write = { kind: 'write', path, digest, ...where, by, at: this.#clock.now() } as const
+      await this.#decisions.record(place, write)
+    }
+  }
+
+  #createRecorder(log: RevisionLog): HistoryRecorder {
+    const recorder = new HistoryRecorder({
+      log,
+      store: this.#store,
+      decisions: this.#decisions,
+      clock: this.#clock,
+      findSource: label => this.#sources.find(source => source.label === label),
+    })
+    this.#registry.subscribe(update => recorder.record(update), { phase: 'events' })
+    return recorder
+  }
+
+  #createHistory(log: RevisionLog): SkillHistory {
+    const host = {
+      find: (target: string) => this.review.find(target),
+      readRevision: (place: FolderPlace, revision: Digest) => this.#registry.readRevision(place, revision),
+      restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
+      pin: (place: FolderPlace, revision: Digest, by: string) => this.review.pinAt(place, revision, { by }),
+      recorded: () => this.delivered(),
+    }
+    return new SkillHistory(host, log)
+  }
+
+  /** False when the folder cannot, or must not, be written to. */
+  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean> {
+    const source = this.#sources.find(({ origin }) => origin === place.origin)
+    const isPinned = this.#decisions.find(place)?.pinned !== undefined
+    if (source?.writable === undefined || isPinned) return false
+    this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
+    const writer = this.#createWriter(source, source.writable, {})
+    await writer.restore(skill, this.#registry.findNewest(place))
+    // Whoever goes back to a revision wants it served, whoever wrote it.
+    const report = this.current
+      .reports()
+      .find(each => each.source === source.label && each.location === place.location)
+    if (report?.status === 'pending' && report.revision === skill.revision)
+      await this.review.approve(`${report.source}/${report.location}`, { by, revision: skill.revision })
+    return true
   }
 
   #reader(scope: Scope | undefined): SkillAccess {

@@ -91,9 +91,9 @@ export class SourceReaders {
     return this.#syncs.map(sync => sync.status())
   }
 
-  /** The first source that may be written to. */
-  findWritable(): SkillSource | undefined {
-    return this.#syncs.map(sync => sync.source).find(({ writable }) => writable !== undefined)
+  /** The first source of which something is true. */
+  find(isMeant: (source: SkillSource) => boolean): SkillSource | undefined {
+    return this.#syncs.map(sync => sync.source).find(isMeant)
   }
 
   async close(): Promise<void> {

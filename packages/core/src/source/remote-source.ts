@@ -12,6 +12,7 @@ import { FileSource } from './file-source.ts'
 import type {
   ReadContext,
   SkillSource,
+  SourceChange,
   SourceHint,
   SourceReading,
   SourceState,
@@ -39,6 +40,8 @@ export interface TreeFetcher {
   restore(context: FetchContext): Promise<FileTree | undefined>
   /** Asks the remote place, and ends soon after an abort. Calls do not overlap. Throws when it cannot be reached or gives nonsense. */
   fetch(context: FetchContext): Promise<FetchResult>
+  /** Who changed a folder of a tree last. */
+  describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
   close?(): Promise<void>
 }
 
@@ -166,6 +169,10 @@ export class RemoteSource implements SkillSource {
     this.#failure = undefined
     if (failure !== undefined) throw failure.thrown
     return await this.#show(context, false)
+  }
+
+  async describeChange(location: string): Promise<SourceChange | undefined> {
+    return this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location)
   }
 
   async close(): Promise<void> {

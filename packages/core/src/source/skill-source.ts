@@ -52,6 +52,13 @@ export interface SourceHint {
   readonly area: string
 }
 
+/** A change as the place itself knows it, a commit for example. */
+export interface SourceChange {
+  readonly author: { readonly kind: 'commit'; readonly name: string }
+  readonly cause: 'fetch'
+  readonly note?: string
+}
+
 /** The folder of a source that may be written to. */
 export interface WritableFolder {
   readonly fileSystem: WritableFileSystem
@@ -93,6 +100,8 @@ export interface SkillSource {
   drain?(): Promise<void>
   /** Whether a hinted reading has something to look at. */
   hasHints?(): boolean
+  /** Who changed a folder last, where the place itself knows. */
+  describeChange?(location: string): Promise<SourceChange | undefined>
   /** Whether a known writer (a version control operation) is in the middle of its work. */
   isBusy?(): Promise<boolean>
   state(): SourceState

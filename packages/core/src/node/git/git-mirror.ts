@@ -171,6 +171,21 @@ export class GitMirror {
       .map(toEntry)
   }
 
+  /** The newest commit up to this one that touched a path. */
+  async lastChange(
+    commit: string,
+    path: string,
+  ): Promise<{ readonly author: string; readonly subject: string } | undefined> {
+    const args = ['log', '-1', '--no-color', '--format=%an%x00%s', '--end-of-options', commit]
+    // A path is a pattern otherwise.
+    const within = path === '' ? [] : ['--', `:(literal,top)${path}`]
+    const { code, stdout } = await this.#local([...args, ...within], undefined, [0, 128])
+    const [author = '', subject = ''] = stdout.toString('utf8').trim().split('\0')
+    return code !== 0 || author === ''
+      ? undefined
+      : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
+  }
+
   async #isKept(commit: string, signal: AbortSignal): Promise<boolean> {
     const args = ['rev-parse', '--verify', '--quiet', `${OURS}/kept/${commit}`]
     return (await this.#local(args, signal, [0, 1])).code === 0

@@ -8,6 +8,7 @@ import {
   type RemoteSourceOptions,
   SkillError,
   type SkillSource,
+  type SourceChange,
   type TreeFetcher,
 } from '../../index.ts'
 import { openWriteLock } from '../shared-write-lock.ts'
@@ -118,6 +119,15 @@ class GitFetcher implements TreeFetcher {
     } finally {
       await lock.close()
     }
+  }
+
+  async describeChange({ version }: FileTree, location: string): Promise<SourceChange | undefined> {
+    const folder = (await this.#mirror.current(this.#place.origin))?.folder ?? this.#place.path
+    const path = [folder, location].filter(part => part !== '').join('/')
+    const change = await this.#mirror.lastChange(version, path)
+    if (change === undefined) return undefined
+    const { author, subject } = change
+    return { author: { kind: 'commit', name: author }, cause: 'fetch', note: subject }
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,86 @@
+import { SkillError } from '../errors.ts'
+import type { WritableFileSystem } from '../fs/writable-file-system.ts'
+import { compareText } from '../skill/compare.ts'
+
+/** A file as it is to be in a folder. */
+export interface FolderFile {
+  readonly path: string
+  readonly bytes: Uint8Array
+  readonly isExecutable: boolean
+}
+
+export interface FolderSwap {
+  readonly fileSystem: WritableFileSystem
+  /** Absolute folder of the source. */
+  readonly root: string
+  /** The folder within it; not empty. */
+  readonly location: string
+}
+
+const TRASH = '.trash'
+// Beside what was put aside, where no source looks. A folder is here for a moment only, between two moves.
+const SWAPS = `${TRASH}/.swap`
+
+/**
+ * Replaces a whole folder. Everything new is written aside first; then the old folder is moved to the trash and the new one
+ * into its place, so readers see the one or the other and, for the moment between two moves, neither. A process that is killed in
+ * that moment leaves the new folder ready for `finishSwaps`. Returns where the old folder is.
+ */
+export async function replaceFolder(
+  { fileSystem, root, location }: FolderSwap,
+  files: readonly FolderFile[],
+  when: string,
+): Promise<string> {
+  const id = encodeURIComponent(location)
+  const stage = `${root}/${SWAPS}/.tmp-${id}`
+  const ready = `${root}/${SWAPS}/${id}`
+  const target = `${root}/${location}`
+  const aside = `${root}/${TRASH}/${location.replaceAll('/', '-')}-${when}`
+  const inside = { inside: root }
+  await fileSystem.remove(stage, inside)
+  await fileSystem.remove(ready, inside)
+  for (const { path, bytes, isExecutable } of files)
+    await fileSystem.write(`${stage}/${path}`, bytes, { inside: root, isExecutable })
+  await fileSystem.move(stage, ready, inside)
+  try {
+    await fileSystem.move(target, aside, inside)
+  } catch (thrown) {
+    await fileSystem.remove(ready, inside)
+    throw thrown
+  }
+  await fileSystem.move(ready, target, inside)
+  return aside
+}
+
+/** Ends what a killed process had begun: a folder that is in no place any more gets its new contents. */
+export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
+  const inside = { inside: root }
+  const names = (await listIfThere(fileSystem, `${root}/${SWAPS}`)).sort(compareText)
+  for (const name of names) {
+    const ready = `${root}/${SWAPS}/${name}`
+    const target = `${root}/${decodeURIComponent(name)}`
+    // Half written, or the old folder is still in its place: the swap has not begun.
+    const isBegun = !name.startsWith('.tmp-') && !(await isThere(fileSystem, target))
+    if (isBegun) await fileSystem.move(ready, target, inside)
+    else await fileSystem.remove(ready, inside)
+  }
+}
+
+async function listIfThere(fileSystem: WritableFileSystem, path: string): Promise<string[]> {
+  try {
+    return (await fileSystem.list(path)).map(({ name }) => name)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return []
+    throw thrown
+  }
+}
+
+async function isThere(fileSystem: WritableFileSystem, path: string): Promise<boolean> {
+  try {
+    await fileSystem.stat(path)
+    return true
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false
+    throw thrown
+  }
+}

@@ -1,0 +1,80 @@
+import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import type { Skill } from '../skill/skill.ts'
+import { describeNewCapabilities } from './capabilities.ts'
+
+/** What one revision has and another one has not. */
+export interface RevisionDiff {
+  /** Absent when there is nothing to compare with. */
+  readonly from?: Digest
+  readonly to: Digest
+  /** Fields of the frontmatter that differ, in the order of the newer text. */
+  readonly fields: readonly FieldChange[]
+  /** Whether the instructions differ. */
+  readonly isBodyChanged: boolean
+  /** All files that differ, the text of the skill included, sorted by path. */
+  readonly files: readonly FileChange[]
+  /** What the newer one may do that the older one could not. */
+  readonly newCapabilities: readonly string[]
+}
+
+export interface FieldChange {
+  readonly field: string
+  /** Absent when the field is new. */
+  readonly before?: unknown
+  /** Absent when the field is gone. */
+  readonly after?: unknown
+}
+
+export interface FileChange {
+  readonly path: string
+  readonly before?: SkillFile
+  readonly after?: SkillFile
+}
+
+/** Compares two revisions of a skill: fields, instructions, files. */
+export function compareRevisions(before: Skill | undefined, after: Skill): RevisionDiff {
+  return {
+    ...(before === undefined ? {} : { from: before.revision }),
+    to: after.revision,
+    fields: compareFields(before, after),
+    isBodyChanged: before?.bodyDigest !== after.bodyDigest,
+    files: compareFiles(before?.files ?? [], after.files),
+    newCapabilities: describeNewCapabilities(before, after),
+  }
+}
+
+function compareFields(before: Skill | undefined, after: Skill): readonly FieldChange[] {
+  const [old, now] = [before === undefined ? {} : fieldsOf(before), fieldsOf(after)]
+  const names = new Set([...Object.keys(now), ...Object.keys(old)])
+  return [...names]
+    .filter(name => JSON.stringify(old[name]) !== JSON.stringify(now[name]))
+    .map(field => ({
+      field,
+      ...(old[field] === undefined ? {} : { before: old[field] }),
+      ...(now[field] === undefined ? {} : { after: now[field] }),
+    }))
+}
+
+function fieldsOf(skill: Skill): Record<string, unknown> {
+  const { name, description, license, compatibility, allowedTools, metadata, extra } = skill
+  return {
+    name,
+    description,
+    license,
+    compatibility,
+    'allowed-tools': allowedTools?.join(' '),
+    ...Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value])),
+    ...extra,
+  }
+}
+
+function compareFiles(before: readonly SkillFile[], after: readonly SkillFile[]): readonly FileChange[] {
+  const [old, now] = [before, after].map(files => new Map(files.map(file => [file.path, file])))
+  const paths = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].sort()
+  return paths.flatMap(path => {
+    const [a, b] = [old?.get(path), now?.get(path)]
+    if (a?.digest === b?.digest && a?.isExecutable === b?.isExecutable) return []
+    return [{ path, ...(a === undefined ? {} : { before: a }), ...(b === undefined ? {} : { after: b }) }]
+  })
+}

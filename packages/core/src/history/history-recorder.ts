@@ -1,0 +1,188 @@
+import type { Clock } from '../host.ts'
+import type { FolderPlace } from '../registry/admission.ts'
+import type { SkillReport } from '../registry/generation.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import { type DecisionStore, keyOf } from './decisions.ts'
+import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
+
+/** Who brought about a change, where that can be told. */
+export interface ChangeOrigin {
+  readonly author: RevisionAuthor
+  readonly cause: RevisionCause
+  readonly note?: string
+}
+
+export interface HistoryRecorderOptions {
+  readonly log: RevisionLog
+  readonly store: SkillStore
+  readonly decisions: DecisionStore
+  readonly clock: Clock
+  /** What a source is on this machine, whether it is another one, and what that knows of the last change of a folder. */
+  readonly findSource: (label: string) => RecordedSource | undefined
+}
+
+export interface RecordedSource {
+  readonly origin: string
+  readonly isRemote?: boolean
+  describeChange?(location: string): Promise<ChangeOrigin | undefined>
+}
+
+interface Seen {
+  readonly place: FolderPlace
+  readonly source: string
+  readonly name: string
+  readonly revision?: Digest
+  readonly event: RevisionRecord['event']
+}
+
+// What was announced and never came about is forgotten.
+const MAX_EXPECTED = 1_000
+
+/** Writes down each revision that comes up, with who is behind it, and keeps its files in the store. */
+export class HistoryRecorder {
+  readonly #options: HistoryRecorderOptions
+  /** Who is about to write what, by place and digest. */
+  readonly #expected = new Map<string, ChangeOrigin>()
+  #recording: Promise<void> = Promise.resolve()
+
+  constructor(options: HistoryRecorderOptions) {
+    this.#options = options
+  }
+
+  /** Says beforehand who is behind a file, or a revision, that is going to come up. */
+  expect(place: FolderPlace, digest: Digest, origin: ChangeOrigin): void {
+    const oldest = this.#expected.keys().next().value
+    if (this.#expected.size >= MAX_EXPECTED && oldest !== undefined) this.#expected.delete(oldest)
+    this.#expected.set(`${keyOf(place)}${digest}`, origin)
+  }
+
+  /** Resolves when what the update showed is written down. */
+  async record(update: RegistryUpdate): Promise<void> {
+    const seen = this.#findSeen(update)
+    // One after the other: the next update may be about the same folders.
+    this.#recording = this.#recording.then(
+      async () => await this.#write(seen),
+      async () => await this.#write(seen),
+    )
+    await this.#recording
+  }
+
+  #findSeen({ changes, reports }: RegistryUpdate): readonly Seen[] {
+    const seen: Seen[] = []
+    for (const change of changes) {
+      const skill = change.kind === 'modified' ? change.newSkill : change.skill
+      const place = this.#placeOf(skill)
+      if (place === undefined) continue
+      const event = change.kind === 'removed' ? 'removed' : 'live'
+      const revision = event === 'live' ? { revision: skill.revision } : {}
+      seen.push({ place, source: skill.source, name: skill.name, event, ...revision })
+    }
+    for (const report of reports) {
+      const place = this.#placeOf(report)
+      if (place === undefined || report.revision === undefined || report.serving === report.revision) continue
+      const { source, name, revision } = report
+      seen.push({ place, source, name, revision, event: 'held' })
+    }
+    return seen
+  }
+
+  #placeOf({ source, location }: Pick<Skill | SkillReport, 'source' | 'location'>): FolderPlace | undefined {
+    const origin = this.#options.findSource(source)?.origin
+    return origin === undefined ? undefined : { origin, location }
+  }
+
+  async #write(seen: readonly Seen[]): Promise<void> {
+    const { log, store, clock } = this.#options
+    const records: RevisionRecord[] = []
+    for (const { place, source, name, revision, event } of seen) {
+      const last = log.last(place)
+      if (last?.event === event && last.revision === revision) continue
+      if (last === undefined && event === 'removed') continue
+      // Served once and not any more: the decision that did it is in the log, or kept with the decisions.
+      if (event === 'held' && (await log.list(place)).some(record => record.revision === revision)) continue
+      const origin = await this.#findOrigin(place, source, revision, last)
+      records.push({
+        ...place,
+        source,
+        name,
+        ...(revision === undefined ? {} : { revision }),
+        event,
+        ...origin,
+        at: clock.now(),
+      })
+      if (revision !== undefined) store.setRef(refOf(place, revision), revision)
+    }
+    if (records.length > 0) await log.append(records)
+  }
+
+  async #findOrigin(
+    place: FolderPlace,
+    label: string,
+    revision: Digest | undefined,
+    last: RevisionRecord | undefined,
+  ): Promise<ChangeOrigin> {
+    const source = this.#options.findSource(label)
+    const unknown: RevisionAuthor = { kind: source?.isRemote === true ? 'source' : 'person' }
+    if (revision === undefined) return { author: unknown, cause: 'removal' }
+    return (
+      (await this.#findExpected(place, revision)) ??
+      this.#findDecided(place, revision, last) ??
+      (await this.#findWritten(place, revision)) ??
+      (await source?.describeChange?.(place.location)) ?? {
+        author: unknown,
+        cause: last === undefined ? 'found' : source?.isRemote === true ? 'fetch' : 'edit',
+      }
+    )
+  }
+
+  async #findExpected(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
+    if (this.#expected.size === 0) return undefined
+    const files = (await this.#options.store.getTree(revision)) ?? []
+    for (const digest of [revision, ...files.map(file => file.digest)]) {
+      const key = `${keyOf(place)}${digest}`
+      const origin = this.#expected.get(key)
+      if (origin === undefined) continue
+      this.#expected.delete(key)
+      return origin
+    }
+    return undefined
+  }
+
+  /** Somebody has let a revision be served that was known already. */
+  #findDecided(
+    place: FolderPlace,
+    revision: Digest,
+    last: RevisionRecord | undefined,
+  ): ChangeOrigin | undefined {
+    const decided = this.#options.decisions.find(place)
+    const approval = last?.revision === revision ? decided?.approved.get(revision) : undefined
+    const pin = decided?.pinned?.revision === revision && last !== undefined ? decided.pinned : undefined
+    const decision = pin ?? approval
+    if (decision === undefined) return undefined
+    const { by, note } = decision
+    return {
+      author: { kind: 'person', name: by },
+      cause: pin === undefined ? 'approve' : 'pin',
+      ...(note === undefined ? {} : { note }),
+    }
+  }
+
+  /** What an agent of another process has noted before it wrote. */
+  async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
+    const writes = this.#options.decisions.find(place)?.writes
+    if (writes === undefined || writes.size === 0) return undefined
+    const files = (await this.#options.store.getTree(revision)) ?? []
+    const write = files
+      .map(file => writes.get(file.path))
+      .find(each => each?.digest !== undefined && files.some(file => file.digest === each.digest))
+    return write === undefined ? undefined : { author: { kind: 'agent', name: write.by }, cause: 'write' }
+  }
+}
+
+/** Under which name the store keeps a revision for the history. */
+export function refOf({ origin, location }: FolderPlace, revision: Digest): string {
+  return JSON.stringify(['history', origin, location, revision])
+}

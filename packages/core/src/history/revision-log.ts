@@ -1,0 +1,79 @@
+import type { FolderPlace } from '../registry/admission.ts'
+import type { Digest } from '../skill/digest.ts'
+import { keyOf } from './decisions.ts'
+
+/** Whose text a revision is, as far as that is known. */
+export interface RevisionAuthor {
+  /** `commit`: the author of a commit. `source`: whoever is behind a remote place that names nobody. */
+  readonly kind: 'person' | 'agent' | 'commit' | 'source'
+  /** For people. */
+  readonly name?: string
+}
+
+/** Why a revision came up. */
+export type RevisionCause = 'found' | 'edit' | 'write' | 'fetch' | 'approve' | 'pin' | 'rollback' | 'removal'
+
+/** One step in the history of a folder. */
+export interface RevisionRecord extends FolderPlace {
+  /** Label of the source at that time. */
+  readonly source: string
+  readonly name: string
+  /** Absent when the skill went away. */
+  readonly revision?: Digest
+  /** `live`: served from then on. `held`: seen, and not served. `removed`: no longer served. */
+  readonly event: 'live' | 'held' | 'removed'
+  readonly cause: RevisionCause
+  readonly author: RevisionAuthor
+  /** Of a commit, or of a decision. */
+  readonly note?: string
+  /** Wall time in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Where the history of skills is kept. */
+export interface RevisionLog {
+  /** What was recorded last of a folder, at once from memory. */
+  last(place: FolderPlace): RevisionRecord | undefined
+  /** Resolves when the records outlive the process, where the log does. */
+  append(records: readonly RevisionRecord[]): Promise<void>
+  /** Newest first. */
+  list(place: FolderPlace): Promise<readonly RevisionRecord[]>
+  close(): Promise<void>
+}
+
+/** How many steps of one folder are kept. */
+export const DEFAULT_HISTORY_LENGTH = 100
+
+export interface MemoryRevisionLogOptions {
+  /** Steps of one folder that are kept. @default DEFAULT_HISTORY_LENGTH */
+  readonly maxRecords?: number
+}
+
+/** A history that ends with the process. */
+export class MemoryRevisionLog implements RevisionLog {
+  readonly #records = new Map<string, readonly RevisionRecord[]>()
+  readonly #maxRecords: number
+
+  constructor(options: MemoryRevisionLogOptions = {}) {
+    this.#maxRecords = options.maxRecords ?? DEFAULT_HISTORY_LENGTH
+  }
+
+  last(place: FolderPlace): RevisionRecord | undefined {
+    return this.#records.get(keyOf(place))?.[0]
+  }
+
+  async append(records: readonly RevisionRecord[]): Promise<void> {
+    for (const record of records) {
+      const key = keyOf(record)
+      this.#records.set(key, [record, ...(this.#records.get(key) ?? [])].slice(0, this.#maxRecords))
+    }
+  }
+
+  async list(place: FolderPlace): Promise<readonly RevisionRecord[]> {
+    return this.#records.get(keyOf(place)) ?? []
+  }
+
+  async close(): Promise<void> {
+    this.#records.clear()
+  }
+}

@@ -1,0 +1,263 @@
+import { describe, expect, test } from 'vitest'
+import {
+  createAuthorTools,
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  MemoryRevisionLog,
+  MemorySkillStore,
+  NO_SETTLE,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+} from '../index.ts'
+import { FakeClock } from '../testing/index.ts'
+
+const text = (name: string, body = 'Body.', extra = ''): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
+
+interface Kit extends AsyncDisposable {
+  readonly skills: SkillRuntime
+  readonly files: MemoryFileSystem
+  readonly clock: FakeClock
+  put(path: string, content: string): Promise<void>
+  body(): Promise<string>
+  log(): Promise<string[]>
+}
+
+async function open(
+  options: Partial<SkillRuntimeOptions> & { readonly isReadOnly?: boolean; readonly trust?: 'review' } = {},
+  files: MemoryFileSystem = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.') }),
+): Promise<Kit> {
+  const { isReadOnly, trust, ...rest } = options
+  const clock = new FakeClock()
+  const source = new FileSource({
+    fileSystem: files,
+    ...(isReadOnly === true ? {} : { writable: files }),
+    ...(trust === undefined ? {} : { trust }),
+    root: '/s',
+    label: 's',
+    watching: 'off',
+  })
+  const skills = await createSkillRuntime({
+    sources: [source],
+    settle: NO_SETTLE,
+    clock,
+    history: new MemoryRevisionLog(),
+    ...rest,
+  })
+  return {
+    skills,
+    files,
+    clock,
+    async put(path, content) {
+      await clock.advance(1000)
+      files.write(path, content)
+      await skills.reload()
+      await skills.delivered()
+    },
+    body: async () => await skills.readBody(skills.current.get('pdf')),
+    async log() {
+      const records = await skills.history.log('pdf')
+      return records.map(({ event, cause, author, revision }) =>
+        [event, cause, author.name ?? author.kind, revision === undefined ? '' : 'r']
+          .filter(Boolean)
+          .join(' '),
+      )
+    },
+    [Symbol.asyncDispose]: async () => await skills.close(),
+  }
+}
+
+async function read({ files }: Kit, path: string): Promise<string> {
+  const { bytes } = await files.read(path, { inside: ['/s'], maxBytes: 10_000 })
+  return Buffer.from(bytes).toString()
+}
+
+describe('log', () => {
+  test('every revision is written down once, newest first, with its time', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.skills.reload()
+    const records = await it.skills.history.log('pdf')
+    expect(records.map(({ event, cause, at }) => [event, cause, at - Date.UTC(2026, 0, 1)])).toEqual([
+      ['live', 'edit', 1000],
+      ['live', 'found', 0],
+    ])
+    expect(records[0]?.revision).toBe(it.skills.current.get('pdf').revision)
+    it.files.remove('/s/pdf')
+    await it.skills.reload()
+    await it.skills.delivered()
+    await expect(it.skills.history.log('pdf')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Third.'))
+    expect((await it.log()).slice(0, 2)).toEqual(['live edit person r', 'removed removal person'])
+  })
+
+  test('what is held and approved says who approved; what an agent wrote says so', async () => {
+    await using it = await open()
+    const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot', conversation: 'c' } })
+    await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
+    await it.skills.review.approve('pdf', { by: 'ada', note: 'fine' })
+    expect(await it.log()).toEqual(['live approve ada r', 'held write the bot r', 'live found person r'])
+    expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
+  })
+
+  test('agents whose texts are live at once are named all the same', async () => {
+    await using it = await open({ agentWrites: 'live' })
+    const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
+    await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
+    expect((await it.log())[0]).toBe('live write the bot r')
+  })
+
+  test('a broken text is no revision', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
+    expect(await it.log()).toEqual(['live found person r'])
+  })
+
+  test('old revisions stay readable for as long as they are in the log, in a store that collects', async () => {
+    const clock = new FakeClock()
+    const store = new MemorySkillStore({ clock, graceMs: 10 })
+    await using it = await open({ store })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await clock.advance(1000)
+    const { before } = await it.skills.history.diff('pdf')
+    expect(Buffer.from(await it.skills.readFile(before as never, 'SKILL.md')).toString()).toBe(
+      text('pdf', 'First.'),
+    )
+  })
+
+  test('without a log there is no history, and that is said', async () => {
+    const skills = await createSkillRuntime({ sources: [] })
+    expect(() => skills.history).toThrow(/no history is kept; give one to createSkillRuntime/)
+    await skills.close()
+  })
+})
+
+describe('diff', () => {
+  test('names fields, instructions, files and new capabilities', async () => {
+    await using it = await open()
+    it.files.write('/s/pdf/old.md', 'Old.')
+    await it.skills.reload()
+    const first = it.skills.current.get('pdf').revision
+    it.files.remove('/s/pdf/old.md')
+    it.files.write('/s/pdf/scripts/run.sh', 'x')
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.', 'license: MIT\n').replace('Does pdf', 'Makes pdf'))
+    const diff = await it.skills.history.diff('pdf', first.slice(7, 15))
+    expect(diff.fields).toEqual([
+      { field: 'description', before: 'Does pdf.', after: 'Makes pdf.' },
+      { field: 'license', after: 'MIT' },
+    ])
+    expect(diff.isBodyChanged).toBe(true)
+    expect(
+      diff.files.map(({ path, before, after }) => [path, before !== undefined, after !== undefined]),
+    ).toEqual([
+      ['SKILL.md', true, true],
+      ['old.md', true, false],
+      ['scripts/run.sh', false, true],
+    ])
+    expect(diff.newCapabilities).toEqual(['the script "scripts/run.sh" appears'])
+    expect([diff.from, diff.to]).toEqual([first, it.skills.current.get('pdf').revision])
+  })
+
+  test('without revisions it goes from what is served to what waits', async () => {
+    await using it = await open({ frozen: true })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Waits.'))
+    const [report] = it.skills.current.reports()
+    expect(await it.skills.history.diff('pdf')).toMatchObject({ from: report?.serving, to: report?.revision })
+  })
+
+  test.each([
+    ['zz', 'INVALID_OPTION'],
+    ['0000000000', 'REVISION_NOT_FOUND'],
+    ['0'.repeat(64), 'REVISION_NOT_FOUND'],
+  ])('of %j it says %s', async (revision, code) => {
+    await using it = await open()
+    await expect(it.skills.history.diff('pdf', revision)).rejects.toMatchObject({ code })
+  })
+})
+
+describe('rollback', () => {
+  test('writes the old text back as a new change, which can be rolled back itself', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect(await it.skills.history.rollback('pdf', { by: 'ada' })).toMatchObject({
+      skill: 'pdf',
+      how: 'written',
+    })
+    expect([await it.body(), await read(it, '/s/pdf/SKILL.md')]).toEqual(['First.', text('pdf', 'First.')])
+    await it.skills.delivered()
+    expect((await it.log())[0]).toBe('live rollback ada r')
+    await it.skills.history.rollback('pdf')
+    expect(await it.body()).toBe('Second.')
+  })
+
+  test('a revision of many files comes back as a whole, and what was there is kept aside', async () => {
+    await using it = await open()
+    it.files.write('/s/pdf/references/a.md', 'A.')
+    await it.put('/s/pdf/b.md', 'B.')
+    const { revision } = it.skills.current.get('pdf')
+    it.files.remove('/s/pdf/references')
+    it.files.write('/s/pdf/c.md', 'C.')
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    const seen: string[][] = []
+    it.skills.subscribe(
+      ({ generation }) => void seen.push(generation.get('pdf').files.map(({ path }) => path)),
+    )
+    await it.skills.history.rollback('pdf', { revision: revision.slice(7, 20) })
+    await it.skills.delivered()
+    expect(seen).toEqual([['SKILL.md', 'b.md', 'references/a.md']])
+    expect(it.skills.current.get('pdf').revision).toBe(revision)
+    const [aside] = (await it.files.list('/s/.trash')).filter(({ name }) => name.startsWith('pdf-'))
+    expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
+  })
+
+  test('of a broken text it brings back what is served', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
+    await it.skills.history.rollback('pdf')
+    expect([await read(it, '/s/pdf/SKILL.md'), it.skills.current.reports()[0]?.status]).toEqual([
+      text('pdf', 'First.'),
+      'ok',
+    ])
+  })
+
+  test('of a read-only source the old revision is pinned', async () => {
+    await using it = await open({ isReadOnly: true })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect(await it.skills.history.rollback('pdf')).toMatchObject({ how: 'pinned' })
+    expect([await it.body(), await read(it, '/s/pdf/SKILL.md')]).toEqual(['First.', text('pdf', 'Second.')])
+    await it.skills.delivered()
+    expect((await it.log())[0]).toBe('live pin somebody r')
+  })
+
+  test('what somebody else wrote meanwhile is not overwritten', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    it.files.write('/s/pdf/SKILL.md', text('pdf', 'Meanwhile.'))
+    await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'CHANGED_SINCE_READ' })
+    expect(await read(it, '/s/pdf/SKILL.md')).toBe(text('pdf', 'Meanwhile.'))
+  })
+
+  test('what an agent wrote and nobody approved is rolled back to what is served', async () => {
+    await using it = await open()
+    const [write] = createAuthorTools(it.skills.writer(), { author: { conversation: 'c' } })
+    await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
+    await it.skills.history.rollback('pdf')
+    expect([await it.body(), await read(it, '/s/pdf/SKILL.md')]).toEqual(['First.', text('pdf', 'First.')])
+    expect(it.skills.review.pending()).toEqual([])
+  })
+
+  test('with nothing before it there is nothing to go back to', async () => {
+    await using it = await open()
+    await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
+  })
+
+  test('of a reviewed folder the old revision counts as approved', async () => {
+    await using it = await open({ trust: 'review' })
+    await it.skills.review.approve('pdf')
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.skills.review.approve('pdf')
+    await it.skills.history.rollback('pdf')
+    expect([await it.body(), it.skills.current.reports()[0]?.status]).toEqual(['First.', 'ok'])
+  })
+})
