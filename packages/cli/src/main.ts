@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '@skillstoke/core'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { ApiError } from './client/api-error.ts'
+import type { DecisionVerb } from './commands/decide.ts'
 import { type ConfigFlags, resolveConfig } from './config/config.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { readVersion } from './version.ts'
@@ -53,10 +54,13 @@ Examples:
   stoke mcp --root ./skills      serve them to an MCP client over standard input and output
   stoke list                     what was found, broken skills included
   stoke why pdf                  where a skill stopped on its way to a conversation
+  stoke pending                  changes of other machines' skills that wait for approval
+  stoke rollback pdf             the revision before, as a new change
 
 Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
 Configuration: flags, then environment variables, then ./skillstoke.json.
-Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
+Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
+SKILLSTOKE_HTTP_HOSTS, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
 SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
 Exit codes: 0 ok, 1 findings, 2 usage.`,
     )
@@ -69,6 +73,12 @@ Exit codes: 0 ok, 1 findings, 2 usage.`,
   addRender(program, finish)
   addWhy(program, finish)
   addStatus(program, finish)
+  addPending(program, finish)
+  for (const verb of ['approve', 'reject', 'pin', 'unpin', 'enable', 'disable'] as const)
+    addDecision(program, verb, finish)
+  addLog(program, finish)
+  addDiff(program, finish)
+  addRollback(program, finish)
   return program
 }
 
@@ -226,6 +236,117 @@ function addStatus(program: Command, finish: (code: number) => void): void {
     })
 }
 
+function addPending(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('pending'))
+    .description('tell which changes wait for approval, and what is new about them')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when something waits.\n\nExamples:\n  stoke pending\n  stoke pending --json',
+    )
+    .action(async (flags: SharedFlags) => {
+      const { pending } = await import('./commands/decide.ts')
+      finish(await pending(await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+const DECISIONS: Readonly<
+  Record<DecisionVerb, { readonly words: string; readonly examples: readonly string[] }>
+> = {
+  approve: {
+    words: 'let the newest revision of a skill go live, for every process of the state directory',
+    examples: [
+      'stoke approve pdf',
+      'stoke approve team/pdf@a1b2c3d4 --note "read it"',
+      'stoke approve --all',
+    ],
+  },
+  reject: {
+    words: 'keep the newest revision from being served, also when it is served now',
+    examples: ['stoke reject pdf', 'stoke reject team/pdf@a1b2c3d4 --note "asks for secrets"'],
+  },
+  pin: {
+    words: 'serve one revision whatever is written: the present one, or the one named',
+    examples: ['stoke pin pdf', 'stoke pin pdf@a1b2c3d4'],
+  },
+  unpin: { words: 'follow the source of a skill again', examples: ['stoke unpin pdf'] },
+  enable: { words: 'serve a skill again that was disabled', examples: ['stoke enable pdf'] },
+  disable: { words: 'serve nothing of a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
+}
+
+function addDecision(program: Command, verb: DecisionVerb, finish: (code: number) => void): void {
+  const { words, examples } = DECISIONS[verb]
+  const command = withSharedOptions(program.command(verb))
+    .description(words)
+    .argument(
+      '[skill...]',
+      'name, or source/name; with @ and the first digits of the revision that you have read',
+    )
+    .option('--note <text>', 'why, for the history')
+  if (verb === 'approve') command.option('--all', 'everything that waits now')
+  command
+    .addHelpText('after', `\nExamples:\n${examples.map(example => `  ${example}`).join('\n')}`)
+    .action(async (targets: string[], flags: SharedFlags & { note?: string; all?: boolean }) => {
+      const { decide } = await import('./commands/decide.ts')
+      const { json, note, all } = flags
+      finish(
+        await decide(verb, targets, await resolveConfig(flags), {
+          json: json === true,
+          ...(note === undefined ? {} : { note }),
+          ...(all === undefined ? {} : { all }),
+        }),
+      )
+    })
+}
+
+function addLog(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('log').alias('history'))
+    .description('list the revisions of a skill: when, by whom, why')
+    .argument('<name>', 'name of the skill, or source/name')
+    .option('--limit <count>', 'how many of the newest (default: 20)', parseCount)
+    .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
+    .action(async (name: string, flags: SharedFlags & { limit?: number }) => {
+      const { log } = await import('./commands/history.ts')
+      const options = { json: flags.json === true, limit: flags.limit ?? 20 }
+      finish(await log(name, await resolveConfig(flags), options))
+    })
+}
+
+function addDiff(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('diff'))
+    .description('compare two revisions of a skill: fields, instructions, files')
+    .argument('<name>', 'name of the skill, or source/name')
+    .argument(
+      '[from]',
+      'first digits of a revision (default: what is served instead of the newest, or was before it)',
+    )
+    .argument('[to]', 'first digits of a revision (default: the newest)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke diff pdf\n  stoke diff pdf a1b2c3d4\n  stoke diff pdf a1b2c3d4 e5f60718 --json',
+    )
+    .action(async (name: string, from: string | undefined, to: string | undefined, flags: SharedFlags) => {
+      const { diff } = await import('./commands/history.ts')
+      const revisions = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+      finish(await diff(name, revisions, await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addRollback(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('rollback'))
+    .description(
+      'bring an earlier revision of a skill back: as a new change, or as a pin where nothing may be written',
+    )
+    .argument('<name>', 'name of the skill, or source/name')
+    .argument('[revision]', 'its first digits (default: the one that was served before)')
+    .option('--dry-run', 'only tell what would change')
+    .addHelpText('after', '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf a1b2c3d4 --dry-run')
+    .action(async (name: string, revision: string | undefined, flags: SharedFlags & { dryRun?: boolean }) => {
+      const { rollback } = await import('./commands/history.ts')
+      const options = { json: flags.json === true, isDryRun: flags.dryRun === true }
+      finish(await rollback(name, revision, await resolveConfig(flags), options))
+    })
+}
+
 function withSharedOptions(command: Command): Command {
   return withSourceOptions(command).option('--json', 'print JSON')
 }
@@ -234,6 +355,18 @@ function withSharedOptions(command: Command): Command {
 function withSourceOptions(command: Command): Command {
   return command
     .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
+    .option(
+      '--source <url>',
+      'a repository: URL, owner/repo, with #branch or #branch:folder; repeatable',
+      collect,
+    )
+    .option('--git-base-url <url>', 'where owner/repo is, for a GitHub of your own')
+    .option(
+      '--http-host <host:port>',
+      'a server of this machine that may be asked by http; repeatable',
+      collect,
+    )
+    .option('--frozen', 'let every change wait for approval')
     .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
     .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
     .option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')

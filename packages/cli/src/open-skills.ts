@@ -1,34 +1,93 @@
-import { createSkillRuntime, type SkillRuntime, type SkillRuntimeOptions, toMessage } from '@skillstoke/core'
-import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { userInfo } from 'node:os'
+import {
+  createSkillRuntime,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+  type SkillSource,
+  toMessage,
+} from '@skillstoke/core'
+import {
+  directory,
+  git,
+  nodeHasher,
+  openDecisions,
+  openPackStore,
+  openRevisionLog,
+  openWriteLock,
+} from '@skillstoke/core/node'
 import type { Config } from './config/config.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
   readonly watching: 'auto' | 'off'
+  /** Whether other machines are asked now and then, or only for what is not here yet. @default as `watching` */
+  readonly polling?: 'auto' | 'manual'
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
 }
 
-/** The skills of the configured roots, with the store of the state directory. */
+/** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
+  return await createSkillRuntime({
+    sources: createSources(config, options),
+    hasher: nodeHasher,
+    onDuplicate: config.onDuplicate,
+    frozen: config.isFrozen,
+    ...(await openState(config)),
+    ...options.runtime,
+  })
+}
+
+function createSources(config: Config, { watching, polling }: OpenOptions): readonly SkillSource[] {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
-  const sources = config.roots.map(({ label, path }) =>
+  const folders = config.roots.map(({ label, path }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
       label,
-      watching: options.watching,
+      watching,
       reading: config.reading,
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
+      // For what is asked for by name: rolling a skill back.
+      writable: true,
     }),
   )
-  const store = await openPackStore(config.stateDirectory).catch((error: unknown) => {
-    process.stderr.write(`note: ${toMessage(error)}; the last good revisions will not outlive this process\n`)
-    return undefined
-  })
-  return await createSkillRuntime({
-    sources,
-    hasher: nodeHasher,
-    onDuplicate: config.onDuplicate,
-    ...(store === undefined ? {} : { store }),
-    ...options.runtime,
-  })
+  const remotes = config.remotes.map(({ label, url, ref, path, pollMs, allowFile }) =>
+    git(url, {
+      ...config.git,
+      allowFile,
+      label,
+      stateDirectory: config.stateDirectory,
+      reading: config.reading,
+      polling: polling ?? (watching === 'off' ? 'manual' : 'auto'),
+      ...(ref === undefined ? {} : { ref }),
+      ...(path === undefined ? {} : { path }),
+      ...(pollMs === undefined ? {} : { pollMs }),
+    }),
+  )
+  return [...folders, ...remotes]
+}
+
+type State = Pick<SkillRuntimeOptions, 'store' | 'decisions' | 'history' | 'writeLock'>
+
+/** Without a state directory everything works, and nothing outlives the process. */
+async function openState({ stateDirectory }: Config): Promise<State> {
+  try {
+    const store = await openPackStore(stateDirectory)
+    const decisions = await openDecisions(stateDirectory)
+    const history = await openRevisionLog(stateDirectory)
+    return { store, decisions, history, writeLock: await openWriteLock(stateDirectory) }
+  } catch (error) {
+    process.stderr.write(
+      `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
+    )
+    return {}
+  }
+}
+
+/** Who decides, for the history. */
+export function currentUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'somebody' // a user that the system has no name for, as in some containers
+  }
 }

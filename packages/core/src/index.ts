@@ -109,7 +109,13 @@ export {
   type RollbackOptions,
   SkillHistory,
 } from './history/skill-history.ts'
-export { type DecideOptions, type Found, SkillReview, type SkillTarget } from './history/skill-review.ts'
+export {
+  type DecideOptions,
+  type FolderRevisions,
+  type Found,
+  SkillReview,
+  type SkillTarget,
+} from './history/skill-review.ts'
 export {
   type Clock,
   type Hasher,

@@ -1,6 +1,6 @@
 import { type Diagnostic, shortDigest } from '@skillstoke/core'
 import type { SkillList, SkillRow } from '../client/api-types.ts'
-import { type Config, findingsOf } from '../config/config.ts'
+import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
@@ -37,7 +37,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
   }
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   if (skills.length === 0) {
-    printLine(`no skills in ${config.roots.map(root => root.path).join(', ')}`)
+    printLine(`no skills in ${pathsOf(config).join(', ')}`)
     printLine(
       'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
     )

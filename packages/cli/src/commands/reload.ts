@@ -1,6 +1,6 @@
 import { shortDigest } from '@skillstoke/core'
 import type { ReloadResult } from '../client/api-types.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { createPaint, paintStatus, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 300_000
 export async function reload(config: Config, options: { readonly json: boolean }): Promise<number> {
   const dev = await findRunningDev(config)
   if (dev === undefined) {
-    const roots = config.roots.map(root => root.path).join(', ')
+    const roots = pathsOf(config).join(', ')
     throw new UsageError(
       `no running dev has these roots (${roots}), going by the state in ${config.stateDirectory}; start one with "stoke dev", or name its state with --state`,
     )

@@ -1,6 +1,6 @@
 import { shortDigest } from '@skillstoke/core'
 import type { ServerStatus } from '../client/api-types.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, pathsOf } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, formatTable, paintStatus, printJson, printLine } from '../output.ts'
@@ -44,7 +44,6 @@ export async function status(config: Config, options: { readonly json: boolean }
 }
 
 async function scan(config: Config): Promise<Status> {
-  await using skills = await openSkills(config, { watching: 'auto' })
-  const paths = config.roots.map(root => root.path)
-  return { ...toStatus(skills, skills.current, paths), stateDirectory: config.stateDirectory }
+  await using skills = await openSkills(config, { watching: 'auto', polling: 'manual' })
+  return { ...toStatus(skills, skills.current, pathsOf(config)), stateDirectory: config.stateDirectory }
 }

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { type CatalogFormatName, type ReadingPolicy, toMessage } from '@skillstoke/core'
 import { UsageError } from '../exit-code.ts'
-import type { ConfigFile } from './config-schema.ts'
+import type { ConfigFile, ConfigSource } from './config-schema.ts'
 
 export const CONFIG_FILE_NAME = 'skillstoke.json'
 
@@ -13,6 +13,7 @@ const MAX_BYTES = 262_144
 export interface LoadedConfigFile {
   readonly path: string
   readonly roots: readonly LoadedRoot[] | undefined
+  readonly sources: readonly ConfigSource[]
   readonly linkRoots: readonly string[]
   readonly scope: ConfigFile['scope']
   readonly maxTokens: number | undefined
@@ -99,6 +100,7 @@ function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
         ...(label === undefined ? {} : { label }),
       }
     }),
+    sources: file.sources ?? [],
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
     scope: file.scope,
     maxTokens: file.catalog?.maxTokens,

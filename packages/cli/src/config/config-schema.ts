@@ -7,12 +7,22 @@ const label = z
   .regex(/^[A-Za-z0-9._~/-]{1,64}$/, 'a label has 1 to 64 letters, digits, or any of . _ ~ / -')
 const patterns = z.array(z.string().min(1))
 
+/** A place on another machine, as it is written. */
+export interface ConfigSource {
+  readonly git: string
+  readonly ref?: string | undefined
+  readonly path?: string | undefined
+  readonly label?: string | undefined
+  readonly pollSeconds?: number | undefined
+}
+
 /** A configuration as it is written. */
 export interface ConfigFile {
   readonly $schema?: string | undefined
   readonly roots?:
     | readonly (string | { readonly path: string; readonly label?: string | undefined })[]
     | undefined
+  readonly sources?: readonly ConfigSource[] | undefined
   readonly linkRoots?: readonly string[] | undefined
   readonly scope?:
     | { readonly include?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
@@ -49,6 +59,20 @@ export const configSchema: z.ZodType<ConfigFile> = z
       .optional()
       .describe(
         'Folders of skills in order of precedence, relative to this file; they replace the default ones.',
+      ),
+    sources: z
+      .array(
+        z.strictObject({
+          git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
+          ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
+          path: path.optional().describe('The folder of the repository that holds the skills.'),
+          label: label.optional().describe('The name of the source in digests and reports.'),
+          pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
+        }),
+      )
+      .optional()
+      .describe(
+        'Skills of other machines, after all roots in precedence. Their changes wait for approval: stoke approve.',
       ),
     linkRoots: z
       .array(path)

@@ -9,9 +9,10 @@ import {
   type Scope,
   type SourceReport,
 } from '@skillstoke/core'
-import { defaultStateDirectory } from '@skillstoke/core/node'
+import { defaultStateDirectory, git } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
+import type { ConfigSource } from './config-schema.ts'
 
 /** One folder of skills, with the label by which every machine knows it. */
 export interface RootConfig {
@@ -22,6 +23,19 @@ export interface RootConfig {
   readonly isNamed: boolean
   /** Whether links of the other roots may lead into it. Not where a project's own file sent them out of the project. */
   readonly isLinkTarget: boolean
+}
+
+/** A place on another machine whose skills are followed. */
+export interface RemoteConfig {
+  readonly label: string
+  readonly url: string
+  readonly ref?: string
+  readonly path?: string
+  readonly pollMs?: number
+  /** Whether it may be a repository on this machine: when the user of this process named it. */
+  readonly allowFile: boolean
+  /** What it goes by: the key of lasting decisions. */
+  readonly origin: string
 }
 
 /** Where the dev server listens, and what it wants of its callers. */
@@ -40,6 +54,12 @@ export interface ServerConfig {
 /** Everything the command line knows of its surroundings; the only room that reads the environment. */
 export interface Config {
   readonly roots: readonly RootConfig[]
+  /** After the roots in precedence. */
+  readonly remotes: readonly RemoteConfig[]
+  /** How repositories are reached. */
+  readonly git: { readonly baseUrl?: string; readonly httpHosts: readonly string[] }
+  /** Whether every change waits for approval, those of the roots included. */
+  readonly isFrozen: boolean
   /** Whether the user of this process named the roots, instead of a file that was found beside them. */
   readonly areRootsChosen: boolean
   /** Whether they are those of the file. */
@@ -62,6 +82,10 @@ export interface Config {
 
 export interface ConfigFlags {
   readonly root?: readonly string[]
+  readonly source?: readonly string[]
+  readonly frozen?: boolean
+  readonly gitBaseUrl?: string
+  readonly httpHost?: readonly string[]
   readonly linkRoot?: readonly string[]
   readonly config?: string
   readonly state?: string
@@ -94,15 +118,35 @@ export async function resolveConfig(
   const namedFile = flags.config ?? environment['SKILLSTOKE_CONFIG']
   const file = await loadConfigFile(namedFile)
   const model = flags.model ?? environment['SKILLSTOKE_MODEL']
-  const baseUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
+  const modelUrl = flags.baseUrl ?? environment['SKILLSTOKE_BASE_URL']
   const apiKey = environment['SKILLSTOKE_API_KEY']
   const isTerminal = process.stdout.isTTY === true
   const given = flags.root?.length ? flags.root : splitPaths(environment['SKILLSTOKE_ROOTS'])
   const scope = resolveScope(flags, file)
+  // What is named replaces what a file or the defaults would say.
+  const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
+  const baseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
+  const httpHosts = flags.httpHost ?? environment['SKILLSTOKE_HTTP_HOSTS']?.split(',') ?? []
+  const access = { ...(baseUrl === undefined ? {} : { baseUrl }), httpHosts }
+  const roots = isAnyGiven && given.length === 0 ? [] : resolveRoots(given, file)
   return {
-    roots: resolveRoots(given, file),
-    areRootsChosen: given.length > 0 || (namedFile !== undefined && file?.roots !== undefined),
-    areRootsOfFile: given.length === 0 && file?.roots !== undefined,
+    roots,
+    remotes: resolveRemotes(
+      [
+        ...(flags.source ?? []).map(text => ({ ...parseSourceFlag(text), allowFile: true })),
+        // A file that came with a project may not name what is on this machine.
+        ...(isAnyGiven ? [] : (file?.sources ?? [])).map(source => ({ ...source, allowFile: false })),
+      ],
+      roots,
+      access,
+    ),
+    git: access,
+    isFrozen: flags.frozen === true || environment['SKILLSTOKE_FROZEN'] === '1',
+    areRootsChosen:
+      given.length > 0 ||
+      (flags.source ?? []).length > 0 ||
+      (namedFile !== undefined && file?.roots !== undefined),
+    areRootsOfFile: !isAnyGiven && file?.roots !== undefined,
     linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],
     stateDirectory: resolve(
       flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment),
@@ -118,7 +162,7 @@ export async function resolveConfig(
     server: resolveServer(flags, environment, file),
     model: {
       ...(model === undefined ? {} : { model }),
-      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(modelUrl === undefined ? {} : { baseUrl: modelUrl }),
       ...(apiKey === undefined ? {} : { apiKey }),
     },
     hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
@@ -199,15 +243,57 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
 }
 
+/** `url`, `url#ref` or `url#ref:folder`. */
+function parseSourceFlag(text: string): ConfigSource {
+  const [, git = '', ref, path] = /^([^#]*)(?:#([^:]*)(?::(.*))?)?$/.exec(text.trim()) ?? []
+  return { git, ref: ref || undefined, path: path || undefined }
+}
+
+/** @throws {UsageError} for a URL that cannot be meant, or labels that are taken */
+function resolveRemotes(
+  sources: readonly (ConfigSource & { readonly allowFile: boolean })[],
+  roots: readonly RootConfig[],
+  access: Config['git'],
+): readonly RemoteConfig[] {
+  const labels = new Set(roots.map(root => root.label))
+  return sources.map(({ git: url, ref, path, label: given, pollSeconds, allowFile }) => {
+    const place = { ...(ref === undefined ? {} : { ref }), ...(path === undefined ? {} : { path }) }
+    // Made once to hear what is wrong with it; nothing is started by that.
+    const { origin, label: name } = git(url, { ...place, ...access, allowFile })
+    if (given !== undefined && labels.has(given))
+      throw new UsageError(`two sources have the label ${JSON.stringify(given)}; give each its own`)
+    const label = given ?? findFreeLabel(name, labels)
+    labels.add(label)
+    return {
+      label,
+      url,
+      ...place,
+      ...(pollSeconds === undefined ? {} : { pollMs: pollSeconds * 1000 }),
+      allowFile,
+      origin,
+    }
+  })
+}
+
+function findFreeLabel(name: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name
+  for (let number = 2; ; number++) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`
+}
+
 /** Relative where that is shorter to read; a root in another place keeps its absolute path. */
 function display(path: string): string {
   const fromHere = relative(process.cwd(), path)
   return fromHere.startsWith('..') || fromHere === '' ? path : fromHere
 }
 
+/** The folders and URLs that skills come from, as a person would write them, in the order of the sources. */
+export function pathsOf({ roots, remotes }: Config): readonly string[] {
+  return [...roots.map(root => root.path), ...remotes.map(remote => remote.origin)]
+}
+
 /** What is to be told of the roots. A default one that is not there is nothing to talk about; a named one is. */
 export function findingsOf(sources: readonly SourceReport[], config: Config): Diagnostic[] {
   return sources.flatMap(({ diagnostics }, index) =>
-    diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed === true),
+    diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed !== false),
   )
 }

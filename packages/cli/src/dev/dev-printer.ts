@@ -9,7 +9,7 @@ import {
   shortDigest,
   type TokenCounter,
 } from '@skillstoke/core'
-import { type Config, findingsOf } from '../config/config.ts'
+import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -59,9 +59,10 @@ export class DevPrinter {
     const { print, paint, config } = this.#options
     print(paint('bold', 'skillstoke dev'))
     skills.status().forEach((source, index) => {
-      const path = config.roots[index]?.path ?? source.origin
+      const path = pathsOf(config)[index] ?? source.origin
       const note = source.reason === undefined ? '' : paint('dim', ` (${source.reason})`)
-      print(`  root ${path}: ${source.lastError ?? `watched by ${source.mode}`}${note}`)
+      const kind = index < config.roots.length ? 'root' : 'source'
+      print(`  ${kind} ${path}: ${source.lastError ?? `watched by ${source.mode}`}${note}`)
     })
     print(`  generation ${skills.current.number} ${shortDigest(skills.current.digest)}`)
     const reports = sortForPeople(skills.current.reports())
@@ -73,6 +74,14 @@ export class DevPrinter {
     if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
     if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
     for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
+    const waiting = skills.review.pending().length
+    if (waiting > 0)
+      print(
+        paint(
+          'cyan',
+          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: stoke pending`,
+        ),
+      )
     this.#sourceFindings(skills.current)
   }
 

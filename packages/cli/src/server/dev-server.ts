@@ -6,7 +6,7 @@ import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
 import type { Turn } from '../client/api-types.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, pathsOf } from '../config/config.ts'
 import { UsageError } from '../exit-code.ts'
 import { readVersion } from '../version.ts'
 import { createApi } from './api.ts'
@@ -67,7 +67,7 @@ export class DevServer implements AsyncDisposable {
       startId: this.startId,
       version: readVersion(),
       stateDirectory: config.stateDirectory,
-      rootPaths: config.roots.map(root => root.path),
+      rootPaths: pathsOf(config),
       turnsOf,
     })
     const { host, allowedHosts } = config.server

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
-import type { Config, RootConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 
 /** What a running `dev` leaves for other processes of its user. */
 export interface RunFile {
@@ -20,7 +20,7 @@ export interface RunFile {
 /** Roots are the same when their folders and labels are, in the same order. */
 interface RunFileRoot {
   readonly label: string
-  /** Absolute. */
+  /** An absolute path, or the URL of another machine. */
   readonly path: string
 }
 
@@ -43,7 +43,7 @@ export function writeRunFile(
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `${process.pid}.json`)
   const { url, startId, token } = dev
-  const roots = config.roots.map(toRunFileRoot)
+  const roots = toRunFileRoots(config)
   const file: RunFile = { url, host: hostname(), pid: process.pid, startId, token, roots }
   const draft = `${path}.${startId}.tmp`
   writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
@@ -57,7 +57,7 @@ export function writeRunFile(
  * are removed on the way.
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
-  const wanted = JSON.stringify(config.roots.map(toRunFileRoot))
+  const wanted = JSON.stringify(toRunFileRoots(config))
   for (const path of listRunFiles(config)) {
     const file = readRunFile(path)
     // A process of another machine or container with the same state cannot be reached, nor told to be gone.
@@ -126,6 +126,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function toRunFileRoot({ label, path }: RootConfig): RunFileRoot {
-  return { label, path: resolve(path) }
+function toRunFileRoots({ roots, remotes }: Config): readonly RunFileRoot[] {
+  return [
+    ...roots.map(({ label, path }) => ({ label, path: resolve(path) })),
+    ...remotes.map(({ label, origin }) => ({ label, path: origin })),
+  ]
 }

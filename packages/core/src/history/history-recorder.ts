@@ -96,15 +96,14 @@ export class HistoryRecorder {
 
   async #write(seen: readonly Seen[]): Promise<void> {
     const { log, store, clock } = this.#options
-    const records: RevisionRecord[] = []
+    const added: RevisionRecord[] = []
     for (const { place, source, name, revision, event } of seen) {
       const last = log.last(place)
       if (last?.event === event && last.revision === revision) continue
-      if (last === undefined && event === 'removed') continue
-      // Served once and not any more: the decision that did it is in the log, or kept with the decisions.
-      if (event === 'held' && (await log.list(place)).some(record => record.revision === revision)) continue
+      const records = last === undefined ? [] : await log.list(place)
+      if (isKnown(records, event, revision)) continue
       const origin = await this.#findOrigin(place, source, revision, last)
-      records.push({
+      added.push({
         ...place,
         source,
         name,
@@ -115,7 +114,7 @@ export class HistoryRecorder {
       })
       if (revision !== undefined) store.setRef(refOf(place, revision), revision)
     }
-    if (records.length > 0) await log.append(records)
+    if (added.length > 0) await log.append(added)
   }
 
   async #findOrigin(
@@ -180,6 +179,20 @@ export class HistoryRecorder {
       .find(each => each?.digest !== undefined && files.some(file => file.digest === each.digest))
     return write === undefined ? undefined : { author: { kind: 'agent', name: write.by }, cause: 'write' }
   }
+}
+
+/** Whether the log, newest first, says the same already. */
+function isKnown(
+  records: readonly RevisionRecord[],
+  event: RevisionRecord['event'],
+  revision: Digest | undefined,
+): boolean {
+  // Once served and not any more: the decision that did it is kept with the decisions.
+  if (event === 'held') return records.some(record => record.revision === revision)
+  const lastServed = records.find(record => record.event !== 'held')
+  return event === 'removed'
+    ? lastServed === undefined || lastServed.event === 'removed'
+    : lastServed?.event === 'live' && lastServed.revision === revision
 }
 
 /** Under which name the store keeps a revision for the history. */

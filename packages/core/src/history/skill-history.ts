@@ -86,19 +86,23 @@ export class SkillHistory {
     const { report, place } = this.#host.find(target)
     const { by = 'somebody' } = options
     const present = report.revision ?? report.serving
-    const to =
-      options.revision === undefined
-        ? await this.#findBefore(place, report, report.revision)
-        : await this.#resolve(place, options.revision)
-    if (to === undefined)
-      throw new SkillError(
-        'REVISION_NOT_FOUND',
-        `there is no revision of ${JSON.stringify(report.name)} before the present one`,
-      )
+    const to = await this.findRollback(target, options.revision)
     const skill = await this.#read(place, to)
     const isWritten = await this.#host.restore(place, skill, by)
     if (!isWritten) await this.#host.pin(place, to, by)
     return { skill: report.name, from: present, to, how: isWritten ? 'written' : 'pinned' }
+  }
+
+  /** The revision to which `rollback` would go. @throws {SkillError} as `rollback` */
+  async findRollback(target: SkillTarget, revision?: string): Promise<Digest> {
+    const { report, place } = this.#host.find(target)
+    const to =
+      revision === undefined
+        ? await this.#findBefore(place, report, report.revision)
+        : await this.#resolve(place, revision)
+    if (to !== undefined) return to
+    const shown = JSON.stringify(report.name)
+    throw new SkillError('REVISION_NOT_FOUND', `there is no revision of ${shown} before the present one`)
   }
 
   /** The revision that is served instead of the newest one, or was before it. */

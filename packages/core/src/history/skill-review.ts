@@ -58,6 +58,15 @@ export class SkillReview {
       .filter(report => report.status === 'pending')
   }
 
+  /** The newest text of a folder as a skill, and what is served instead, as far as there are any. */
+  revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
+    const origin = this.#host.originOf(source)
+    const skill = origin === undefined ? undefined : this.#host.findNewest({ origin, location })
+    const served = this.#host.current().find(name)
+    const live = served?.source === source && served.revision === serving ? served : undefined
+    return { skill, live }
+  }
+
   /**
    * Lets the newest revision of a skill go live.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
@@ -184,6 +193,13 @@ export class SkillReview {
     }
     return { report, place: { origin, location: report.location } }
   }
+}
+
+export interface FolderRevisions {
+  /** Absent when the newest text is broken. */
+  readonly skill: Skill | undefined
+  /** Absent when nothing of the folder is served. */
+  readonly live: Skill | undefined
 }
 
 /** The folder that a target means. */

@@ -247,6 +247,19 @@ test('it is polled, and closing ends a fetch under way', async () => {
   expect([isStopped, place.isClosed]).toEqual([true, true])
 })
 
+test('asked only by hand, it is not asked for what this machine has', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  place.put('pdf', 'Old.')
+  place.stored = place.tree()
+  await using skills = await open(place, { clock, polling: 'manual' })
+  await clock.advance(10_000_000)
+  expect([place.fetches, skills.status()[0]?.mode, skills.current.list().length]).toEqual([0, 'manual', 1])
+  place.put('pdf', 'New.')
+  await skills.reload()
+  expect((await skills.load('pdf')).body).toBe('New.')
+})
+
 test('paths that lead out of their folder, or clash, are left out and named', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')

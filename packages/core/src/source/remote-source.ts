@@ -66,6 +66,11 @@ export interface RemoteSourceOptions {
    * come as soon as they are there. @default 10,000
    */
   readonly firstWaitMs?: number
+  /**
+   * `auto`: the place is asked at the start and then now and then. `manual`: only on `reload`, and when this machine has
+   * nothing of it yet. @default 'auto'
+   */
+  readonly polling?: 'auto' | 'manual'
   readonly clock?: Clock
 }
 
@@ -110,6 +115,7 @@ export class RemoteSource implements SkillSource {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fetcher: TreeFetcher, options: RemoteSourceOptions) {
     checkChoice('trust', options.trust, ['auto', 'review'])
+    checkChoice('polling', options.polling, ['auto', 'manual'])
     for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
       checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_MS)
     const { label, origin, layout, reading, limits } = options
@@ -147,6 +153,7 @@ export class RemoteSource implements SkillSource {
   }
 
   state(): SourceState {
+    if (this.#options.polling === 'manual') return { mode: 'manual' }
     return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
   }
 
@@ -155,6 +162,8 @@ export class RemoteSource implements SkillSource {
     if (isFirst) {
       await this.#restore(context)
       this.#hasBegun = true
+      if (this.#tree !== undefined && this.#options.polling === 'manual')
+        return await this.#show(context, true)
       const fetching = this.#start(context)
       // Nobody waits for the network for what is on this machine already.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0

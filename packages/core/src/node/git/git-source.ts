@@ -22,7 +22,7 @@ import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
 export interface GitOptions
   extends Pick<
     RemoteSourceOptions,
-    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'clock'
+    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
   > {
   /** Name of the source in digests and messages. @default the repository's name */
   readonly label?: string

@@ -1,0 +1,128 @@
+import { type RevisionRecord, type SkillRuntime, shortDigest } from '@skillstoke/core'
+import type { Config } from '../config/config.ts'
+import { describeModified } from '../describe-change.ts'
+import { EXIT_OK } from '../exit-code.ts'
+import { currentUser, openSkills } from '../open-skills.ts'
+import {
+  createPaint,
+  formatTable,
+  type Paint,
+  printJson,
+  printLine,
+  toTerminalLine,
+  toTerminalText,
+} from '../output.ts'
+
+/** `stoke log`: every step of a skill that is known, newest first. */
+export async function log(
+  name: string,
+  config: Config,
+  flags: { readonly json: boolean; readonly limit: number },
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const records = (await skills.history.log(name)).slice(0, flags.limit)
+  if (flags.json) {
+    printJson(records)
+    return EXIT_OK
+  }
+  const paint = createPaint(config.hasColor)
+  const rows = records.map(record => [
+    record.revision === undefined ? '-' : paint('bold', shortDigest(record.revision)),
+    record.event,
+    new Date(record.at).toISOString().slice(0, 16).replace('T', ' '),
+    record.cause,
+    toTerminalLine(describeAuthor(record)),
+    toTerminalLine(record.note ?? ''),
+  ])
+  printLine(formatTable([['REVISION', 'EVENT', 'TIME (UTC)', 'CAUSE', 'BY', 'NOTE'], ...rows]))
+  return EXIT_OK
+}
+
+/** `stoke diff`: what differs between two revisions; by default what waits, or what the last change did. */
+export async function diff(
+  name: string,
+  revisions: { readonly from?: string; readonly to?: string },
+  config: Config,
+  flags: { readonly json: boolean },
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const { before, after, ...difference } = await skills.history.diff(name, revisions.from, revisions.to)
+  if (flags.json) {
+    printJson(difference)
+    return EXIT_OK
+  }
+  const paint = createPaint(config.hasColor)
+  const from = difference.from === undefined ? 'nothing' : shortDigest(difference.from)
+  printLine(`${paint('bold', toTerminalLine(after.name))}  ${from} -> ${shortDigest(difference.to)}`)
+  for (const { field, before: old, after: now } of difference.fields)
+    printLine(`  ${toTerminalLine(field)}: ${show(old)} -> ${show(now)}`)
+  for (const grown of difference.newCapabilities)
+    printLine(`  ${paint('yellow', 'new capability:')} ${toTerminalLine(grown)}`)
+  if (difference.files.length === 0) printLine('  no difference')
+  const empty = { ...after, files: [] }
+  const text = await describeModified(before ?? empty, after, skills)
+  if (text !== '') printLine(paintDiff(text, paint))
+  return EXIT_OK
+}
+
+/** `stoke rollback`: brings an earlier revision back, as a new change. */
+export async function rollback(
+  name: string,
+  revision: string | undefined,
+  config: Config,
+  flags: { readonly json: boolean; readonly isDryRun: boolean },
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off' })
+  const wanted = revision === undefined ? {} : { revision }
+  if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
+  const done = await skills.history.rollback(name, { ...wanted, by: currentUser() })
+  if (flags.json) {
+    printJson(done)
+    return EXIT_OK
+  }
+  const from = done.from === undefined ? 'nothing' : shortDigest(done.from)
+  const how =
+    done.how === 'written'
+      ? 'the old files are in the folder again'
+      : 'the source is read-only or the skill pinned, so the old revision is pinned; "stoke unpin" follows the source again'
+  printLine(`${toTerminalLine(done.skill)}  ${from} -> ${shortDigest(done.to)}: ${how}`)
+  return EXIT_OK
+}
+
+async function rehearse(
+  name: string,
+  revision: string | undefined,
+  skills: SkillRuntime,
+  config: Config,
+  flags: { readonly json: boolean },
+): Promise<number> {
+  const to = await skills.history.findRollback(name, revision)
+  const { before, after } = await skills.history.diff(name, undefined, to)
+  if (flags.json) {
+    printJson({ skill: after.name, to })
+    return EXIT_OK
+  }
+  printLine(`${toTerminalLine(after.name)} would go back to ${shortDigest(to)}; nothing was changed`)
+  if (before !== undefined)
+    printLine(paintDiff(await describeModified(before, after, skills), createPaint(config.hasColor)))
+  return EXIT_OK
+}
+
+function describeAuthor({ author }: RevisionRecord): string {
+  return author.name === undefined ? author.kind : `${author.name} (${author.kind})`
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'none'
+  const text = toTerminalLine(typeof value === 'string' ? value : JSON.stringify(value))
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text
+}
+
+function paintDiff(text: string, paint: Paint): string {
+  return toTerminalText(text)
+    .split('\n')
+    .map(line =>
+      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
+    )
+    .join('\n')
+}

@@ -1,0 +1,226 @@
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { type CliRun, stoke } from './fixtures/cli.ts'
+import { startDev } from './fixtures/dev.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Row {
+  readonly name: string
+  readonly source: string
+  readonly status: string
+  readonly revision: string | null
+  readonly serving: string | null
+  readonly newCapabilities?: readonly string[]
+}
+
+/** A repository, a state directory, and the command line with both. */
+class Kit implements Disposable {
+  readonly folder: TemporaryFolder = new TemporaryFolder()
+  readonly repository: GitRepository = new GitRepository(this.folder.at('repository.git'))
+  readonly state: string = this.folder.at('state')
+  readonly source: string = `file://${this.repository.directory}#main`
+
+  commit(body: string, more: Readonly<Record<string, string | null>> = {}): void {
+    this.repository.commit(
+      { 'pdf/SKILL.md': skillText('pdf', { body }), ...more },
+      { message: `Say ${body}` },
+    )
+  }
+
+  run<T = unknown>(...args: string[]): CliRun<T> {
+    return stoke<T>([...args, '--source', this.source, '--state', this.state], {
+      cwd: this.folder.path,
+      env: { HOME: this.folder.at('home'), NO_COLOR: '1' },
+    })
+  }
+
+  rows(verb: string, ...args: string[]): readonly Row[] {
+    return this.run<readonly Row[]>(verb, ...args, '--json').json
+  }
+
+  listed(): readonly (readonly [string, string | undefined])[] {
+    const { json } = this.run<{ skills: readonly Row[] }>('list', '--json')
+    return json.skills.map(({ name, status, serving }) => [`${name} ${status}`, serving?.slice(7, 15)])
+  }
+
+  /** Makes the commits of the repository known, as a running process would. */
+  async update(): Promise<void> {
+    await using dev = await startDev({
+      state: this.state,
+      args: ['--source', this.source, '--no-agent'],
+      env: { HOME: this.folder.at('home') },
+    })
+    await dev.client.reload()
+  }
+
+  [Symbol.dispose](): void {
+    this.folder[Symbol.dispose]()
+  }
+}
+
+test('a repository waits for approval, a newer commit again, and what is new about it is named', async () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const waiting = kit.run('pending')
+  expect([waiting.status, waiting.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^repository\/pdf {2}new -> [0-9a-f]{8}\n/),
+  ])
+  const [row] = kit.rows('pending')
+  expect(row).toMatchObject({ name: 'pdf', status: 'pending', serving: null, newCapabilities: [] })
+  const revision = row?.revision?.slice(7, 15) ?? ''
+  expect(kit.rows('approve', `repository/pdf@${revision}`, '--note', 'read it')).toMatchObject([
+    { status: 'ok' },
+  ])
+  expect(kit.run('pending').status).toBe(0)
+  kit.commit('Second.', { 'pdf/scripts/run.sh': 'curl x | sh' })
+  await kit.update()
+  expect(kit.listed()).toEqual([['pdf pending', revision]])
+  expect(kit.rows('pending')[0]?.newCapabilities).toEqual(['the script "scripts/run.sh" appears'])
+  const { stdout: diff } = kit.run('diff', 'pdf')
+  expect(diff).toMatch(/new capability: the script "scripts\/run.sh" appears/)
+  expect(diff).toMatch(/^-First\.$[\s\S]*^\+Second\.$/m)
+  expect(kit.run('approve', `pdf@${revision}`).stderr).toMatch(
+    /newest revision of "pdf" is [0-9a-f]{8} by now; look at it again/,
+  )
+  const approved = kit.run('approve', '--all')
+  expect(approved.stdout).toMatch(
+    /approved pdf of repository: ok, serving [0-9a-f]{8}\n {2}with it: the script/,
+  )
+})
+
+test('the log tells who, when and why; rollback, pin, reject, disable and their way back', async () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.rows('approve', 'pdf')
+  kit.commit('Second.')
+  await kit.update()
+  kit.rows('approve', 'pdf')
+  const { json: records } = kit.run<
+    { event: string; cause: string; author: { name: string }; note?: string }[]
+  >('log', 'pdf', '--json')
+  expect(records.map(({ event, cause, note }) => [event, cause, note])).toEqual([
+    ['live', 'approve', undefined],
+    ['held', 'fetch', 'Say Second.'],
+    ['live', 'approve', undefined],
+    ['held', 'fetch', 'Say First.'],
+  ])
+  expect(records[1]?.author).toEqual({ kind: 'commit', name: 'Ada' })
+  const [[, second = ''] = []] = kit.listed()
+  expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
+    /would go back to [0-9a-f]{8}; nothing was changed/,
+  )
+  expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
+  expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
+  kit.rows('unpin', 'pdf')
+  expect(kit.listed()).toEqual([['pdf ok', second]])
+  kit.rows('disable', 'pdf')
+  expect(kit.listed()).toEqual([['pdf disabled', undefined]])
+  expect(kit.run('why', 'pdf').stdout).toMatch(/nothing of it is served: disabled by/)
+  kit.rows('enable', 'pdf')
+  kit.rows('reject', `pdf@${second}`, '--note', 'asks for secrets')
+  expect(kit.listed()).toEqual([['pdf rejected', undefined]])
+  expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
+})
+
+test('a running dev follows what another process decides', async () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  await using dev = await startDev({
+    state: kit.state,
+    args: ['--source', kit.source, '--no-agent'],
+    env: { HOME: kit.folder.at('home') },
+  })
+  expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['pending'])
+  kit.rows('approve', 'pdf')
+  await dev.printed(/^ADDED pdf/m)
+  expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
+})
+
+test('a folder of one’s own is rolled back by writing, as one change that can be undone', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf', { body: 'First.' })
+  const run = (...args: string[]): CliRun<unknown> =>
+    stoke([...args, '--root', 'skills', '--state', folder.at('state')], {
+      cwd: folder.path,
+      env: { NO_COLOR: '1' },
+    })
+  run('list')
+  writeFileSync(folder.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Second.' }))
+  run('list')
+  expect(run('rollback', 'pdf').stdout).toMatch(/the old files are in the folder again/)
+  expect(run('show', 'pdf').stdout).toMatch(/First\.\n$/)
+  run('rollback', 'pdf')
+  expect(run('show', 'pdf').stdout).toMatch(/Second\.\n$/)
+  expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
+})
+
+test('frozen: changes of one’s own folders wait, too', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf', { body: 'First.' })
+  await using dev = await startDev({
+    root: folder.at('skills'),
+    state: folder.at('state'),
+    args: ['--frozen', '--no-agent'],
+  })
+  folder.writeSkill('skills/pdf', { body: 'Second.' })
+  await dev.client.reload()
+  expect((await dev.client.skill('pdf')).body).toBe('First.')
+  expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
+})
+
+test.each([
+  [['approve'], /name the skills to approve, or use --all/],
+  [['approve', 'pdf', '--all'], /name no skills with it/],
+  [['approve', 'nope'], /there is no skill "nope"/],
+  [['approve', 'pdf@xyz'], /use eight or more of its hexadecimal digits/],
+  [['reject'], /name the skills to reject/],
+  [['diff', 'pdf', 'zz'], /use its first hexadecimal digits/],
+  [['rollback', 'pdf', '00000000'], /no known revision begins with 00000000/],
+  [['rollback', 'pdf'], /there is no revision of "pdf" before the present one/],
+  [['log', 'pdf', '--limit', '0'], /not a whole number above 0/],
+])('stoke %j says what is wrong and exits with 2', (args, message) => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const { status, stderr } = kit.run(...args)
+  expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
+})
+
+test.each([
+  ['ext::sh -c true', /is no URL of a repository/],
+  ['https://user:pw@example.com/x.git', /has credentials in it/],
+  ['http://127.0.0.1:1/x.git', /is not encrypted/],
+  ['owner/repo#-x', /use the name of a branch or tag/],
+  ['owner/repo#main:../up', /use a folder of the repository/],
+])('--source %j is refused', (source, message) => {
+  const { status, stderr } = stoke(['list', '--source', source])
+  expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
+})
+
+test('a configuration names repositories, and none on this machine', () => {
+  using folder = new TemporaryFolder()
+  using kit = new Kit()
+  kit.commit('First.')
+  const write = (sources: unknown): void =>
+    writeFileSync(folder.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], sources }))
+  const run = (...args: string[]): CliRun<{ sources: { label: string; path: string }[] }> =>
+    stoke([...args, '--state', folder.at('state')], { cwd: folder.path })
+  write([{ git: `file://${kit.repository.directory}` }])
+  expect(run('list').stderr).toMatch(/is a file URL, which is not allowed here/)
+  write([{ git: 'org/repo', branch: 'x' }])
+  expect(run('list').stderr).toMatch(/skillstoke.json:1:\d+: there is no field "sources\[0\].branch"/)
+  write([{ git: 'https://127.0.0.1:1/org/repo', ref: 'main', label: 'team' }])
+  const { status, json, stderr } = run('status', '--json')
+  expect(status).toBe(0)
+  expect(stderr).toBe('')
+  expect(json.sources).toMatchObject([
+    { label: 'root-1' },
+    {
+      label: 'team',
+      path: 'https://127.0.0.1:1/org/repo#main',
+      failures: 1,
+      lastError: expect.stringMatching(/git ls-remote failed/),
+    },
+  ])
+})
