@@ -1,4 +1,6 @@
-// Skills on the disk of this machine.
+// Skills on the disk of this machine, and on others.
+export { type ArchiveOptions, archive, DEFAULT_MAX_ARCHIVE_BYTES } from './archive/archive-source.ts'
+export { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS } from './archive/read-archive.ts'
 export { bundledSkills } from './bundled-skills.ts'
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
@@ -12,3 +14,4 @@ export { openRevisionLog } from './revision-log.ts'
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
+export { type WellKnownOptions, wellKnown } from './well-known/well-known-source.ts'

@@ -45,6 +45,7 @@ export type DiagnosticCode =
   | 'HISTORY_REWRITTEN'
   | 'REF_MISSING'
   | 'PATH_MISSING'
+  | 'ENTRY_REFUSED'
   // The registry
   | 'SKILL_SHADOWED'
   | 'REVISION_HELD'

@@ -210,6 +210,25 @@ test('conversations and loaded skills never wait for another machine', async () 
   await skills.load('pdf')
   await skills.fresh()
   expect(place.fetches).toBe(1)
+  void skills.reload() // which does wait
+  await session.update()
+  await skills.load('pdf')
+  await skills.fresh()
+})
+
+test('looking at what is here does not make a failure forgotten', async () => {
+  const clock = new FakeClock()
+  const place = new Place()
+  place.put('pdf', 'Body.')
+  await using skills = await open(place, { clock })
+  place.answer = () => {
+    throw new SkillError('IO_FAILED', 'connection refused')
+  }
+  await skills.reload()
+  await skills.load('pdf')
+  await skills.fresh()
+  expect(skills.status()[0]).toMatchObject({ failures: 1, lastError: 'connection refused', retryMs: 1000 })
+  expect(skills.current.sources()[0]?.diagnostics.map(({ code }) => code)).toEqual(['SOURCE_FAILED'])
 })
 
 test('reload waits for a fetch that began after the call', async () => {

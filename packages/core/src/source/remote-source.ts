@@ -106,6 +106,8 @@ export class RemoteSource implements SkillSource {
   #running: Promise<void> | undefined
   /** What a fetch that nobody waited for failed with. */
   #failure: { readonly thrown: unknown } | undefined
+  /** The last fetch failed. */
+  #isUnreachable = false
   #isAwaited = false
   /** A fetch has ended since the last reading. */
   #hasNews = false
@@ -177,7 +179,7 @@ export class RemoteSource implements SkillSource {
     const failure = this.#failure
     this.#failure = undefined
     if (failure !== undefined) throw failure.thrown
-    return await this.#show(context, false)
+    return await this.#show(context, this.#isUnreachable)
   }
 
   async describeChange(location: string): Promise<SourceChange | undefined> {
@@ -234,7 +236,9 @@ export class RemoteSource implements SkillSource {
       this.#arrived = result.tree ?? this.#arrived
       this.#notices = result.notices ?? []
       this.#failure = undefined
+      this.#isUnreachable = false
     } catch (thrown) {
+      this.#isUnreachable = true
       this.#failure = { thrown: signal.aborted ? signal.reason : thrown }
     }
   }

@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { SourceContents } from '../skill/source-contents.ts'
 import { Settle, type SettlePolicy } from '../source/settle.ts'
 import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -70,6 +71,8 @@ export class SourceSync {
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
+  /** What the registry was given last. */
+  #contents: SourceContents | undefined
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
@@ -107,7 +110,14 @@ export class SourceSync {
       return
     }
     await source.drain?.()
-    if (this.#running !== undefined || source.hasHints?.() === true) await this.#request('hinted')
+    const hasNews = source.hasHints?.() === true
+    // Another machine may take its time with a reading that is under way.
+    if (
+      source.isRemote === true
+        ? hasNews && this.#running === undefined
+        : hasNews || this.#running !== undefined
+    )
+      await this.#request('hinted')
   }
 
   /** Whether `fresh` looks at everything, because no events tell what changed. */
@@ -216,11 +226,18 @@ export class SourceSync {
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
     const { source, registry, clock, store, logger } = this.#options
     if (final || source.hasHints?.() !== true) this.#settle.reset()
-    this.#failures = 0
-    this.#failure = undefined
-    this.#retryAt = undefined
+    // What was there already says nothing of a place that could not be reached.
+    const isStillFailing = reading.isStored === true && this.#failure !== undefined
+    if (!isStillFailing) {
+      this.#failures = 0
+      this.#failure = undefined
+      this.#retryAt = undefined
+    }
     if (reading.isStored !== true) this.#lastReadAt = clock.now()
+    if (isStillFailing && reading.contents === this.#contents) return
+    this.#contents = reading.contents
     await registry.replace(source.label, reading.contents)
+    if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
     // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
     store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
@@ -228,20 +245,25 @@ export class SourceSync {
   }
 
   async #fail(thrown: unknown): Promise<void> {
-    const { source, clock, logger, registry } = this.#options
+    const { source, clock, logger } = this.#options
     this.#settle.reset()
     this.#failure = thrown
     this.#lastErrorAt = clock.now()
     const waitMs = Math.max(this.#backoffMs(), askedToWaitMs(thrown))
     this.#failures++
     logger.warn('a source could not be read; its last contents stay', { source: source.label, error: thrown })
+    await this.#report()
+    this.#retryIn(waitMs, false)
+  }
+
+  async #report(): Promise<void> {
+    const { source, registry } = this.#options
     await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
       severity: 'error',
-      message: `the source could not be read: ${toMessage(thrown)}; its last contents stay`,
+      message: `the source could not be read: ${toMessage(this.#failure)}; its last contents stay`,
       path: source.origin,
     })
-    this.#retryIn(waitMs, false)
   }
 
   /** Doubled with each failure. Many processes ask one machine, so for remote ones they spread over the whole time. */

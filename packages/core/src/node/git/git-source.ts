@@ -228,7 +228,7 @@ class GitFetcher implements TreeFetcher {
     const wanted = ref ?? refAndPath
     const message =
       wanted === undefined
-        ? 'the repository has no default branch; it may be empty'
+        ? 'the repository has no default branch'
         : `the repository has no branch or tag ${JSON.stringify(wanted)}`
     return this.#missing(
       taken,

@@ -1,0 +1,174 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import {
+  digestOf,
+  type FetchContext,
+  type FetchResult,
+  type FileTree,
+  RemoteSource,
+  type RemoteSourceOptions,
+  SkillError,
+  type SkillSource,
+  type TreeFetcher,
+  toMessage,
+} from '../../index.ts'
+import { guardedFetch } from '../http/guarded-fetch.ts'
+import { type FetchedFile, keepTree, restoreTree } from '../stored-tree.ts'
+import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'
+
+export interface ArchiveOptions
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default the archive's name without its ending */
+  readonly label?: string
+  /** Folder of the archive that holds the skills. @default all of it */
+  readonly path?: string
+  /** SHA-256 of the archive, as `sha256:` and 64 digits; another one is refused. @default any */
+  readonly digest?: string
+  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  readonly privateHosts?: readonly string[]
+  /** Bytes of the archive as it is transferred. @default 50 MB */
+  readonly maxBytes?: number
+  /** What the archive may hold. @default DEFAULT_ARCHIVE_LIMITS */
+  readonly archiveLimits?: Partial<ArchiveLimits>
+}
+
+export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
+
+/**
+ * The skills in a zip or tar.gz archive: a file of this machine, or an https URL that is asked for changes. It is read in
+ * memory; nothing is unpacked on a disk.
+ * @throws {SkillError} INVALID_OPTION
+ */
+export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
+  const { label, path, digest, privateHosts, maxBytes, archiveLimits, ...remote } = options
+  if (pathOrUrl.trim() === '') throw new SkillError('INVALID_OPTION', 'the path of the archive is empty')
+  if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))
+    throw new SkillError(
+      'INVALID_OPTION',
+      `digest is ${JSON.stringify(digest)}; use "sha256:" and 64 hexadecimal digits`,
+    )
+  const url = /^https?:\/\//i.test(pathOrUrl) ? new URL(pathOrUrl) : undefined
+  const origin = url?.href ?? pathToFileURL(resolve(pathOrUrl)).href
+  const folder = path?.replace(/^\.?\/+|\/+$/g, '') ?? ''
+  const fetcher = new ArchiveFetcher({
+    place: url ?? resolve(pathOrUrl),
+    origin: folder === '' ? origin : `${origin}#${folder}`,
+    folder,
+    digest,
+    privateHosts: privateHosts ?? [],
+    maxBytes: maxBytes ?? DEFAULT_MAX_ARCHIVE_BYTES,
+    limits: { ...DEFAULT_ARCHIVE_LIMITS, ...archiveLimits },
+  })
+  const name = basename(url?.pathname ?? pathOrUrl).replace(/\.(zip|tgz|tar\.gz|tar)$/i, '')
+  return new RemoteSource(fetcher, {
+    ...(url === undefined ? { pollMs: LOCAL_POLL_MS } : {}),
+    ...remote,
+    label: label ?? (name || 'archive'),
+    origin: fetcher.origin,
+  })
+}
+
+// A file of this machine costs nothing to look at.
+const LOCAL_POLL_MS = 5_000
+
+interface ArchiveFetcherOptions {
+  readonly place: URL | string
+  readonly origin: string
+  readonly folder: string
+  readonly digest: string | undefined
+  readonly privateHosts: readonly string[]
+  readonly maxBytes: number
+  readonly limits: ArchiveLimits
+}
+
+class ArchiveFetcher implements TreeFetcher {
+  readonly origin: string
+  readonly #options: ArchiveFetcherOptions
+  /** What tells the present state of the archive from another one, without reading it. */
+  #mark: string | undefined
+
+  constructor(options: ArchiveFetcherOptions) {
+    this.origin = options.origin
+    this.#options = options
+  }
+
+  async restore(context: FetchContext): Promise<FileTree | undefined> {
+    return await restoreTree(this.origin, context)
+  }
+
+  async fetch(context: FetchContext): Promise<FetchResult> {
+    const { digest, folder, limits, place } = this.#options
+    const mark = context.known === undefined ? undefined : this.#mark
+    const got =
+      place instanceof URL ? await this.#download(place, mark, context) : await this.#load(place, mark)
+    if (got === undefined) return {}
+    if (digest !== undefined && digestOf(got.bytes, context.hasher) !== digest) {
+      const actual = digestOf(got.bytes, context.hasher)
+      throw new SkillError('IO_FAILED', `${this.origin} is ${actual} and not ${digest}, as it was to be`)
+    }
+    const entries = await readArchive(got.bytes, limits)
+    const files = selectFolder(entries, folder)
+    if (files.length === 0) {
+      const where = folder === '' ? 'is empty' : `has no folder ${JSON.stringify(folder)}`
+      throw new SkillError('NOT_FOUND', `the archive ${this.origin} ${where}`)
+    }
+    const tree = keepTree(this.origin, files, context)
+    this.#mark = got.mark
+    return tree.version === context.known?.version ? {} : { tree }
+  }
+
+  async #download(
+    url: URL,
+    etag: string | undefined,
+    { signal }: FetchContext,
+  ): Promise<{ bytes: Uint8Array; mark: string | undefined } | undefined> {
+    const { privateHosts, maxBytes } = this.#options
+    const answer = await guardedFetch(url, {
+      privateHosts,
+      maxBytes,
+      signal,
+      ...(etag === undefined ? {} : { etag }),
+    })
+    return answer.bytes === undefined ? undefined : { bytes: answer.bytes, mark: answer.etag }
+  }
+
+  async #load(
+    path: string,
+    mark: string | undefined,
+  ): Promise<{ bytes: Uint8Array; mark: string } | undefined> {
+    const { maxBytes } = this.#options
+    try {
+      const before = await stat(path, { bigint: true })
+      const now = [before.dev, before.ino, before.size, before.mtimeNs, before.ctimeNs].join()
+      if (now === mark) return undefined
+      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is no file`)
+      if (before.size > maxBytes)
+        throw new SkillError(
+          'TOO_LARGE',
+          `${JSON.stringify(path)} has ${before.size} bytes; at most ${maxBytes} are read`,
+        )
+      return { bytes: await readFile(path), mark: now }
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown)) throw thrown
+      const isMissing = (thrown as NodeJS.ErrnoException).code === 'ENOENT'
+      throw new SkillError(
+        isMissing ? 'NOT_FOUND' : 'IO_FAILED',
+        `the archive cannot be read: ${toMessage(thrown)}`,
+        {
+          cause: thrown,
+        },
+      )
+    }
+  }
+}
+
+function selectFolder(files: readonly FetchedFile[], folder: string): readonly FetchedFile[] {
+  if (folder === '') return files
+  return files.flatMap(file =>
+    file.path.startsWith(`${folder}/`) ? { ...file, path: file.path.slice(folder.length + 1) } : [],
+  )
+}

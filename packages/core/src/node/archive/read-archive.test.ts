@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { type PackedEntry, tar, tarGz, zip } from '../../../../../tests/fixtures/archives.ts'
+import { readArchive } from './read-archive.ts'
+
+const LIMITS = { maxEntries: 50, maxTotalBytes: 100_000 }
+
+describe.each([
+  ['zip', zip],
+  ['tar.gz', tarGz],
+  ['tar', tar],
+] as const)('%s', (_, pack) => {
+  const read = async (...entries: PackedEntry[]) => await readArchive(pack(entries), LIMITS)
+  const skill = { path: 'pdf/SKILL.md', content: 'Text.' }
+
+  test('files come with their bytes and whether they can be run; folders are no files', async () => {
+    const entries = await read(
+      { path: 'pdf/', type: 'directory', mode: 0o755 },
+      skill,
+      { path: './pdf/scripts/run.sh', content: 'x', mode: 0o755 },
+      { path: 'pdf/empty', content: '' },
+    )
+    expect(
+      entries.map(({ path, kind, bytes, isExecutable }) => [
+        path,
+        kind,
+        Buffer.from(bytes).toString(),
+        isExecutable,
+      ]),
+    ).toEqual([
+      ['pdf/SKILL.md', 'file', 'Text.', false],
+      ['pdf/scripts/run.sh', 'file', 'x', true],
+      ['pdf/empty', 'file', '', false],
+    ])
+  })
+
+  test('T26: set-user bits are dropped: a file can be run, or it cannot', async () => {
+    const [entry] = await read({ ...skill, mode: 0o6755 })
+    expect(entry).toEqual({ path: skill.path, kind: 'file', bytes: expect.anything(), isExecutable: true })
+  })
+
+  test.each([
+    '../evil',
+    'pdf/../../evil',
+    '/etc/passwd',
+    'pdf//x',
+    'pdf/./x',
+    'C:/x',
+    'pdf\\..\\..\\evil',
+    '..',
+  ])('T26: an entry %j refuses the whole archive', async path => {
+    // yauzl and tar have their own words for some of them; none gets through.
+    await expect(read(skill, { path, content: 'evil' })).rejects.toMatchObject({
+      code: expect.stringMatching(/INVALID_PATH|IO_FAILED/),
+    })
+  })
+
+  test.each([
+    ['pdf/skill.MD', 'PDF/SKILL.md'],
+    ['a/caf\u00e9', 'a/cafe\u0301'],
+    ['a/x', 'a/x'],
+  ])('T26: %j beside %j clash', async (first, second) => {
+    await expect(read({ path: first }, { path: second })).rejects.toMatchObject({
+      code: 'INVALID_PATH',
+      message: expect.stringContaining('which clash'),
+    })
+  })
+
+  test('T26: links are told as links, and hold nothing', async () => {
+    const entries = await read(skill, { path: 'pdf/passwd', type: 'symlink', target: '/etc/passwd' })
+    expect(entries.map(({ path, kind, bytes }) => [path, kind, bytes.length])).toEqual([
+      ['pdf/SKILL.md', 'file', 5],
+      ['pdf/passwd', 'link', 0],
+    ])
+  })
+
+  test('T26: FIFOs and devices are no files', async () => {
+    const entries = await read({ path: 'a', type: 'fifo' }, { path: 'b', type: 'device' })
+    expect(entries.map(({ kind }) => kind)).toEqual(['other', 'other'])
+  })
+
+  test('T26: too many entries, folders included', async () => {
+    const many = Array.from(
+      { length: 51 },
+      (_, index) => ({ path: `d${index}/`, type: 'directory' }) as const,
+    )
+    await expect(read(...many)).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+      message: expect.stringContaining('50 entries'),
+    })
+  })
+
+  test('T26: a bomb is stopped by what it would become', async () => {
+    await expect(read({ path: 'bomb', content: '0'.repeat(10_000_000) })).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+    })
+  })
+
+  test('T26: many files that are large together', async () => {
+    const many = Array.from({ length: 3 }, (_, index) => ({ path: `f${index}`, content: 'x'.repeat(40_000) }))
+    await expect(read(...many)).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+      message: expect.stringContaining('100000 bytes'),
+    })
+  })
+
+  test('what is cut off is damaged', async () => {
+    const whole = pack([skill, { path: 'b', content: 'x'.repeat(5_000) }])
+    await expect(readArchive(whole.subarray(0, whole.length - 1600), LIMITS)).rejects.toMatchObject({
+      code: 'IO_FAILED',
+    })
+  })
+})
+
+test('T26: hard links of tar are no files', async () => {
+  const entries = await readArchive(tarGz([{ path: 'x', type: 'hardlink', target: '/etc/passwd' }]), LIMITS)
+  expect(entries.map(({ kind, bytes }) => [kind, bytes.length])).toEqual([['other', 0]])
+})
+
+test('T26: a zip that lies about a size, or is encrypted, is refused', async () => {
+  const lying = zip([{ path: 'bomb', content: '0'.repeat(1_000_000), claimedSize: 10 }])
+  await expect(readArchive(lying, LIMITS)).rejects.toMatchObject({ code: 'IO_FAILED' })
+  const secret = zip([{ path: 'x', content: 'x', isEncrypted: true }])
+  await expect(readArchive(secret, LIMITS)).rejects.toMatchObject({
+    message: expect.stringContaining('encrypted'),
+  })
+})
+
+test.each(['', 'no archive', 'PK', '\u001f\u008b'])('%j is no archive', async text => {
+  await expect(readArchive(Buffer.from(text, 'latin1'), LIMITS)).rejects.toMatchObject({ code: 'IO_FAILED' })
+})

@@ -1,0 +1,193 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { SkillError, toMessage } from '../../index.ts'
+
+/** One entry of an archive: a file with its bytes, or something that is none. */
+export interface ArchiveEntry {
+  readonly path: string
+  readonly kind: 'file' | 'link' | 'other'
+  /** Empty for what is no file. */
+  readonly bytes: Uint8Array
+  readonly isExecutable: boolean
+}
+
+export interface ArchiveLimits {
+  /** Entries, folders included. @default 20,000 */
+  readonly maxEntries: number
+  /** Bytes of all files together, unpacked. @default 100 MB */
+  readonly maxTotalBytes: number
+}
+
+export const DEFAULT_ARCHIVE_LIMITS: ArchiveLimits = Object.freeze({
+  maxEntries: 20_000,
+  maxTotalBytes: 100_000_000,
+})
+
+const unzip = promisify(gunzip)
+const BLOCK = 512
+
+/**
+ * The entries of a zip or tar.gz archive, in its order. Nothing is written anywhere. An archive that tries to get out of its
+ * folder, or has two files where a careless disk would have one, is refused as a whole: nobody packs that by accident.
+ * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or no archive)
+ */
+export async function readArchive(
+  bytes: Uint8Array,
+  limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS,
+): Promise<readonly ArchiveEntry[]> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const collector = new EntryCollector(limits)
+  try {
+    if (buffer.subarray(0, 2).toString('latin1') === 'PK') await readZip(buffer, collector)
+    else if (buffer[0] === 0x1f && buffer[1] === 0x8b) await readTar(await inflate(buffer, limits), collector)
+    else if (isTar(buffer)) await readTar(buffer, collector)
+    else throw new SkillError('IO_FAILED', 'this is neither a zip nor a tar.gz archive')
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) throw thrown
+    throw new SkillError('IO_FAILED', `the archive cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+  return collector.entries
+}
+
+function isTar(buffer: Buffer): boolean {
+  return buffer.subarray(257, 262).toString('latin1') === 'ustar'
+}
+
+async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLimits): Promise<Buffer> {
+  // Headers, and the blocks that every file is filled up to, come on top of the contents.
+  const maxOutputLength = maxTotalBytes + maxEntries * 3 * BLOCK
+  try {
+    return await unzip(buffer, { maxOutputLength })
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxTotalBytes)
+    throw thrown
+  }
+}
+
+/** Takes entries one after the other and stops at what no archive of skills has. */
+class EntryCollector {
+  readonly entries: ArchiveEntry[] = []
+  readonly limits: ArchiveLimits
+  readonly #seen = new Map<string, string>()
+  #count = 0
+  #totalBytes = 0
+
+  constructor(limits: ArchiveLimits) {
+    this.limits = limits
+  }
+
+  /** Counts an entry and checks its name; a folder is nothing more. Returns the path as it is in the archive. */
+  enter(name: string, isFolder: boolean, size: number): string {
+    if (++this.#count > this.limits.maxEntries)
+      throw new SkillError('TOO_LARGE', `the archive has more than ${this.limits.maxEntries} entries`)
+    const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
+    if (path === '' || path === '.') return ''
+    const isSafe =
+      !/[\\\0]/.test(path) &&
+      !/^([A-Za-z]:|\/)/.test(path) &&
+      path.split('/').every(part => part !== '' && part !== '.' && part !== '..')
+    if (!isSafe)
+      throw new SkillError(
+        'INVALID_PATH',
+        `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
+      )
+    if (isFolder) return path
+    // As a disk that knows no capitals and one spelling of accents would have it.
+    const key = path.normalize('NFKC').toLowerCase()
+    const other = this.#seen.get(key)
+    if (other !== undefined)
+      throw new SkillError(
+        'INVALID_PATH',
+        `the archive has ${JSON.stringify(other)} and ${JSON.stringify(path)}, which clash`,
+      )
+    this.#seen.set(key, path)
+    this.grow(size)
+    return path
+  }
+
+  grow(bytes: number): void {
+    this.#totalBytes += bytes
+    if (!(this.#totalBytes <= this.limits.maxTotalBytes)) throw tooLarge(this.limits.maxTotalBytes)
+  }
+}
+
+function tooLarge(maxTotalBytes: number): SkillError {
+  return new SkillError('TOO_LARGE', `the archive has more than ${maxTotalBytes} bytes when it is unpacked`)
+}
+
+const NOTHING = new Uint8Array()
+
+async function readTar(buffer: Buffer, collector: EntryCollector): Promise<void> {
+  const { Parser } = await import('tar')
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const parser = new Parser({
+    strict: true,
+    onReadEntry: entry => {
+      try {
+        const isFolder = entry.type === 'Directory'
+        const isFile = entry.type === 'File' || entry.type === 'OldFile' || entry.type === 'ContiguousFile'
+        const path = collector.enter(entry.path, isFolder, isFile ? entry.size : 0)
+        if (path === '' || isFolder) {
+          entry.resume()
+          return
+        }
+        if (!isFile) {
+          const isLink = entry.type === 'SymbolicLink'
+          collector.entries.push({
+            path,
+            kind: isLink ? 'link' : 'other',
+            bytes: NOTHING,
+            isExecutable: false,
+          })
+          entry.resume()
+          return
+        }
+        const chunks: Buffer[] = []
+        entry.on('data', (chunk: Buffer) => void chunks.push(chunk))
+        entry.on('end', () => {
+          const isExecutable = ((entry.mode ?? 0) & 0o100) !== 0
+          collector.entries.push({ path, kind: 'file', bytes: Buffer.concat(chunks), isExecutable })
+        })
+      } catch (thrown) {
+        reject(thrown)
+        entry.resume()
+      }
+    },
+  })
+  parser.on('error', reject)
+  parser.on('end', () => resolve())
+  parser.end(buffer)
+  await promise
+}
+
+const FILE_TYPE = 0o170000
+const SYMLINK = 0o120000
+const REGULAR = 0o100000
+
+async function readZip(buffer: Buffer, collector: EntryCollector): Promise<void> {
+  const { fromBufferPromise } = await import('yauzl')
+  const zip = await fromBufferPromise(buffer, { strictFileNames: true, validateEntrySizes: true })
+  for await (const entry of zip.eachEntry()) {
+    const isFolder = entry.fileName.endsWith('/')
+    const mode = entry.externalFileAttributes >>> 16
+    const type = mode & FILE_TYPE
+    const path = collector.enter(entry.fileName, isFolder, entry.uncompressedSize)
+    if (path === '' || isFolder) continue
+    if (entry.isEncrypted())
+      throw new SkillError('IO_FAILED', `the archive is encrypted: ${JSON.stringify(path)}`)
+    if (type !== 0 && type !== REGULAR) {
+      const kind = type === SYMLINK ? 'link' : 'other'
+      collector.entries.push({ path, kind, bytes: NOTHING, isExecutable: false })
+      continue
+    }
+    const chunks: Buffer[] = []
+    const stream = await zip.openReadStreamPromise(entry)
+    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk)
+    collector.entries.push({
+      path,
+      kind: 'file',
+      bytes: Buffer.concat(chunks),
+      isExecutable: (mode & 0o100) !== 0,
+    })
+  }
+}

@@ -1,0 +1,140 @@
+import { lookup } from 'node:dns/promises'
+import { BlockList, isIP } from 'node:net'
+import { SkillError, toMessage } from '../../index.ts'
+
+/** Finds the addresses of a name. */
+export type ResolveHost = (hostname: string) => Promise<readonly string[]>
+
+export interface HostAccess {
+  /**
+   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine; those of this machine also without
+   * encryption.
+   */
+  readonly privateHosts: readonly string[]
+  /** @default the resolver of this machine */
+  readonly resolve?: ResolveHost
+}
+
+const PRIVATE_V4: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+]
+// Of IPv6 only what is routed worldwide is public, without the ranges in it that stand for other addresses.
+const PUBLIC_V6 = ['2000::', 3] as const
+const PRIVATE_V6: readonly (readonly [string, number])[] = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]
+
+const privateV4 = new BlockList()
+for (const [address, prefix] of PRIVATE_V4) privateV4.addSubnet(address, prefix, 'ipv4')
+const publicV6 = new BlockList()
+publicV6.addSubnet(PUBLIC_V6[0], PUBLIC_V6[1], 'ipv6')
+const privateV6 = new BlockList()
+for (const [address, prefix] of PRIVATE_V6) privateV6.addSubnet(address, prefix, 'ipv6')
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether an address is one that everybody on the internet would reach, and nothing nearer. */
+export function isPublicAddress(address: string): boolean {
+  const version = isIP(address)
+  if (version === 4) return !privateV4.check(address, 'ipv4')
+  return version === 6 && publicV6.check(address, 'ipv6') && !privateV6.check(address, 'ipv6')
+}
+
+/**
+ * Checks where a URL leads before anything is sent there.
+ * @throws {SkillError} INVALID_OPTION for what is not allowed
+ */
+export function checkUrl(url: URL, { privateHosts }: HostAccess): void {
+  const isAllowed = isPrivateHostAllowed(url, privateHosts)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (url.username !== '' || url.password !== '')
+    throw new SkillError(
+      'INVALID_OPTION',
+      `the URL of ${url.host} has credentials in it, which would end up in logs`,
+    )
+  if (url.protocol === 'http:' && isAllowed && isLoopbackName(host)) return
+  if (url.protocol !== 'https:') {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${JSON.stringify(url.href)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in privateHosts when it is a server on this machine`,
+    )
+  }
+  if (isIP(host) !== 0 && !isAllowed && !isPublicAddress(host)) throw refused(url.host, host)
+}
+
+/**
+ * The addresses of a host, checked: of a name with any address in a private network none is used.
+ * @throws {SkillError} INVALID_OPTION when it is not allowed, IO_FAILED when the name is unknown
+ */
+export async function resolveAllowed(url: URL, access: HostAccess): Promise<readonly string[]> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const addresses = isIP(host) === 0 ? await resolveName(host, access.resolve) : [host]
+  if (!isPrivateHostAllowed(url, access.privateHosts)) {
+    const inside = addresses.find(address => !isPublicAddress(address))
+    if (inside !== undefined) throw refused(url.host, inside)
+  } else if (url.protocol === 'http:' && !addresses.every(isLoopbackAddress)) {
+    throw new SkillError('INVALID_OPTION', `${url.host} is not on this machine; use https`)
+  }
+  return addresses
+}
+
+async function resolveName(
+  host: string,
+  resolve: ResolveHost = resolveByMachine,
+): Promise<readonly string[]> {
+  try {
+    const addresses = await resolve(host)
+    if (addresses.length > 0) return addresses
+  } catch (thrown) {
+    throw new SkillError(
+      'IO_FAILED',
+      `the name ${JSON.stringify(host)} cannot be resolved: ${toMessage(thrown)}`,
+      {
+        cause: thrown,
+      },
+    )
+  }
+  throw new SkillError('IO_FAILED', `the name ${JSON.stringify(host)} has no address`)
+}
+
+async function resolveByMachine(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address)
+}
+
+function isPrivateHostAllowed(url: URL, privateHosts: readonly string[]): boolean {
+  return privateHosts.includes(url.host) || privateHosts.includes(url.hostname)
+}
+
+function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host)
+}
+
+function isLoopbackAddress(address: string): boolean {
+  const version = isIP(address)
+  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+function refused(host: string, address: string): SkillError {
+  return new SkillError(
+    'INVALID_OPTION',
+    `${host} is at ${address}, in a private network or on this machine; name it in privateHosts when that is meant`,
+  )
+}

@@ -1,0 +1,170 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isPublicAddress } from './address-guard.ts'
+import { guardedFetch } from './guarded-fetch.ts'
+
+let answer: RequestListener
+let requests = 0
+let host: string
+
+const server = createServer((request, response) => {
+  requests++
+  answer(request, response)
+})
+
+beforeAll(async () => {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
+})
+
+const get = async (url: string, options: Partial<Parameters<typeof guardedFetch>[1]> = {}) =>
+  await guardedFetch(new URL(url), {
+    privateHosts: [host],
+    maxBytes: 1000,
+    signal: AbortSignal.timeout(5000),
+    ...options,
+  })
+
+describe('T27: private places', () => {
+  test.each([
+    'https://127.0.0.1/',
+    'https://127.1/',
+    'https://0x7f000001/',
+    'https://2130706433/',
+    'https://0177.0.0.1/',
+    'https://①②⑦.⓪.⓪.①/',
+    'https://[::1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::127.0.0.1]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[2002:7f00:1::]/',
+    'https://[fd00::1]/',
+    'https://[fe80::1]/',
+    'https://0.0.0.0/',
+    'https://10.1.2.3/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://192.168.1.1/',
+    'https://100.64.0.1/',
+  ])('%s is refused', async url => {
+    await expect(get(url)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(/in a private network or on this machine; name it in privateHosts/),
+    })
+  })
+
+  test.each(['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'])('%s is public', address => {
+    expect(isPublicAddress(address)).toBe(true)
+  })
+
+  test('a name that leads inside is refused, also when only one of its addresses does', async () => {
+    const resolve = async (): Promise<readonly string[]> => ['93.184.216.34', '10.0.0.1']
+    await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
+  })
+
+  test('a name that leads elsewhere a moment later is connected to where it was checked', async () => {
+    // The first answer is refused, so nothing could be connected to; the second is never asked for in one request.
+    const answers = [['127.0.0.1'], ['93.184.216.34']]
+    let asked = 0
+    const resolve = async (): Promise<readonly string[]> => answers[asked++ % 2] ?? []
+    const before = requests
+    await expect(get(`https://rebind.test:${host.split(':')[1]}/`, { resolve })).rejects.toThrow(
+      /at 127.0.0.1/,
+    )
+    expect([asked, requests]).toEqual([1, before])
+  })
+
+  test('what was checked is what is connected to: the name is asked once for each request', async () => {
+    let asked = 0
+    const port = host.split(':')[1]
+    const resolve = async (): Promise<readonly string[]> => {
+      asked++
+      return ['127.0.0.1']
+    }
+    answer = (_, response) => void response.end('here')
+    const { bytes } = await get(`http://localhost:${port}/`, { resolve, privateHosts: [`localhost:${port}`] })
+    expect([Buffer.from(bytes ?? []).toString(), asked]).toEqual(['here', 1])
+  })
+
+  test('a redirect is checked like the first URL, and followed five times at most', async () => {
+    answer = (_, response) => void response.writeHead(302, { Location: 'https://169.254.169.254/' }).end()
+    await expect(get(`http://${host}/`)).rejects.toThrow(/169.254.169.254 is at 169.254.169.254/)
+    answer = (request, response) => void response.writeHead(302, { Location: `${request.url}x` }).end()
+    const before = requests
+    await expect(get(`http://${host}/`)).rejects.toThrow(/more than 5 redirects/)
+    expect(requests - before).toBe(6)
+  })
+
+  test.each([
+    'http://example.com/',
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'https://user:pw@example.com/',
+  ])('%s is refused', async url => {
+    await expect(get(url)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  test('http is for this machine, whatever is in the list', async () => {
+    const resolve = async (): Promise<readonly string[]> => ['10.0.0.1']
+    await expect(get('http://localhost/', { resolve, privateHosts: ['localhost'] })).rejects.toThrow(
+      /not on this machine; use https/,
+    )
+    await expect(get('http://intranet/', { privateHosts: ['intranet'] })).rejects.toThrow(/not encrypted/)
+  })
+})
+
+describe('answers', () => {
+  test('an entity tag is sent, and 304 means what is known', async () => {
+    answer = (request, response) => {
+      const isKnown = request.headers['if-none-match'] === '"1"'
+      response.writeHead(isKnown ? 304 : 200, { ETag: '"1"' }).end(isKnown ? undefined : 'text')
+    }
+    const first = await get(`http://${host}/`)
+    expect(first.etag).toBe('"1"')
+    expect((await get(`http://${host}/`, { etag: '"1"' })).bytes).toBeUndefined()
+  })
+
+  test('more than was allowed is not taken, announced or not', async () => {
+    answer = (_, response) => void response.end('x'.repeat(2000))
+    await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+    answer = (_, response) => {
+      response.write('x'.repeat(600))
+      response.end('x'.repeat(600))
+    }
+    await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+  })
+
+  test.each([
+    [404, {}, 'NOT_FOUND', undefined],
+    [500, {}, 'IO_FAILED', undefined],
+    [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
+  ])('%d is a failure with its number', async (status, headers, code, retryAfterMs) => {
+    answer = (_, response) => void response.writeHead(status, headers).end()
+    await expect(get(`http://${host}/`)).rejects.toMatchObject({
+      code,
+      data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    })
+  })
+
+  test('a connection that breaks in the middle is a failure, not half an answer', async () => {
+    answer = (_, response) => {
+      response.writeHead(200, { 'Content-Length': '100' })
+      response.write('half')
+      setImmediate(() => response.destroy())
+    }
+    await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'IO_FAILED' })
+  })
+
+  test('a silent server is given up with the signal', async () => {
+    answer = () => undefined
+    const abort = new AbortController()
+    const waiting = get(`http://${host}/`, { signal: abort.signal })
+    abort.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+  })
+})

@@ -1,0 +1,127 @@
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { SkillError, toMessage } from '../../index.ts'
+import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
+
+export interface GuardedRequest extends HostAccess {
+  /** Longer answers are refused, in bytes. */
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+  /** What a server called the state that is known already. */
+  readonly etag?: string
+}
+
+export interface GuardedAnswer {
+  /** Absent when the state is the one of the entity tag. */
+  readonly bytes?: Uint8Array
+  readonly etag?: string
+  /** Where the answer came from, redirects followed. */
+  readonly url: URL
+}
+
+const MAX_REDIRECTS = 5
+const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'skillstoke' }
+
+/**
+ * Gets a URL that somebody else may have chosen: encrypted, from public addresses only, checked at each redirect and where the
+ * connection is made, so no name can lead inside between the check and the use.
+ * @throws {SkillError} INVALID_OPTION for places that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything else,
+ * with `data.retryAfterMs` where a server asked for patience
+ */
+export async function guardedFetch(text: URL, options: GuardedRequest): Promise<GuardedAnswer> {
+  let url = text
+  for (let redirects = 0; ; redirects++) {
+    checkUrl(url, options)
+    const response = await send(url, options)
+    const { statusCode: status = 0, headers } = response
+    if (status >= 300 && status < 400 && status !== 304 && headers.location !== undefined) {
+      response.destroy()
+      if (redirects === MAX_REDIRECTS) {
+        const message = `${url.host} answers with more than ${MAX_REDIRECTS} redirects in a row`
+        throw new SkillError('IO_FAILED', message)
+      }
+      if (!URL.canParse(headers.location, url.href))
+        throw new SkillError('IO_FAILED', `${url.host} redirects to something that is no URL`)
+      url = new URL(headers.location, url)
+      continue
+    }
+    const etag = headers.etag === undefined ? {} : { etag: headers.etag }
+    if (status === 304) {
+      response.destroy()
+      return { ...etag, url }
+    }
+    if (status !== 200) {
+      response.destroy()
+      throw toFailure(url, status, headers['retry-after'])
+    }
+    return { bytes: await readBody(response, url, options), ...etag, url }
+  }
+}
+
+async function send(url: URL, options: GuardedRequest): Promise<IncomingMessage> {
+  const { etag, signal } = options
+  signal.throwIfAborted()
+  const addresses = await resolveAllowed(url, options)
+  // What was checked is what is connected to; a pooled socket would belong to an earlier check.
+  const lookup: LookupFunction = (_hostname, { all }, callback) => {
+    const found = addresses.map(address => ({ address, family: isIP(address) }))
+    const [first] = found
+    if (all === true) callback(null, found)
+    else callback(null, first?.address ?? '', first?.family ?? 4)
+  }
+  const isEncrypted = url.protocol === 'https:'
+  const agent = isEncrypted ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false })
+  const headers = { ...HEADERS, ...(etag === undefined ? {} : { 'If-None-Match': etag }) }
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const request = (isEncrypted ? requestHttps : requestHttp)(url, { agent, lookup, headers, signal })
+  request.on('response', resolve)
+  request.on('error', thrown => reject(signal.aborted ? signal.reason : toNetworkError(url, thrown)))
+  request.end()
+  return await promise
+}
+
+async function readBody(
+  response: IncomingMessage,
+  url: URL,
+  { maxBytes, signal }: GuardedRequest,
+): Promise<Uint8Array> {
+  const tooLarge = (): SkillError => {
+    response.destroy()
+    return new SkillError('TOO_LARGE', `${url.host} answers with more than ${maxBytes} bytes`)
+  }
+  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxBytes) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) throw thrown
+    throw signal.aborted ? signal.reason : toNetworkError(url, thrown)
+  }
+  return Buffer.concat(chunks)
+}
+
+function toNetworkError(url: URL, thrown: unknown): SkillError {
+  return new SkillError('IO_FAILED', `${url.host} cannot be reached: ${toMessage(thrown)}`, { cause: thrown })
+}
+
+function toFailure(url: URL, status: number, retryAfter: string | undefined): SkillError {
+  const retryAfterMs = toMs(retryAfter)
+  const code = status === 404 || status === 410 ? 'NOT_FOUND' : 'IO_FAILED'
+  return new SkillError(code, `${url.href} answers with ${status}`, {
+    data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+  })
+}
+
+/** Seconds, or a date. */
+function toMs(retryAfter: string | undefined): number | undefined {
+  if (retryAfter === undefined) return undefined
+  const seconds = Number(retryAfter)
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(retryAfter) - Date.now()
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined
+}

@@ -1,0 +1,77 @@
+import {
+  digestOf,
+  type FetchContext,
+  type FileTree,
+  revisionOf,
+  SkillError,
+  type SkillFile,
+  type TreeFile,
+} from '../index.ts'
+
+/** A file as it was fetched, in memory. */
+export interface FetchedFile {
+  readonly path: string
+  readonly kind: TreeFile['kind']
+  readonly bytes: Uint8Array
+  readonly isExecutable: boolean
+}
+
+/**
+ * Keeps what was fetched in the store, so that it is there after a restart, and makes a tree of it. Its version is the digest of
+ * all its files.
+ */
+export function keepTree(
+  origin: string,
+  files: readonly FetchedFile[],
+  { store, hasher }: FetchContext,
+): FileTree {
+  const kept: SkillFile[] = []
+  const others: TreeFile[] = []
+  for (const { path, kind, bytes, isExecutable } of files) {
+    if (kind !== 'file') {
+      const id = hasher.sha256(`${kind}\0${path}`)
+      others.push({ path, kind, size: 0, isExecutable: false, id, read: async () => bytes })
+      continue
+    }
+    const digest = digestOf(bytes, hasher)
+    if (!store.has(digest)) store.put(digest, bytes)
+    kept.push({ path, digest, size: bytes.length, isExecutable })
+  }
+  kept.sort((a, b) => (a.path < b.path ? -1 : 1))
+  const revision = revisionOf(kept, hasher)
+  store.putTree(revision, kept)
+  store.setRef(refOf(origin), revision)
+  return toTree(revision, kept, others, store)
+}
+
+/** What was kept last of a place; `undefined` when nothing was, or the store has lost it. */
+export async function restoreTree(origin: string, { store }: FetchContext): Promise<FileTree | undefined> {
+  const revision = store.getRef(refOf(origin))
+  const files = revision === undefined ? undefined : await store.getTree(revision)
+  if (revision === undefined || files === undefined || !files.every(({ digest }) => store.has(digest)))
+    return undefined
+  return toTree(revision, files, [], store)
+}
+
+function toTree(
+  version: string,
+  files: readonly SkillFile[],
+  others: readonly TreeFile[],
+  store: FetchContext['store'],
+): FileTree {
+  const read = async ({ path, digest }: SkillFile): Promise<Uint8Array> => {
+    const bytes = await store.get(digest)
+    if (bytes !== undefined) return bytes
+    throw new SkillError('IO_FAILED', `the store has lost ${JSON.stringify(path)}`)
+  }
+  const found = files.map(file => {
+    const { path, size, isExecutable, digest } = file
+    const id = digest.slice('sha256:'.length)
+    return { path, kind: 'file', size, isExecutable, id, read: async () => await read(file) } as const
+  })
+  return { version, files: [...found, ...others] }
+}
+
+function refOf(origin: string): string {
+  return JSON.stringify(['remote', origin])
+}

@@ -1,0 +1,183 @@
+import {
+  type Diagnostic,
+  digestOf,
+  type FetchContext,
+  type FetchResult,
+  type FileTree,
+  RemoteSource,
+  type RemoteSourceOptions,
+  SkillError,
+  type SkillSource,
+  type TreeFetcher,
+  toMessage,
+} from '../../index.ts'
+import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import { type GuardedAnswer, guardedFetch } from '../http/guarded-fetch.ts'
+import { type FetchedFile, keepTree, restoreTree } from '../stored-tree.ts'
+import { type IndexEntry, parseIndex, type SkillIndex } from './skill-index.ts'
+
+export interface WellKnownOptions
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default the host's name */
+  readonly label?: string
+  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  readonly privateHosts?: readonly string[]
+}
+
+// The newer form first; a server has mostly one of the two.
+const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
+const MAX_INDEX_BYTES = 1_000_000
+const MAX_FILE_BYTES = 5_000_000
+const CONCURRENCY = 4
+
+/**
+ * The skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older `/.well-known/skills/`. What has a
+ * digest is refused unless it matches.
+ * @throws {SkillError} INVALID_OPTION
+ */
+export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
+  const { label, privateHosts, ...remote } = options
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${JSON.stringify(url)} is no URL; use for example "https://example.com"`,
+    )
+  const parsed = new URL(url)
+  const isIndex = parsed.pathname.endsWith('.json')
+  const candidates = isIndex ? [parsed] : INDEXES.map(path => new URL(path, parsed))
+  const origin = isIndex ? parsed.href : parsed.origin
+  const fetcher = new WellKnownFetcher(origin, candidates, privateHosts ?? [])
+  return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
+}
+
+/** The files of one skill, and what tells whether they are still the same. */
+interface FetchedSkill {
+  readonly mark: string
+  readonly files: readonly FetchedFile[]
+}
+
+class WellKnownFetcher implements TreeFetcher {
+  readonly #origin: string
+  readonly #candidates: readonly URL[]
+  readonly #privateHosts: readonly string[]
+  /** By name. */
+  #skills: ReadonlyMap<string, FetchedSkill> = new Map()
+
+  constructor(origin: string, candidates: readonly URL[], privateHosts: readonly string[]) {
+    this.#origin = origin
+    this.#candidates = candidates
+    this.#privateHosts = privateHosts
+  }
+
+  async restore(context: FetchContext): Promise<FileTree | undefined> {
+    return await restoreTree(this.#origin, context)
+  }
+
+  async fetch(context: FetchContext): Promise<FetchResult> {
+    const { index, url } = await this.#fetchIndex(context.signal)
+    const notices: Diagnostic[] = index.faults.map(fault => this.#notice(url, fault))
+    const skills = new Map<string, FetchedSkill>()
+    const queue = [...index.entries]
+    const work = async (): Promise<void> => {
+      for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
+        const known = this.#skills.get(entry.name)
+        try {
+          skills.set(entry.name, await this.#fetchSkill(entry, known, context))
+        } catch (thrown) {
+          context.signal.throwIfAborted()
+          // One skill that cannot be had takes no other with it, and stays as it was.
+          const kept = known ?? (await this.#fromTree(entry.name, context.known))
+          if (kept !== undefined) skills.set(entry.name, kept)
+          notices.push(
+            this.#notice(entry.kind === 'files' ? url : entry.url, `${entry.name}: ${toMessage(thrown)}`),
+          )
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, work))
+    this.#skills = skills
+    const files = [...skills].flatMap(([name, skill]) =>
+      skill.files.map(file => ({ ...file, path: `${name}/${file.path}` })),
+    )
+    const tree = keepTree(this.#origin, files, context)
+    notices.sort((a, b) => (a.message < b.message ? -1 : 1))
+    return tree.version === context.known?.version ? { notices } : { tree, notices }
+  }
+
+  async #fetchIndex(signal: AbortSignal): Promise<{ readonly index: SkillIndex; readonly url: URL }> {
+    let missing: unknown
+    for (const candidate of this.#candidates) {
+      try {
+        const { bytes, url } = await this.#get(candidate, MAX_INDEX_BYTES, signal)
+        return { index: parseIndex(bytes, url), url }
+      } catch (thrown) {
+        if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown
+        missing ??= thrown
+      }
+    }
+    throw missing
+  }
+
+  async #fetchSkill(
+    entry: IndexEntry,
+    known: FetchedSkill | undefined,
+    { signal, hasher }: FetchContext,
+  ): Promise<FetchedSkill> {
+    if (entry.kind === 'files') {
+      const files: FetchedFile[] = []
+      for (const { path, url } of entry.files)
+        files.push(toFile(path, (await this.#get(url, MAX_FILE_BYTES, signal)).bytes))
+      return { mark: '', files }
+    }
+    if (known?.mark === entry.digest) return known
+    const isArchive = entry.kind === 'archive'
+    const { bytes } = await this.#get(
+      entry.url,
+      isArchive ? DEFAULT_MAX_ARCHIVE_BYTES : MAX_FILE_BYTES,
+      signal,
+    )
+    const actual = digestOf(bytes, hasher)
+    if (actual !== entry.digest)
+      throw new SkillError('IO_FAILED', `what came is ${actual} and not ${entry.digest}, as the index says`)
+    return { mark: entry.digest, files: isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)] }
+  }
+
+  /** What a restarted process still has of a skill. */
+  async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
+    const files: FetchedFile[] = []
+    for (const file of tree?.files ?? []) {
+      if (!file.path.startsWith(`${name}/`) || file.kind !== 'file') continue
+      const { isExecutable } = file
+      const path = file.path.slice(name.length + 1)
+      files.push({ path, kind: 'file', bytes: await file.read(undefined), isExecutable })
+    }
+    return files.length === 0 ? undefined : { mark: '', files }
+  }
+
+  async #get(
+    url: URL,
+    maxBytes: number,
+    signal: AbortSignal,
+  ): Promise<Required<Pick<GuardedAnswer, 'bytes' | 'url'>>> {
+    const answer = await guardedFetch(url, { privateHosts: this.#privateHosts, maxBytes, signal })
+    return { bytes: answer.bytes ?? new Uint8Array(), url: answer.url }
+  }
+
+  #notice(url: URL, message: string): Diagnostic {
+    return {
+      code: 'ENTRY_REFUSED',
+      severity: 'warning',
+      message: `${message}; it was left out, or stays as it was`,
+      path: url.href,
+      fix: 'correct it where it comes from',
+    }
+  }
+}
+
+function toFile(path: string, bytes: Uint8Array): FetchedFile {
+  return { path, kind: 'file', bytes, isExecutable: false }
+}
