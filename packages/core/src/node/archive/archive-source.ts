@@ -4,17 +4,19 @@ import { pathToFileURL } from 'node:url'
 import {
   digestOf,
   type FetchContext,
+  type FetchedFile,
   type FetchResult,
   type FileTree,
+  keepTree,
   RemoteSource,
   type RemoteSourceOptions,
+  restoreTree,
   SkillError,
   type SkillSource,
   type TreeFetcher,
   toMessage,
 } from '../../index.ts'
 import { guardedFetch } from '../http/guarded-fetch.ts'
-import { type FetchedFile, keepTree, restoreTree } from '../stored-tree.ts'
 import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'
 
 export interface ArchiveOptions

@@ -75,7 +75,9 @@ export class GitMirror {
    * @throws {SkillError} IO_FAILED, also when it lists nothing at all: an answer that was cut off looks like that, too
    */
   async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
-    const patterns = ['HEAD', ...names].flatMap(name => (name.startsWith('refs/tags/') ? [name, `${name}^{}`] : [name]))
+    const patterns = ['HEAD', ...names].flatMap(name =>
+      name.startsWith('refs/tags/') ? [name, `${name}^{}`] : [name],
+    )
     const args = ['ls-remote', '--symref', '--end-of-options', this.#url, ...patterns]
     const { stdout } = await this.#remote(args, signal)
     const found = new Map<string, RemoteRef>()
@@ -91,7 +93,10 @@ export class GitMirror {
       }
     }
     if (found.size === 0)
-      throw new SkillError('IO_FAILED', `${this.#url} lists no branch; it is empty, or the answer was cut off`)
+      throw new SkillError(
+        'IO_FAILED',
+        `${this.#url} lists no branch; it is empty, or the answer was cut off`,
+      )
     const atHead = found.get('HEAD')
     if (atHead !== undefined) found.set('HEAD', { ...atHead, name: head ?? 'HEAD' })
     return found

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
 import { SkillError, toMessage } from '../../index.ts'
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
@@ -61,6 +62,19 @@ export async function guardedFetch(text: URL, options: GuardedRequest): Promise<
 
 async function send(url: URL, options: GuardedRequest): Promise<IncomingMessage> {
   const { etag, signal } = options
+  const headers = { ...HEADERS, ...(etag === undefined ? {} : { 'If-None-Match': etag }) }
+  return await sendTo(url, { ...options, method: 'GET', headers, signal })
+}
+
+interface Sending extends HostAccess {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+}
+
+async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
+  const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
   // What was checked is what is connected to; a pooled socket would belong to an earlier check.
@@ -72,12 +86,11 @@ async function send(url: URL, options: GuardedRequest): Promise<IncomingMessage>
   }
   const isEncrypted = url.protocol === 'https:'
   const agent = isEncrypted ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false })
-  const headers = { ...HEADERS, ...(etag === undefined ? {} : { 'If-None-Match': etag }) }
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  const request = (isEncrypted ? requestHttps : requestHttp)(url, { agent, lookup, headers, signal })
+  const request = (isEncrypted ? requestHttps : requestHttp)(url, { agent, lookup, method, headers, signal })
   request.on('response', resolve)
   request.on('error', thrown => reject(signal.aborted ? signal.reason : toNetworkError(url, thrown)))
-  request.end()
+  request.end(body)
   return await promise
 }
 
@@ -124,4 +137,30 @@ function toMs(retryAfter: string | undefined): number | undefined {
   const seconds = Number(retryAfter)
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(retryAfter) - Date.now()
   return Number.isFinite(ms) && ms > 0 ? ms : undefined
+}
+
+/**
+ * A `fetch` with the same guards, for clients that bring their own protocol; redirects are handed back and not followed.
+ */
+export function createGuardedFetch(access: HostAccess): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const url = new URL(request.url)
+    checkUrl(url, access)
+    const body = request.body === null ? {} : { body: await request.text() }
+    const { method, signal } = request
+    const headers = Object.fromEntries(request.headers)
+    const response = await sendTo(url, { ...access, method, headers, signal, ...body })
+    const { statusCode: status = 502, headers: received } = response
+    const pairs = Object.entries(received).flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : [[name, Array.isArray(value) ? value.join(', ') : value] as [string, string]],
+    )
+    const isEmpty = status === 204 || status === 205 || status === 304
+    return new Response(isEmpty ? null : (Readable.toWeb(response) as ReadableStream), {
+      status,
+      headers: pairs,
+    })
+  }
 }

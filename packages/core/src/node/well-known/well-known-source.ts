@@ -2,10 +2,13 @@ import {
   type Diagnostic,
   digestOf,
   type FetchContext,
+  type FetchedFile,
   type FetchResult,
   type FileTree,
+  keepTree,
   RemoteSource,
   type RemoteSourceOptions,
+  restoreTree,
   SkillError,
   type SkillSource,
   type TreeFetcher,
@@ -14,7 +17,6 @@ import {
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import { type GuardedAnswer, guardedFetch } from '../http/guarded-fetch.ts'
-import { type FetchedFile, keepTree, restoreTree } from '../stored-tree.ts'
 import { type IndexEntry, parseIndex, type SkillIndex } from './skill-index.ts'
 
 export interface WellKnownOptions

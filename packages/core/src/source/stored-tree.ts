@@ -1,12 +1,10 @@
-import {
-  digestOf,
-  type FetchContext,
-  type FileTree,
-  revisionOf,
-  SkillError,
-  type SkillFile,
-  type TreeFile,
-} from '../index.ts'
+import { SkillError } from '../errors.ts'
+import type { FileTree, TreeFile } from '../fs/file-tree.ts'
+import { compareText } from '../skill/compare.ts'
+import { digestOf } from '../skill/digest.ts'
+import { revisionOf, type SkillFile } from '../skill/manifest.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { FetchContext } from './remote-source.ts'
 
 /** A file as it was fetched, in memory. */
 export interface FetchedFile {
@@ -23,7 +21,7 @@ export interface FetchedFile {
 export function keepTree(
   origin: string,
   files: readonly FetchedFile[],
-  { store, hasher }: FetchContext,
+  { store, hasher }: Pick<FetchContext, 'store' | 'hasher'>,
 ): FileTree {
   const kept: SkillFile[] = []
   const others: TreeFile[] = []
@@ -37,7 +35,7 @@ export function keepTree(
     if (!store.has(digest)) store.put(digest, bytes)
     kept.push({ path, digest, size: bytes.length, isExecutable })
   }
-  kept.sort((a, b) => (a.path < b.path ? -1 : 1))
+  kept.sort((a, b) => compareText(a.path, b.path))
   const revision = revisionOf(kept, hasher)
   store.putTree(revision, kept)
   store.setRef(refOf(origin), revision)
@@ -45,7 +43,10 @@ export function keepTree(
 }
 
 /** What was kept last of a place; `undefined` when nothing was, or the store has lost it. */
-export async function restoreTree(origin: string, { store }: FetchContext): Promise<FileTree | undefined> {
+export async function restoreTree(
+  origin: string,
+  { store }: Pick<FetchContext, 'store'>,
+): Promise<FileTree | undefined> {
   const revision = store.getRef(refOf(origin))
   const files = revision === undefined ? undefined : await store.getTree(revision)
   if (revision === undefined || files === undefined || !files.every(({ digest }) => store.has(digest)))
@@ -57,7 +58,7 @@ function toTree(
   version: string,
   files: readonly SkillFile[],
   others: readonly TreeFile[],
-  store: FetchContext['store'],
+  store: SkillStore,
 ): FileTree {
   const read = async ({ path, digest }: SkillFile): Promise<Uint8Array> => {
     const bytes = await store.get(digest)

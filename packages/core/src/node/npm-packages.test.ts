@@ -1,0 +1,97 @@
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createSkillRuntime, renderSkillText, type SkillRuntime } from '../index.ts'
+import { sourceConformance } from '../testing/index.ts'
+import { type NpmPackagesOptions, npmPackages } from './index.ts'
+
+let project: string
+
+beforeEach(() => {
+  project = mkdtempSync(join(tmpdir(), 'npm-'))
+})
+
+afterEach(() => {
+  rmSync(project, { recursive: true, force: true })
+})
+
+const text = (name: string, body = 'Body.'): string =>
+  renderSkillText({ name, description: 'Does it.', body })
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(join(project, path)), { recursive: true })
+  writeFileSync(join(project, path), content)
+}
+
+const open = async (options: NpmPackagesOptions = {}): Promise<SkillRuntime> =>
+  await createSkillRuntime({ sources: [npmPackages(project, { trust: 'auto', ...options })] })
+const found = (skills: SkillRuntime): string[] =>
+  skills.current.list().map(({ name, location }) => `${name} ${location}`)
+
+for (const each of sourceConformance.filter(({ name }) => !name.startsWith('read()')))
+  test(`npm packages: ${each.name.replace(/^/, '')}`, async () => {
+    mkdirSync(join(project, 'node_modules/kit/skills'), { recursive: true })
+    await each.check({
+      source: npmPackages(project, { trust: 'auto' }),
+      // Each skill in a package of its name, at the top of what that brings.
+      put: (path, content) => write(`node_modules/${path.replace('/', '/skills/')}`, content),
+      remove: name => rmSync(join(project, 'node_modules', name), { recursive: true }),
+    })
+  })
+
+test('skills of packages, scoped ones included; what has none, and what is hidden, is not looked at', async () => {
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
+  write('node_modules/@scope/kit/skills/docx/SKILL.md', text('docx'))
+  write('node_modules/other/SKILL.md', text('other'))
+  write('node_modules/.cache/skills/x/SKILL.md', text('x'))
+  write('node_modules/kit/skills/pdf/node_modules/dep/SKILL.md', text('dep'))
+  await using skills = await open()
+  expect(found(skills)).toEqual(['docx @scope/kit/docx', 'pdf kit/pdf'])
+  await using some = await open({ packages: ['@scope/kit'] })
+  expect(found(some)).toEqual(['docx @scope/kit/docx'])
+})
+
+test('packages that a manager links from its store are read, and hard links in them', async () => {
+  write('store/kit@1/skills/pdf/SKILL.md', text('pdf'))
+  write('pool/a.md', 'Shared.')
+  linkSync(join(project, 'pool/a.md'), join(project, 'store/kit@1/skills/pdf/a.md'))
+  mkdirSync(join(project, 'node_modules'))
+  symlinkSync('../store/kit@1', join(project, 'node_modules/kit'))
+  await using skills = await open()
+  expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'a.md'])
+})
+
+test('links that lead out of a package are left out', async () => {
+  write('secret/key', 'Secret.')
+  write('secret/skills/evil/SKILL.md', text('evil'))
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
+  symlinkSync(join(project, 'secret/key'), join(project, 'node_modules/kit/skills/pdf/key'))
+  symlinkSync(join(project, 'secret/skills'), join(project, 'node_modules/kit/skills/more'))
+  mkdirSync(join(project, 'node_modules/bad'))
+  symlinkSync(join(project, 'secret/skills'), join(project, 'node_modules/bad/skills'))
+  await using skills = await open()
+  expect([found(skills), skills.current.get('pdf').files.map(({ path }) => path)]).toEqual([
+    ['pdf kit/pdf'],
+    ['SKILL.md'],
+  ])
+})
+
+test('an update of a package is followed, and waits for approval by default', async () => {
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'First.'))
+  await using skills = await createSkillRuntime({ sources: [npmPackages(project)] })
+  expect(skills.current.list()).toEqual([])
+  await skills.review.approve('pdf')
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'Second.'))
+  await skills.reload()
+  expect([await skills.readBody(skills.current.get('pdf')), skills.review.pending().length]).toEqual([
+    'First.',
+    1,
+  ])
+})
+
+test('a project without packages has none', async () => {
+  await using skills = await open()
+  expect([skills.current.list(), skills.status()[0]?.lastError]).toEqual([[], undefined])
+  expect(() => npmPackages(' ')).toThrow(/path of the project is empty/)
+})

@@ -1,0 +1,146 @@
+import { lstat, readdir, realpath } from 'node:fs/promises'
+import { join, resolve, sep } from 'node:path'
+import {
+  type FetchResult,
+  type FileTree,
+  RemoteSource,
+  type RemoteSourceOptions,
+  SkillError,
+  type SkillSource,
+  type TreeFetcher,
+  type TreeFile,
+} from '../index.ts'
+import { NodeFileSystem } from './node-file-system.ts'
+import { nodeHasher } from './node-hasher.ts'
+
+export interface NpmPackagesOptions
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'polling' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default 'npm' */
+  readonly label?: string
+  /** Which packages, by name. @default all that are installed */
+  readonly packages?: readonly string[]
+}
+
+const MAX_FILES = 20_000
+const MAX_DEPTH = 12
+const DEFAULT_POLL_MS = 60_000
+// What is no part of the package itself.
+const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
+
+/**
+ * The skills that installed npm packages bring along, in a folder `skills` of theirs: `node_modules/<package>/skills`. Nothing
+ * is installed or run; what an installation changes is seen within a minute, and on `reload`.
+ */
+export function npmPackages(projectFolder: string, options: NpmPackagesOptions = {}): SkillSource {
+  if (projectFolder.trim() === '')
+    throw new SkillError('INVALID_OPTION', 'the path of the project is empty; use for example "."')
+  const { label, packages, ...remote } = options
+  const folder = join(resolve(projectFolder), 'node_modules')
+  return new RemoteSource(new PackageFetcher(folder, packages), {
+    pollMs: DEFAULT_POLL_MS,
+    ...remote,
+    label: label ?? 'npm',
+    origin: folder,
+  })
+}
+
+class PackageFetcher implements TreeFetcher {
+  readonly #folder: string
+  readonly #packages: readonly string[] | undefined
+  readonly #fileSystem = new NodeFileSystem()
+
+  constructor(folder: string, packages: readonly string[] | undefined) {
+    this.#folder = folder
+    this.#packages = packages
+  }
+
+  /** It is all here already: looking is as good as remembering. */
+  async restore(): Promise<FileTree | undefined> {
+    return undefined
+  }
+
+  async fetch({ known, signal }: { known: FileTree | undefined; signal: AbortSignal }): Promise<FetchResult> {
+    const files: TreeFile[] = []
+    for (const name of await this.#listPackages()) {
+      signal.throwIfAborted()
+      const root = await realFolder(join(this.#folder, name))
+      const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
+      // A link out of the package leads to files that the package did not bring.
+      if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
+      await this.#walk({ root: skills, prefix: name, files }, skills, '')
+    }
+    const version = nodeHasher.sha256(JSON.stringify(files.map(({ path, id }) => [path, id])))
+    return known?.version === version ? {} : { tree: { version, files } }
+  }
+
+  async #listPackages(): Promise<readonly string[]> {
+    const names: string[] = []
+    for (const name of await listFolder(this.#folder)) {
+      if (name.startsWith('.')) continue
+      if (name.startsWith('@')) {
+        for (const scoped of await listFolder(join(this.#folder, name))) names.push(`${name}/${scoped}`)
+      } else names.push(name)
+    }
+    const wanted = this.#packages
+    return (wanted === undefined ? names : names.filter(name => wanted.includes(name))).sort()
+  }
+
+  async #walk(
+    found: { root: string; prefix: string; files: TreeFile[] },
+    folder: string,
+    within: string,
+  ): Promise<void> {
+    if (within.split('/').length > MAX_DEPTH) return
+    for (const name of (await listFolder(folder)).sort()) {
+      if (LEFT_OUT.has(name)) continue
+      const path = join(folder, name)
+      const stats = await lstat(path, { bigint: true }).catch(() => undefined)
+      if (stats === undefined) continue // gone meanwhile: the next look finds what is there then
+      const relative = within === '' ? name : `${within}/${name}`
+      if (stats.isDirectory()) {
+        await this.#walk(found, path, relative)
+        continue
+      }
+      if (found.files.length === MAX_FILES)
+        throw new SkillError('TOO_LARGE', `the packages have more than ${MAX_FILES} files in their skills`)
+      const facts = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs, stats.mode].join()
+      found.files.push({
+        path: `${found.prefix}/${relative}`,
+        kind: stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : 'other',
+        size: stats.isFile() ? Number(stats.size) : 0,
+        isExecutable: (stats.mode & 0o100n) !== 0n,
+        id: nodeHasher.sha256(`${path}\0${facts}`),
+        // Package managers link files from a store of theirs, so that one name is not all a file has.
+        read: async () => await this.#read(path, found.root, Number(stats.size)),
+      })
+    }
+  }
+
+  async #read(path: string, root: string, size: number): Promise<Uint8Array> {
+    // A file that grew since it was looked at is another one.
+    return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
+  }
+}
+
+async function listFolder(path: string): Promise<string[]> {
+  try {
+    return await readdir(path)
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return []
+    throw new SkillError('IO_FAILED', `${JSON.stringify(path)} cannot be listed: ${code}`, { cause: thrown })
+  }
+}
+
+/** Where a folder really is; `undefined` when there is none. */
+async function realFolder(path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(path)
+    return (await lstat(real)).isDirectory() ? real : undefined
+  } catch {
+    return undefined
+  }
+}

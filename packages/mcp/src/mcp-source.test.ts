@@ -1,0 +1,191 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import {
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  NO_SETTLE,
+  renderSkillText,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { sourceConformance } from '@skillstoke/core/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type McpServerOptions, mcpServer, SkillMcp } from './index.ts'
+
+const text = (name: string, body = 'Body.'): string =>
+  renderSkillText({ name, description: 'Does it.', body })
+
+let files: MemoryFileSystem
+let served: SkillRuntime
+let mcp: SkillMcp
+let calls: string[]
+/** Changes an answer on its way. */
+let tamper: ((body: string) => string) | undefined
+let intercept: ((response: ServerResponse) => boolean) | undefined
+
+const server = createServer((request, response) => void answer(request, response))
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (intercept?.(response) === true) return
+  const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : undefined
+  const method = (JSON.parse(body?.toString() ?? 'null') as { method?: string } | null)?.method
+  if (method !== undefined) calls.push(method)
+  const got = await mcp.fetch(
+    new Request(`http://127.0.0.1${request.url}`, {
+      method: request.method ?? 'GET',
+      headers: request.headers as Record<string, string>,
+      ...(body === undefined ? {} : { body }),
+    }),
+  )
+  response.writeHead(got.status, Object.fromEntries(got.headers))
+  if (got.body === null) response.end()
+  else if (tamper === undefined) Readable.fromWeb(got.body as never).pipe(response)
+  else response.end(tamper(await got.text()))
+}
+
+beforeEach(async () => {
+  files = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/references/ä b.md': 'Ä.' })
+  calls = []
+  tamper = undefined
+  intercept = undefined
+  served = await createSkillRuntime({
+    sources: [new FileSource({ fileSystem: files, root: '/s', label: 's', watching: 'off' })],
+    settle: NO_SETTLE,
+  })
+  mcp = new SkillMcp(served)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+})
+
+afterEach(async () => {
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
+  await mcp.close()
+  await served.close()
+})
+
+const host = (): string => `127.0.0.1:${(server.address() as AddressInfo).port}`
+const url = (): string => `http://${host()}/mcp`
+const options = (): McpServerOptions => ({ trust: 'auto', privateHosts: [host()], pollMs: 3_600_000 })
+const open = async (more: McpServerOptions = {}): Promise<SkillRuntime> =>
+  await createSkillRuntime({ sources: [mcpServer(url(), { ...options(), ...more })] })
+const put = async (path: string, content: string): Promise<void> => {
+  files.write(path, content)
+  await served.reload()
+}
+
+for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a broken text')))
+  test(`the skills of another server: ${each.name}`, async () => {
+    files.remove('/s/pdf')
+    await served.reload()
+    const source = mcpServer(url(), { ...options(), label: 'other' })
+    try {
+      await each.check({
+        source,
+        put: (path, content) => put(`/s/${path}`, content),
+        remove: async name => {
+          files.remove(`/s/${name}`)
+          await served.reload()
+        },
+      })
+    } finally {
+      await source.close?.()
+    }
+  })
+
+test('files come with their paths; what did not change is not read again', async () => {
+  await using skills = await open()
+  expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/ä b.md'])
+  expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
+  calls.length = 0
+  await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+  await skills.reload()
+  expect((await skills.load('pdf')).body).toBe('Second.')
+  expect(calls.filter(method => method === 'resources/read')).toHaveLength(1)
+})
+
+describe('what cannot be trusted', () => {
+  test('bytes that do not match their digest are refused, and the skill stays as it was; others follow', async () => {
+    await using skills = await open()
+    await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await put('/s/docx/SKILL.md', text('docx'))
+    tamper = body => body.replaceAll('Second.', 'Poison.')
+    await skills.reload()
+    expect((await skills.load('pdf')).body).toBe('First.')
+    expect(skills.current.find('docx')).toBeDefined()
+    expect(skills.current.sources()[0]?.diagnostics).toMatchObject([
+      {
+        code: 'ENTRY_REFUSED',
+        message: expect.stringMatching(/^skill:\/\/pdf\/SKILL.md: .*stays as it was/),
+      },
+    ])
+  })
+
+  test('a server without the extension is a failure that says so', async () => {
+    tamper = body => body.replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
+    await using skills = await open()
+    expect(skills.status()[0]?.lastError).toMatch(/does not offer the Skills extension/)
+  })
+
+  test('T27: a server of this machine has to be named, and redirects are not followed', async () => {
+    await using skills = await open({ privateHosts: [] })
+    expect(skills.status()[0]?.lastError).toMatch(/is not encrypted|private network/)
+    await using inside = await createSkillRuntime({ sources: [mcpServer('https://169.254.169.254/mcp')] })
+    expect(inside.status()[0]?.lastError).toMatch(/in a private network or on this machine/)
+    let redirected = 0
+    intercept = response => {
+      redirected++
+      response.writeHead(307, { Location: 'http://127.0.0.1:1/mcp' }).end()
+      return true
+    }
+    await using moved = await open()
+    expect([moved.status()[0]?.failures, redirected > 0]).toEqual([1, true])
+  })
+
+  test('reviewed by default: nothing is served before approval', async () => {
+    await using skills = await createSkillRuntime({ sources: [mcpServer(url(), { privateHosts: [host()] })] })
+    expect([skills.current.list().length, skills.review.pending().map(({ name }) => name)]).toEqual([
+      0,
+      ['pdf'],
+    ])
+  })
+})
+
+test('a server that is gone keeps its skills, and is taken up again', async () => {
+  await using skills = await open()
+  intercept = response => {
+    response.destroy()
+    return true
+  }
+  await skills.reload()
+  expect([skills.current.list().length, skills.status()[0]?.failures]).toEqual([1, 1])
+  intercept = undefined
+  await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+  await skills.reload()
+  expect((await skills.load('pdf')).body).toBe('Second.')
+})
+
+test('a command that is run is ended after each look', async () => {
+  const program = `
+    import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+    import { SkillMcp } from '@skillstoke/mcp'
+    const source = new MemorySource({ label: 'm' }, [{ name: 'pdf', description: 'Does it.', body: 'From a command.' }])
+    await new SkillMcp(await createSkillRuntime({ sources: [source] })).serveStdio()
+    process.exit(0)
+  `
+  const command = {
+    command: process.execPath,
+    args: ['--input-type=module', '-e', program],
+    cwd: import.meta.dirname,
+  }
+  await using skills = await createSkillRuntime({
+    sources: [mcpServer(command, { trust: 'auto', label: 'local' })],
+  })
+  expect(skills.status()[0]?.lastError).toBeUndefined()
+  expect((await skills.load('pdf')).body).toBe('From a command.')
+})
+
+test.each(['nonsense', 'ftp://example.com', 'file:///etc'])('%j is no server', target => {
+  expect(() => mcpServer(target)).toThrow(/is no URL of an MCP server/)
+  expect(() => mcpServer({ command: ' ' })).toThrow(/is empty/)
+})

@@ -1,0 +1,197 @@
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
+import { type Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import {
+  type Diagnostic,
+  type FetchContext,
+  type FetchedFile,
+  type FetchResult,
+  type FileTree,
+  keepTree,
+  RemoteSource,
+  type RemoteSourceOptions,
+  restoreTree,
+  SkillError,
+  type SkillSource,
+  type TreeFetcher,
+  toMessage,
+} from '@skillstoke/core'
+import { createGuardedFetch } from '@skillstoke/core/node'
+
+/** A server that is started for the time of each look, and speaks over its standard input and output. */
+export interface McpCommand {
+  readonly command: string
+  readonly args?: readonly string[]
+  /** @default the few variables that the SDK hands on */
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+export interface McpServerOptions
+  extends Pick<
+    RemoteSourceOptions,
+    'trust' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
+  > {
+  /** Name of the source in digests and messages. @default the host's name, or the command's */
+  readonly label?: string
+  /** Sent with each request, for example an `Authorization`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
+  readonly privateHosts?: readonly string[]
+}
+
+const MAX_SKILLS = 2_000
+const MAX_SKILL_BYTES = 16 * 1024 * 1024
+
+/**
+ * The skills of another MCP server, through the Skills extension: each file's size and digest is verified, and an unchanged file
+ * is not read again. A command is run as it is given: it is for whoever runs this program to name, never for a file of a project.
+ * @throws {SkillError} INVALID_OPTION
+ */
+export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
+  const { label, headers, privateHosts, ...remote } = options
+  const fetcher = new McpFetcher(target, { headers: headers ?? {}, privateHosts: privateHosts ?? [] })
+  return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
+}
+
+class McpFetcher implements TreeFetcher {
+  readonly name: string
+  readonly origin: string
+  readonly #createTransport: () => Transport
+
+  constructor(
+    target: string | McpCommand,
+    access: { readonly headers: Readonly<Record<string, string>>; readonly privateHosts: readonly string[] },
+  ) {
+    if (typeof target === 'string') {
+      if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
+        throw new SkillError(
+          'INVALID_OPTION',
+          `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
+        )
+      const url = new URL(target)
+      const fetch = createGuardedFetch(access)
+      this.name = url.hostname
+      this.origin = `mcp+${url.href}`
+      this.#createTransport = () =>
+        new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...access.headers } } })
+      return
+    }
+    const { command, args = [], env, cwd } = target
+    if (command.trim() === '')
+      throw new SkillError('INVALID_OPTION', 'the command of the MCP server is empty')
+    this.name = command.split(/[\\/]/).at(-1) ?? command
+    this.origin = `mcp+command:${JSON.stringify([command, ...args])}`
+    this.#createTransport = () =>
+      new StdioClientTransport({
+        command,
+        args: [...args],
+        stderr: 'ignore',
+        ...(env === undefined ? {} : { env: { ...env } }),
+        ...(cwd === undefined ? {} : { cwd }),
+      })
+  }
+
+  async restore(context: FetchContext): Promise<FileTree | undefined> {
+    return await restoreTree(this.origin, context)
+  }
+
+  async fetch(context: FetchContext): Promise<FetchResult> {
+    const { signal } = context
+    const client = new Client({ name: 'skillstoke', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    // A request that is given up must not leave a process or a connection behind.
+    const onAbort = (): void => void client.close()
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      await client.connect(this.#createTransport(), { signal })
+      const skills = new SkillsClient(client, { skipInvalid: true })
+      if (!skills.supported) {
+        const message = `${this.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`
+        throw new SkillError('IO_FAILED', message)
+      }
+      return await this.#read(skills, context)
+    } catch (thrown) {
+      if (SkillError.isInstance(thrown) || signal.aborted) throw thrown
+      const refusal = findRefusal(thrown)
+      throw refusal ?? new SkillError('IO_FAILED', `${this.origin}: ${toMessage(thrown)}`, { cause: thrown })
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      await client.close()
+    }
+  }
+
+  async #read(skills: SkillsClient, context: FetchContext): Promise<FetchResult> {
+    const { signal, known } = context
+    const { skills: entries, invalid } = await skills.list(undefined, { signal })
+    if (entries.length > MAX_SKILLS)
+      throw new SkillError(
+        'TOO_LARGE',
+        `${this.origin} has ${entries.length} skills; at most ${MAX_SKILLS} are read`,
+      )
+    const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
+    const files: FetchedFile[] = []
+    for (const entry of entries) {
+      try {
+        files.push(...(await this.#readSkill(skills, entry, context)))
+      } catch (thrown) {
+        signal.throwIfAborted()
+        // One skill that cannot be verified takes no other with it, and stays as it was.
+        const folder = `${folderOf(entry.uri)}/`
+        for (const file of known?.files ?? []) {
+          if (!file.path.startsWith(folder) || file.kind !== 'file') continue
+          const { path, isExecutable } = file
+          files.push({ path, kind: 'file', bytes: await file.read(signal), isExecutable })
+        }
+        notices.push(this.#notice(entry.uri, toMessage(thrown)))
+      }
+    }
+    const tree = keepTree(this.origin, files, context)
+    return tree.version === known?.version ? { notices } : { tree, notices }
+  }
+
+  async #readSkill(
+    skills: SkillsClient,
+    entry: SkillEntry,
+    { store, signal }: FetchContext,
+  ): Promise<readonly FetchedFile[]> {
+    if (entry.resources === 'dynamic')
+      throw new SkillError('IO_FAILED', 'its files have no digests, so they cannot be verified')
+    const total = entry.resources.reduce((sum, { size }) => sum + size, 0)
+    if (total > MAX_SKILL_BYTES)
+      throw new SkillError('TOO_LARGE', `it has ${total} bytes; at most ${MAX_SKILL_BYTES} are read`)
+    const root = entry.uri.replace(/[^/]*$/, '')
+    const files: FetchedFile[] = []
+    for (const { uri, digest } of entry.resources) {
+      if (!uri.startsWith(root))
+        throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
+      const stored = await store.get(digest as `sha256:${string}`)
+      const bytes = stored ?? (await skills.read(entry, uri, { signal })).bytes
+      const path = `${folderOf(entry.uri)}/${decodeURIComponent(uri.slice(root.length))}`
+      files.push({ path, kind: 'file', bytes, isExecutable: false })
+    }
+    return files
+  }
+
+  #notice(uri: string, reason: string): Diagnostic {
+    return {
+      code: 'ENTRY_REFUSED',
+      severity: 'warning',
+      message: `${uri}: ${reason}; it was left out, or stays as it was`,
+      path: this.origin,
+      fix: 'correct it where it comes from',
+    }
+  }
+}
+
+/** `skill://a/b/SKILL.md` is the folder `a/b`. */
+function folderOf(uri: string): string {
+  const path = uri.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/[^/]*$/, '')
+  return path.split('/').map(decodeURIComponent).join('/')
+}
+
+/** What the guard said, under whatever the client made of it. */
+function findRefusal(thrown: unknown): SkillError | undefined {
+  for (let at: unknown = thrown, i = 0; at instanceof Error && i < 5; at = at.cause, i++)
+    if (SkillError.isInstance(at)) return at
+  return undefined
+}
