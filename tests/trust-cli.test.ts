@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { zip } from './fixtures/archives.ts'
 import { type CliRun, stoke } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
@@ -223,4 +224,23 @@ test('a configuration names repositories, and none on this machine', () => {
       lastError: expect.stringMatching(/git ls-remote failed/),
     },
   ])
+})
+
+test('archives, packages and repositories side by side, each under its own label', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  writeFileSync(kit.folder.at('team.zip'), zip([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
+  kit.folder.writeSkill('node_modules/kit/skills/maps')
+  const sources = ['team.zip', 'npm:.', 'team.zip#docx'].flatMap(source => ['--source', source])
+  const { json, status } = kit.run<{ skills: readonly Row[] }>('list', '--json', ...sources)
+  expect(status).toBe(0)
+  expect(json.skills.map(({ name, source, status: each }) => `${name} ${source} ${each}`)).toEqual([
+    'docx team pending',
+    'docx team-2 pending',
+    'maps npm pending',
+    'pdf repository pending',
+  ])
+  expect(kit.run('approve', 'docx', ...sources).stderr).toMatch(
+    /several skills are called "docx"; name one of "team\/docx", "team-2\/docx"/,
+  )
 })

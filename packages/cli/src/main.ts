@@ -60,7 +60,7 @@ Examples:
 Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
 Configuration: flags, then environment variables, then ./skillstoke.json.
 Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
-SKILLSTOKE_HTTP_HOSTS, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
+SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
 SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
 Exit codes: 0 ok, 1 findings, 2 usage.`,
     )
@@ -356,14 +356,14 @@ function withSourceOptions(command: Command): Command {
   return command
     .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
     .option(
-      '--source <url>',
-      'a repository: URL, owner/repo, with #branch or #branch:folder; repeatable',
+      '--source <place>',
+      'a repository (URL or owner/repo, with #branch:folder), x.zip, npm:folder, well-known+https://host, mcp+https://host/mcp; repeatable',
       collect,
     )
     .option('--git-base-url <url>', 'where owner/repo is, for a GitHub of your own')
     .option(
-      '--http-host <host:port>',
-      'a server of this machine that may be asked by http; repeatable',
+      '--private-host <host>',
+      'a host or host:port that may be in a private network or on this machine; repeatable',
       collect,
     )
     .option('--frozen', 'let every change wait for approval')

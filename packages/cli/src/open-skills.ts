@@ -8,7 +8,6 @@ import {
 } from '@skillstoke/core'
 import {
   directory,
-  git,
   nodeHasher,
   openDecisions,
   openPackStore,
@@ -16,6 +15,7 @@ import {
   openWriteLock,
 } from '@skillstoke/core/node'
 import type { Config } from './config/config.ts'
+import { createRemote } from './config/remote-config.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
@@ -28,7 +28,7 @@ export interface OpenOptions {
 /** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   return await createSkillRuntime({
-    sources: createSources(config, options),
+    sources: await createSources(config, options),
     hasher: nodeHasher,
     onDuplicate: config.onDuplicate,
     frozen: config.isFrozen,
@@ -37,7 +37,10 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   })
 }
 
-function createSources(config: Config, { watching, polling }: OpenOptions): readonly SkillSource[] {
+async function createSources(
+  config: Config,
+  { watching, polling }: OpenOptions,
+): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const folders = config.roots.map(({ label, path }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
@@ -50,19 +53,13 @@ function createSources(config: Config, { watching, polling }: OpenOptions): read
       writable: true,
     }),
   )
-  const remotes = config.remotes.map(({ label, url, ref, path, pollMs, allowFile }) =>
-    git(url, {
-      ...config.git,
-      allowFile,
-      label,
-      stateDirectory: config.stateDirectory,
-      reading: config.reading,
-      polling: polling ?? (watching === 'off' ? 'manual' : 'auto'),
-      ...(ref === undefined ? {} : { ref }),
-      ...(path === undefined ? {} : { path }),
-      ...(pollMs === undefined ? {} : { pollMs }),
-    }),
-  )
+  const setup = {
+    access: config.access,
+    stateDirectory: config.stateDirectory,
+    reading: config.reading,
+    polling: polling ?? (watching === 'off' ? 'manual' : 'auto'),
+  } as const
+  const remotes = await Promise.all(config.remotes.map(remote => createRemote(remote, setup)))
   return [...folders, ...remotes]
 }
 

@@ -7,11 +7,50 @@ const label = z
   .regex(/^[A-Za-z0-9._~/-]{1,64}$/, 'a label has 1 to 64 letters, digits, or any of . _ ~ / -')
 const patterns = z.array(z.string().min(1))
 
-/** A place on another machine, as it is written. */
+const common = {
+  label: label.optional().describe('The name of the source in digests and reports.'),
+  pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
+}
+
+const source = z.union([
+  z.strictObject({
+    git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
+    ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
+    path: path.optional().describe('The folder of the repository that holds the skills.'),
+    ...common,
+  }),
+  z.strictObject({
+    archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
+    path: path.optional().describe('The folder of the archive that holds the skills.'),
+    digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
+    ...common,
+  }),
+  z.strictObject({
+    wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
+    ...common,
+  }),
+  z.strictObject({
+    npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
+    packages: z.array(path).optional().describe('Only packages of these names.'),
+    ...common,
+  }),
+  z.strictObject({
+    mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
+    ...common,
+  }),
+])
+
+/** A place besides the roots, as it is written: one of `git`, `archive`, `wellKnown`, `npm` and `mcp`. */
 export interface ConfigSource {
-  readonly git: string
+  readonly git?: string | undefined
   readonly ref?: string | undefined
+  readonly archive?: string | undefined
+  readonly digest?: string | undefined
   readonly path?: string | undefined
+  readonly wellKnown?: string | undefined
+  readonly npm?: string | undefined
+  readonly packages?: readonly string[] | undefined
+  readonly mcp?: string | undefined
   readonly label?: string | undefined
   readonly pollSeconds?: number | undefined
 }
@@ -61,18 +100,10 @@ export const configSchema: z.ZodType<ConfigFile> = z
         'Folders of skills in order of precedence, relative to this file; they replace the default ones.',
       ),
     sources: z
-      .array(
-        z.strictObject({
-          git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
-          ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
-          path: path.optional().describe('The folder of the repository that holds the skills.'),
-          label: label.optional().describe('The name of the source in digests and reports.'),
-          pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
-        }),
-      )
+      .array(source)
       .optional()
       .describe(
-        'Skills of other machines, after all roots in precedence. Their changes wait for approval: stoke approve.',
+        'Skills of other places, after all roots in precedence. Their changes wait for approval: stoke approve.',
       ),
     linkRoots: z
       .array(path)

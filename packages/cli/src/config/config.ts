@@ -9,10 +9,10 @@ import {
   type Scope,
   type SourceReport,
 } from '@skillstoke/core'
-import { defaultStateDirectory, git } from '@skillstoke/core/node'
+import { defaultStateDirectory } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
-import type { ConfigSource } from './config-schema.ts'
+import { parseSourceFlag, type RemoteAccess, type RemoteConfig, resolveRemotes } from './remote-config.ts'
 
 /** One folder of skills, with the label by which every machine knows it. */
 export interface RootConfig {
@@ -23,19 +23,6 @@ export interface RootConfig {
   readonly isNamed: boolean
   /** Whether links of the other roots may lead into it. Not where a project's own file sent them out of the project. */
   readonly isLinkTarget: boolean
-}
-
-/** A place on another machine whose skills are followed. */
-export interface RemoteConfig {
-  readonly label: string
-  readonly url: string
-  readonly ref?: string
-  readonly path?: string
-  readonly pollMs?: number
-  /** Whether it may be a repository on this machine: when the user of this process named it. */
-  readonly allowFile: boolean
-  /** What it goes by: the key of lasting decisions. */
-  readonly origin: string
 }
 
 /** Where the dev server listens, and what it wants of its callers. */
@@ -56,8 +43,7 @@ export interface Config {
   readonly roots: readonly RootConfig[]
   /** After the roots in precedence. */
   readonly remotes: readonly RemoteConfig[]
-  /** How repositories are reached. */
-  readonly git: { readonly baseUrl?: string; readonly httpHosts: readonly string[] }
+  readonly access: RemoteAccess
   /** Whether every change waits for approval, those of the roots included. */
   readonly isFrozen: boolean
   /** Whether the user of this process named the roots, instead of a file that was found beside them. */
@@ -85,7 +71,7 @@ export interface ConfigFlags {
   readonly source?: readonly string[]
   readonly frozen?: boolean
   readonly gitBaseUrl?: string
-  readonly httpHost?: readonly string[]
+  readonly privateHost?: readonly string[]
   readonly linkRoot?: readonly string[]
   readonly config?: string
   readonly state?: string
@@ -125,22 +111,21 @@ export async function resolveConfig(
   const scope = resolveScope(flags, file)
   // What is named replaces what a file or the defaults would say.
   const isAnyGiven = given.length > 0 || (flags.source ?? []).length > 0
-  const baseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
-  const httpHosts = flags.httpHost ?? environment['SKILLSTOKE_HTTP_HOSTS']?.split(',') ?? []
-  const access = { ...(baseUrl === undefined ? {} : { baseUrl }), httpHosts }
+  const gitBaseUrl = flags.gitBaseUrl ?? environment['SKILLSTOKE_GIT_BASE_URL']
+  const privateHosts = flags.privateHost ?? environment['SKILLSTOKE_PRIVATE_HOSTS']?.split(',') ?? []
+  const access = { ...(gitBaseUrl === undefined ? {} : { gitBaseUrl }), privateHosts }
   const roots = isAnyGiven && given.length === 0 ? [] : resolveRoots(given, file)
   return {
     roots,
-    remotes: resolveRemotes(
+    remotes: await resolveRemotes(
       [
-        ...(flags.source ?? []).map(text => ({ ...parseSourceFlag(text), allowFile: true })),
-        // A file that came with a project may not name what is on this machine.
-        ...(isAnyGiven ? [] : (file?.sources ?? [])).map(source => ({ ...source, allowFile: false })),
+        ...(flags.source ?? []).map(text => ({ source: parseSourceFlag(text), isNamed: true })),
+        ...(isAnyGiven ? [] : (file?.sources ?? [])).map(source => ({ source, isNamed: false })),
       ],
-      roots,
+      roots.map(root => root.label),
       access,
     ),
-    git: access,
+    access,
     isFrozen: flags.frozen === true || environment['SKILLSTOKE_FROZEN'] === '1',
     areRootsChosen:
       given.length > 0 ||
@@ -241,43 +226,6 @@ function resolveRoots(given: readonly string[], file: LoadedConfigFile | undefin
   }))
   const home = join(homedir(), '.agents', 'skills')
   return [...roots, { label: '~/.agents/skills', path: display(home), isNamed: false, isLinkTarget: true }]
-}
-
-/** `url`, `url#ref` or `url#ref:folder`. */
-function parseSourceFlag(text: string): ConfigSource {
-  const [, git = '', ref, path] = /^([^#]*)(?:#([^:]*)(?::(.*))?)?$/.exec(text.trim()) ?? []
-  return { git, ref: ref || undefined, path: path || undefined }
-}
-
-/** @throws {UsageError} for a URL that cannot be meant, or labels that are taken */
-function resolveRemotes(
-  sources: readonly (ConfigSource & { readonly allowFile: boolean })[],
-  roots: readonly RootConfig[],
-  access: Config['git'],
-): readonly RemoteConfig[] {
-  const labels = new Set(roots.map(root => root.label))
-  return sources.map(({ git: url, ref, path, label: given, pollSeconds, allowFile }) => {
-    const place = { ...(ref === undefined ? {} : { ref }), ...(path === undefined ? {} : { path }) }
-    // Made once to hear what is wrong with it; nothing is started by that.
-    const { origin, label: name } = git(url, { ...place, ...access, allowFile })
-    if (given !== undefined && labels.has(given))
-      throw new UsageError(`two sources have the label ${JSON.stringify(given)}; give each its own`)
-    const label = given ?? findFreeLabel(name, labels)
-    labels.add(label)
-    return {
-      label,
-      url,
-      ...place,
-      ...(pollSeconds === undefined ? {} : { pollMs: pollSeconds * 1000 }),
-      allowFile,
-      origin,
-    }
-  })
-}
-
-function findFreeLabel(name: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(name)) return name
-  for (let number = 2; ; number++) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`
 }
 
 /** Relative where that is shorter to read; a root in another place keeps its absolute path. */

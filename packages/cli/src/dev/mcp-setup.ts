@@ -26,9 +26,7 @@ function toMcpCommand(config: Config): McpCommand {
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
     ...(config.areRootsOfFile ? [] : config.roots.flatMap(root => ['--root', resolve(root.path)])),
-    ...(config.areRootsOfFile
-      ? []
-      : config.remotes.flatMap(({ url, ref, path }) => ['--source', toSourceFlag(url, ref, path)])),
+    ...(config.areRootsOfFile ? [] : config.remotes.flatMap(({ flag }) => ['--source', flag])),
     ...config.linkRoots.flatMap(path => ['--link-root', resolve(path)]),
     ...(config.scope?.include ?? []).flatMap(pattern => ['--include', pattern]),
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
@@ -38,11 +36,6 @@ function toMcpCommand(config: Config): McpCommand {
   return /[\\/]node_modules[\\/]skillstoke[\\/]/.test(bin)
     ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
     : { command: process.execPath, args: [bin, 'mcp', ...options] }
-}
-
-function toSourceFlag(url: string, ref: string | undefined, path: string | undefined): string {
-  if (ref === undefined && path === undefined) return url
-  return `${url}#${ref ?? ''}${path === undefined ? '' : `:${path}`}`
 }
 
 function quote(word: string): string {

@@ -1,0 +1,139 @@
+import { isAbsolute, relative, resolve } from 'node:path'
+import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core'
+import { archive, git, npmPackages, wellKnown } from '@skillstoke/core/node'
+import { UsageError } from '../exit-code.ts'
+import type { ConfigSource } from './config-schema.ts'
+
+/** A place besides the roots whose skills are followed; their changes wait for approval. */
+export interface RemoteConfig {
+  readonly label: string
+  /** What it goes by: the key of lasting decisions. */
+  readonly origin: string
+  /** As it was written. */
+  readonly source: ConfigSource
+  /** Whether the user of this process named it, instead of a file that was found. */
+  readonly isNamed: boolean
+  /** As a flag of the command line. */
+  readonly flag: string
+}
+
+/** How other machines are reached. */
+export interface RemoteAccess {
+  /** Where `owner/repository` is. */
+  readonly gitBaseUrl?: string
+  /** Hosts that may be in a private network or on this machine. */
+  readonly privateHosts: readonly string[]
+}
+
+export interface NamedSource {
+  readonly source: ConfigSource
+  readonly isNamed: boolean
+}
+
+export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling'> {
+  readonly access: RemoteAccess
+  readonly stateDirectory: string
+  readonly reading: Partial<ReadingPolicy>
+}
+
+/**
+ * Understands `--source`: a repository (`url#branch:folder`), an archive (`x.zip#folder`), `npm:folder`,
+ * `well-known+https://host` or `mcp+https://host/mcp`.
+ */
+export function parseSourceFlag(text: string): ConfigSource {
+  const written = text.trim()
+  if (written === 'npm' || written.startsWith('npm:')) return { npm: written.slice('npm:'.length) || '.' }
+  if (/^mcp\+https?:/i.test(written)) return { mcp: written.slice('mcp+'.length) }
+  if (/^well-known\+https?:/i.test(written)) return { wellKnown: written.slice('well-known+'.length) }
+  const [, place = '', ref, path] = /^([^#]*)(?:#([^:]*)(?::(.*))?)?$/.exec(written) ?? []
+  if (/\.(zip|tgz|tar\.gz)$/i.test(place)) return { archive: place, path: ref || undefined }
+  return { git: place, ref: ref || undefined, path: path || undefined }
+}
+
+/** @throws {UsageError} for labels that are taken; {SkillError} for places that cannot be meant */
+export async function resolveRemotes(
+  sources: readonly NamedSource[],
+  labels: readonly string[],
+  access: RemoteAccess,
+): Promise<readonly RemoteConfig[]> {
+  const taken = new Set(labels)
+  const remotes: RemoteConfig[] = []
+  for (const { source, isNamed } of sources) {
+    // Made once to hear what is wrong with it, and by what it goes; nothing is started by that.
+    const made = await createRemote(
+      { source, isNamed, label: source.label },
+      { access, stateDirectory: '.', reading: {} },
+    )
+    if (source.label !== undefined && taken.has(source.label))
+      throw new UsageError(`two sources have the label ${JSON.stringify(source.label)}; give each its own`)
+    const label = source.label ?? findFreeLabel(made.label, taken)
+    taken.add(label)
+    remotes.push({ label, origin: made.origin, source, isNamed, flag: toFlag(source) })
+  }
+  return remotes
+}
+
+/** The source that a configuration names. */
+export async function createRemote(
+  { source, isNamed, label }: NamedSource & { readonly label: string | undefined },
+  { access, stateDirectory, reading, polling }: RemoteSetup,
+): Promise<SkillSource> {
+  const { privateHosts, gitBaseUrl } = access
+  const common = {
+    reading,
+    ...(label === undefined ? {} : { label }),
+    ...(polling === undefined ? {} : { polling }),
+    ...(source.pollSeconds === undefined ? {} : { pollMs: source.pollSeconds * 1000 }),
+  }
+  const path = source.path === undefined ? {} : { path: source.path }
+  if (source.git !== undefined) {
+    return git(source.git, {
+      ...common,
+      ...path,
+      stateDirectory,
+      httpHosts: privateHosts,
+      // A file that came with a project may not name what is on this machine.
+      allowFile: isNamed,
+      ...(gitBaseUrl === undefined ? {} : { baseUrl: gitBaseUrl }),
+      ...(source.ref === undefined ? {} : { ref: source.ref }),
+    })
+  }
+  if (source.archive !== undefined) {
+    assertInside(source.archive, isNamed)
+    const digest = source.digest === undefined ? {} : { digest: source.digest }
+    return archive(source.archive, { ...common, ...path, ...digest, privateHosts })
+  }
+  if (source.npm !== undefined) {
+    assertInside(source.npm, isNamed)
+    const packages = source.packages === undefined ? {} : { packages: source.packages }
+    return npmPackages(source.npm, { ...common, ...packages })
+  }
+  if (source.mcp !== undefined) {
+    // Only who follows a server needs the client for it.
+    const { mcpServer } = await import('@skillstoke/mcp')
+    return mcpServer(source.mcp, { ...common, privateHosts })
+  }
+  return wellKnown(source.wellKnown ?? '', { ...common, privateHosts })
+}
+
+/** Of a file that came with a project, paths stay in the folder in which it is read. */
+function assertInside(path: string, isNamed: boolean): void {
+  const fromHere = relative(process.cwd(), resolve(path))
+  if (isNamed || /^https?:/i.test(path) || !(fromHere.startsWith('..') || isAbsolute(fromHere))) return
+  throw new UsageError(
+    `the source ${JSON.stringify(path)} of the configuration is outside this folder; name it yourself with --source`,
+  )
+}
+
+function toFlag({ git: url, archive: file, npm, mcp, wellKnown: site, ref, path }: ConfigSource): string {
+  if (file !== undefined) return `${file}${path === undefined ? '' : `#${path}`}`
+  if (npm !== undefined) return `npm:${resolve(npm)}`
+  if (mcp !== undefined) return `mcp+${mcp}`
+  if (site !== undefined) return `well-known+${site}`
+  return `${url}${ref === undefined && path === undefined ? '' : `#${ref ?? ''}`}${path === undefined ? '' : `:${path}`}`
+}
+
+function findFreeLabel(name: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name
+  for (let number = 2; ; number++) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`
+}
