@@ -136,7 +136,7 @@ export {
 } from './registry/admission.ts'
 export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
 // What exists: generations, changes, and what decides about them.
-export type { Generation, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
+export type { Generation, SkillCopy, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,

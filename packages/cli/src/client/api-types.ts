@@ -55,6 +55,8 @@ export interface SkillRow {
   /** The revision that readers get; null when they get none. */
   readonly serving: Digest | null
   readonly status: SkillStatus
+  /** Where else the same revision is, in order of precedence. */
+  readonly copies: readonly { readonly source: string; readonly location: string }[]
   readonly diagnostics: readonly Diagnostic[]
   /** Null for what is not served, and until it has been counted. */
   readonly tokens: SkillTokens | null

@@ -49,7 +49,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     paintStatus(row.status, paint),
     paint('bold', toTerminalLine(row.name)),
     row.serving === null ? '-' : shortDigest(row.serving),
-    row.source,
+    row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
     shorten(row.description, DESCRIPTION_WIDTH),
   ])
   printLine(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))

@@ -3,7 +3,7 @@ import type { SkillRow, SkillTokens } from '../client/api-types.ts'
 
 /** What the API and `--json` say of a folder. */
 export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow {
-  const { name, description, source, status, diagnostics } = report
+  const { name, description, source, status, diagnostics, copies = [] } = report
   return {
     name,
     description,
@@ -12,6 +12,7 @@ export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow
     revision: report.revision ?? null,
     serving: report.serving ?? null,
     status,
+    copies: copies.map(copy => ({ source: copy.source, location: copy.directory ?? copy.location })),
     diagnostics,
     tokens,
   }
@@ -61,6 +62,7 @@ function isSame(a: SkillRow, b: SkillRow): boolean {
     a.serving === b.serving &&
     a.description === b.description &&
     a.tokens === b.tokens &&
+    JSON.stringify(a.copies) === JSON.stringify(b.copies) &&
     (a.diagnostics === b.diagnostics || JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics))
   )
 }

@@ -3,7 +3,7 @@ import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { splitAnyText } from '../skill/frontmatter.ts'
 import type { Skill } from '../skill/skill.ts'
-import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
 
@@ -42,12 +42,13 @@ export async function loadSkill(requested: string, access: SkillAccess): Promise
     const skills = generation.list().filter(skill => access.isInScope(skill.name))
     return { kind: 'list', skills, generation }
   }
-  if (isLoadableName(query)) await access.refresh(query)
+  if (isAddressable(query)) await access.refresh(query)
   const generation = access.current()
-  const skill = isLoadableName(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
+  const skill = isAddressable(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
   if (skill !== undefined) {
     const body = await readBody(skill, access.store)
-    access.activate(skill)
+    // One that another source comes before is known to the conversation by the name that it was asked for.
+    access.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation

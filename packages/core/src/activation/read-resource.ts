@@ -4,7 +4,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
+import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
 import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
 
@@ -34,9 +34,9 @@ export interface ResourceRequest {
 export async function readResource(request: ResourceRequest, access: SkillAccess): Promise<ResourceContent> {
   const path = parseSkillPath(request.path.replace(/^\.\//, ''))
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
-  if (isLoadableName(name)) await access.refresh(name)
+  if (isAddressable(name)) await access.refresh(name)
   const generation = access.current()
-  const skill = isLoadableName(name) ? findByNameOrFolder(generation, name, access.isInScope) : undefined
+  const skill = isAddressable(name) ? findByNameOrFolder(generation, name, access.isInScope) : undefined
   if (skill === undefined) {
     const names = generation.list().flatMap(each => (access.isInScope(each.name) ? each.name : []))
     throw new SkillError(
@@ -44,7 +44,7 @@ export async function readResource(request: ResourceRequest, access: SkillAccess
       `there is no skill ${JSON.stringify(name)}${suggest(name, names)}`,
     )
   }
-  const loaded = access.ledger.find(skill.name)?.revision
+  const loaded = (access.ledger.find(name) ?? access.ledger.find(skill.name))?.revision
   const { revision, files } = await findRevision(skill, request.revision, access)
   const file = files.find(each => each.path === path)
   if (file === undefined) {

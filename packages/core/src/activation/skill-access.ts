@@ -16,8 +16,8 @@ export interface SkillAccess {
   readonly isInScope: ScopeTest
   readonly store: SkillStore
   readonly ledger: Ledger
-  /** Notes that the instructions of a skill enter the conversation. */
-  activate(skill: Skill): void
+  /** Notes that the instructions of a skill enter the conversation, under the name by which it can be found again. */
+  activate(skill: Skill, name: string): void
   readonly allowedTools: AllowedToolsPolicy
 }
 

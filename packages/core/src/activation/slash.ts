@@ -43,7 +43,7 @@ export async function expandSlash(
     throw thrown
   })
   if (body === undefined) return unchanged
-  access.activate(skill)
+  access.activate(skill, skill.name)
   const names = readArgumentNames(skill.extra['argument-hint'])
   const block = renderBlock(skill.name, substituteArguments(body, rest, names))
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
 /** Which skills one agent may see. Patterns are names in which `*` stands for any characters. */
@@ -25,7 +26,10 @@ export function createScopeTest(scope: Scope | undefined): ScopeTest {
   if (include.length === 0 && exclude.length === 0) return EVERYTHING
   const matches = (patterns: readonly RegExp[], name: string): boolean =>
     patterns.some(pattern => pattern.test(name))
-  return name => (include.length === 0 || matches(include, name)) && !matches(exclude, name)
+  return text => {
+    const name = unqualified(text)
+    return (include.length === 0 || matches(include, name)) && !matches(exclude, name)
+  }
 }
 
 /** Whether a scope test lets everything through, so that callers can skip the loop. */

@@ -125,7 +125,7 @@ test(`the events of a runtime: what happened to each skill, each problem, then t
   fileSystem.remove('/one/b')
   await skills.reload()
   await skills.delivered()
-  fileSystem.write('/two/c/SKILL.md', text('c'))
+  fileSystem.write('/two/c/SKILL.md', `${text('c')}\nAnother.`)
   await skills.reload()
   await skills.delivered()
   fileSystem.write('/one/a/SKILL.md', `${text('a')}\nmore`)

@@ -164,6 +164,7 @@ export class SkillReview {
     const report = this.#host
       .current()
       .reports()
+      .flatMap(withCopies)
       .find(each => each.location === place.location && this.#host.originOf(each.source) === place.origin)
     if (report === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} is not there any more`)
@@ -172,7 +173,7 @@ export class SkillReview {
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): Found {
-    const reports = this.#host.current().reports()
+    const reports = this.#host.current().reports().flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>
       target === name || target === `${source}/${name}`
@@ -226,6 +227,11 @@ function checkRevision({ name, revision }: SkillReport, options: DecideOptions):
     `the newest revision of ${shown} is ${shortDigest(revision)} by now; look at it again`,
     { data: { expected: options.revision, actual: revision } },
   )
+}
+
+/** Each folder by itself: a decision is about one of them. */
+function withCopies({ copies = [], ...report }: SkillReport): readonly SkillReport[] {
+  return [report, ...copies.map(copy => ({ ...report, ...copy }))]
 }
 
 function isWaiting({ status }: SkillReport): boolean {

@@ -5,7 +5,7 @@ import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
-import type { SkillReport, SkillStatus } from './generation.ts'
+import type { SkillCopy, SkillReport, SkillStatus } from './generation.ts'
 
 /** What the registry has decided about one folder of one source. */
 export interface Candidate {
@@ -49,11 +49,15 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
 }
 
 /** `winner` is the candidate whose skill is served under the name. */
-export function toReport(candidate: Candidate, winner: Candidate | undefined): SkillReport {
+export function toReport(
+  candidate: Candidate,
+  winner: Candidate | undefined,
+  copies: readonly Candidate[] = [],
+): SkillReport {
   const { entry, live } = candidate
   const newest = entry.skill ?? live
   const isServed = winner === candidate
-  const status = toStatus(candidate, isServed)
+  const status = toStatus(candidate, winner)
   const diagnostics = [...entry.diagnostics, ...describeDecision(candidate)]
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
@@ -72,6 +76,7 @@ export function toReport(candidate: Candidate, winner: Candidate | undefined): S
     ...(entry.skill === undefined ? {} : { revision: entry.skill.revision }),
     ...(isServed && live !== undefined ? { serving: live.revision } : {}),
     status,
+    ...(copies.length === 0 ? {} : { copies: Object.freeze(copies.map(toCopy)) }),
     diagnostics: Object.freeze(diagnostics),
   })
 }
@@ -81,17 +86,33 @@ export function toProblemReport(
   candidate: Candidate,
   winner: Candidate | undefined,
 ): SkillReport | undefined {
-  if (toStatus(candidate, winner === candidate) === 'ok') return undefined
+  if (toStatus(candidate, winner) === 'ok') return undefined
   return toReport(candidate, winner)
 }
 
-function toStatus(candidate: Candidate, isServed: boolean): SkillStatus {
+function toCopy({ source, entry }: Candidate): SkillCopy {
+  const { location, directory } = entry
+  return { source, location, ...(directory === undefined ? {} : { directory }) }
+}
+
+/** Whether a folder has nothing but what another one serves already. */
+function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
+  return (
+    live !== undefined &&
+    winner?.live?.revision === live.revision &&
+    entry.skill?.revision === live.revision &&
+    held === undefined &&
+    standing === undefined
+  )
+}
+
+function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillStatus {
   const { entry, held, live, standing } = candidate
   if (standing?.kind === 'disabled') return 'disabled'
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
   if (standing?.kind === 'pinned' && entry.skill.revision !== standing.revision) return 'pinned'
   if (held !== undefined) return held.isRejected === true ? 'rejected' : 'pending'
-  if (live !== undefined && !isServed) return 'shadowed'
+  if (live !== undefined && winner !== candidate && !isCopy(candidate, winner)) return 'shadowed'
   return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
 }
 
@@ -139,7 +160,10 @@ function describePlace({ source, entry }: Candidate): string {
   return JSON.stringify(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
 }
 
-/** Reports of all folders of all sources, sorted by name and then by precedence. */
+/**
+ * Reports of all folders of all sources, sorted by name and then by precedence. Folders with the same files under one name are
+ * one report.
+ */
 export function createReports(
   slots: readonly (readonly Candidate[])[],
   skills: readonly Skill[],
@@ -148,9 +172,15 @@ export function createReports(
   const all = slots.flat()
   const winners = findWinners(slots, skills)
   const direction = directionOf(policy)
-  return all
-    .toSorted((a, b) => compareText(nameOf(a), nameOf(b)) || byPrecedence(a, b, direction))
-    .map(candidate => toReport(candidate, winners.get(nameOf(candidate))))
+  const sorted = all.toSorted((a, b) => compareText(nameOf(a), nameOf(b)) || byPrecedence(a, b, direction))
+  const copies = new Map<Candidate, Candidate[]>()
+  const folders = sorted.filter(candidate => {
+    const winner = winners.get(nameOf(candidate))
+    if (winner === undefined || winner === candidate || !isCopy(candidate, winner)) return true
+    copies.set(winner, [...(copies.get(winner) ?? []), candidate])
+    return false
+  })
+  return folders.map(candidate => toReport(candidate, winners.get(nameOf(candidate)), copies.get(candidate)))
 }
 
 /** Whether earlier or later sources come first. */
@@ -189,4 +219,17 @@ function findWinners(
   for (const candidate of slots.flat())
     if (candidate.live !== undefined && served.has(candidate.live)) winners.set(nameOf(candidate), candidate)
   return winners
+}
+
+/** What one source would serve under a name, whoever comes first. */
+export function findIn(
+  slots: readonly (readonly Candidate[])[],
+  source: string,
+  name: string,
+): Skill | undefined {
+  const own = slots.find(candidates => candidates[0]?.source === source) ?? []
+  const [first] = own
+    .filter(candidate => candidate.live !== undefined && nameOf(candidate) === name)
+    .sort((a, b) => byPrecedence(a, b))
+  return first?.live
 }

@@ -30,7 +30,16 @@ export interface SkillReport {
   /** The revision that readers get for this folder; absent when they get none. */
   readonly serving?: Digest
   readonly status: SkillStatus
+  /** Where else the same revision is, in order of precedence; absent when it is nowhere else. */
+  readonly copies?: readonly SkillCopy[]
   readonly diagnostics: readonly Diagnostic[]
+}
+
+/** Another folder with the same name and the same files. */
+export interface SkillCopy {
+  readonly source: string
+  readonly location: string
+  readonly directory?: string
 }
 
 /** A source as a generation knows it. */
@@ -49,7 +58,10 @@ export interface Generation {
   readonly digest: Digest
   /** The served skills, sorted bytewise by name. */
   list(): readonly Skill[]
-  /** The served skill of exactly this name, or `undefined`. */
+  /**
+   * The served skill of exactly this name, or `undefined`. `source/name` finds that of one source, also when another one
+   * comes first.
+   */
   find(name: string): Skill | undefined
   /** @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
   get(name: string): Skill
@@ -72,6 +84,8 @@ export interface GenerationParts {
   readonly sources: readonly SourceReport[]
   /** What a conversation wrote and others are not served. */
   readonly findWritten: (conversation: string) => readonly Skill[]
+  /** What a source would serve under a name. */
+  readonly findIn: (source: string, name: string) => Skill | undefined
 }
 
 export function createGeneration(parts: GenerationParts): Generation {
@@ -79,7 +93,9 @@ export function createGeneration(parts: GenerationParts): Generation {
   let reports: readonly SkillReport[] | undefined
   const find = (name: string): Skill | undefined => {
     const index = binarySearch(skills, name, skill => skill.name)
-    return index < 0 ? undefined : skills[index]
+    if (index >= 0) return skills[index]
+    const slash = name.lastIndexOf('/')
+    return slash < 0 ? undefined : parts.findIn(name.slice(0, slash), name.slice(slash + 1))
   }
   const views = new Map<string, Generation>()
   const createView = (conversation: string): Generation | undefined => {

@@ -17,6 +17,7 @@ import {
 import {
   type Candidate,
   createReports,
+  findIn,
   findWritten,
   type HeldRevision,
   nameOf,
@@ -121,6 +122,7 @@ export class SkillRegistry {
       skills: Object.freeze([]),
       createReports: () => [],
       findWritten: nothingWritten,
+      findIn: () => undefined,
       sources: [],
     })
   }
@@ -305,7 +307,9 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
-    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore), removed.length > 0)
+    // A copy that came or went changes nothing that is served, and is told all the same.
+    const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
+    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore), hasMoved)
   }
 
   /** What readers will see differently, given who served each name before. */
@@ -417,14 +421,14 @@ export class SkillRegistry {
     slot: SourceSlot,
     { served, changes }: ServedChanges,
     reports: readonly SkillReport[],
-    hasRemoved: boolean,
+    hasMoved: boolean,
   ): void {
     const sources = this.#slots.map(({ label, contents, fault }) => ({
       label,
       diagnostics: fault === undefined ? contents.diagnostics : [...contents.diagnostics, fault],
     }))
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
-    if (served.length === 0 && reports.length === 0 && !hasRemoved && isSourceSame) return
+    if (served.length === 0 && reports.length === 0 && !hasMoved && isSourceSame) return
     const previous = this.#current
     const candidates = this.#slots.map(each => each.candidates)
     const hasWritten = this.#written > 0
@@ -438,6 +442,7 @@ export class SkillRegistry {
       findWritten: hasWritten
         ? id => findWritten(candidates, skills, this.#options.onDuplicate, id)
         : nothingWritten,
+      findIn: (source, name) => findIn(candidates, source, name),
       sources: Object.freeze(sources),
     })
     for (const wake of this.#watchers) wake()

@@ -144,7 +144,9 @@ function describeEligibility({ serving, diagnostics }: SkillReport): string {
 
 function describePlace(report: SkillReport, withStatus: boolean): string {
   const place = report.directory ?? `${report.source}:${report.location}`
-  return withStatus ? `${place} (${report.status})` : place
+  const copies = (report.copies ?? []).map(copy => copy.directory ?? `${copy.source}:${copy.location}`)
+  const also = copies.length === 0 ? '' : `, the same in ${copies.join(' and ')}`
+  return `${place}${withStatus ? ` (${report.status})` : ''}${also}`
 }
 
 /** Whether a finding of a source is about an entry of this name: a link that was refused, for example. */

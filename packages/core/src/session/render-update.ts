@@ -41,7 +41,7 @@ export function renderUpdate(diff: ListingDiff, loaded: readonly LoadedChange[],
 }
 
 function describeLoaded({ entry, skill }: LoadedChange): string {
-  const name = escapeText(skill.name)
+  const name = escapeText(entry.name)
   const now = shortDigest(skill.revision)
   if (skill.revision === entry.revision) return `- you loaded ${name} at ${now}; it is ${now} again`
   return `- you loaded ${name} at ${shortDigest(entry.revision)}, it is now ${now}: load it again before relying on it`

@@ -139,9 +139,9 @@ export class SkillSession implements Disposable {
       current: () => this.#seen(),
       refresh: name => (this.delivery === 'pinned' ? Promise.resolve() : host.refresh(name)),
       search: (query, limit) => host.search(this.#seen(), query, limit, this.#isInScope),
-      activate: skill => {
-        recordLoad(this.ledger, skill)
-        this.#active.set(skill.name, skill)
+      activate: (skill, name) => {
+        recordLoad(this.ledger, skill, name)
+        this.#active.set(name, skill)
       },
       allowedTools: options.allowedTools ?? 'advise',
     }
@@ -396,9 +396,9 @@ function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
 }
 
 /** Noted anew, so that the entries stay in the order of loading. */
-function recordLoad(ledger: Ledger, skill: Skill): void {
-  ledger.forget(skill.name)
-  ledger.record({ name: skill.name, revision: skill.revision, toldRevision: skill.revision })
+function recordLoad(ledger: Ledger, skill: Skill, name: string): void {
+  ledger.forget(name)
+  ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
 }
 
 /** What the tools of one reader need, for a conversation or without one. */
@@ -410,7 +410,7 @@ export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledge
     isInScope,
     store: host.store,
     ledger,
-    activate: skill => recordLoad(ledger, skill),
+    activate: (skill, name) => recordLoad(ledger, skill, name),
     allowedTools: 'advise',
   }
 }

@@ -36,6 +36,17 @@ export function isLoadableName(name: string): boolean {
   return name !== '' && [...name].length <= 255 && isSafeSegment(name) && !HIDDEN.test(name)
 }
 
+/** Whether a text can name a skill that is served: by its name, or as `source/name`. */
+export function isAddressable(text: string): boolean {
+  const label = text.slice(0, Math.max(0, text.lastIndexOf('/')))
+  return isLoadableName(unqualified(text)) && label.length <= 255 && !HIDDEN.test(label)
+}
+
+/** The name in `source/name`; names have no slash themselves. */
+export function unqualified(text: string): string {
+  return text.slice(text.lastIndexOf('/') + 1)
+}
+
 /** The nearest name that follows the rules. */
 export function suggestName(name: string): string {
   const slug = normalizeName(name)

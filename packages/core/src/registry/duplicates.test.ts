@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest'
+import {
+  createSkillRuntime,
+  FileSource,
+  MemoryFileSystem,
+  NO_SETTLE,
+  type Skill,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+} from '../index.ts'
+
+const text = (name: string, body = 'Body.'): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+async function open(
+  files: Readonly<Record<string, string>>,
+  options: Partial<SkillRuntimeOptions> = {},
+): Promise<{ skills: SkillRuntime; files: MemoryFileSystem }> {
+  const fileSystem = new MemoryFileSystem(files)
+  const sources = ['one', 'two', 'three'].map(
+    label => new FileSource({ fileSystem, root: `/${label}`, label, watching: 'off' }),
+  )
+  const skills = await createSkillRuntime({ sources, settle: NO_SETTLE, ...options })
+  return { skills, files: fileSystem }
+}
+
+const rows = (skills: SkillRuntime): string[] =>
+  skills.current
+    .reports()
+    .map(({ source, status, copies = [] }) => [source, status, ...copies.map(copy => copy.source)].join(' '))
+
+describe('the same files in several sources', () => {
+  test('are one skill, with all its places', async () => {
+    const { skills } = await open({
+      '/one/pdf/SKILL.md': text('pdf'),
+      '/two/tools/pdf/SKILL.md': text('pdf'),
+      '/three/pdf/SKILL.md': text('pdf', 'Other.'),
+    })
+    expect(rows(skills)).toEqual(['one ok two', 'three shadowed'])
+    expect(skills.current.reports()[0]?.copies).toEqual([{ source: 'two', location: 'tools/pdf' }])
+    expect(skills.explain('pdf').steps[0]?.detail).toContain('the same in two:tools/pdf')
+    await skills.close()
+  })
+
+  test('a copy that comes, changes or goes is told, and nothing that is served changes', async () => {
+    const { skills, files } = await open({ '/one/pdf/SKILL.md': text('pdf') })
+    const { digest } = skills.current
+    const seen: string[][] = []
+    skills.subscribe(({ changes }) => void seen.push([`${changes.length}`, ...rows(skills)]))
+    for (const content of [text('pdf'), text('pdf', 'Other.'), text('pdf')]) {
+      files.write('/two/pdf/SKILL.md', content)
+      await skills.reload()
+    }
+    files.remove('/two/pdf')
+    await skills.reload()
+    await skills.delivered()
+    expect(seen).toEqual([
+      ['0', 'one ok two'],
+      ['0', 'one ok', 'two shadowed'],
+      ['0', 'one ok two'],
+      ['0', 'one ok'],
+    ])
+    expect(skills.current.digest).toBe(digest)
+    await skills.close()
+  })
+
+  test('when the first goes, the copy takes its place, and that is no change of the text', async () => {
+    const { skills, files } = await open({
+      '/one/pdf/SKILL.md': text('pdf'),
+      '/two/pdf/SKILL.md': text('pdf'),
+    })
+    const facets: string[] = []
+    skills.subscribe(({ changes }) => {
+      for (const change of changes)
+        facets.push(change.kind === 'modified' ? change.facets.join() : change.kind)
+    })
+    files.remove('/one/pdf')
+    await skills.reload()
+    await skills.delivered()
+    expect([rows(skills), facets]).toEqual([['two ok'], ['location']])
+    await skills.close()
+  })
+
+  test('a copy can be decided about by itself', async () => {
+    const { skills } = await open({ '/one/pdf/SKILL.md': text('pdf'), '/two/pdf/SKILL.md': text('pdf') })
+    await skills.review.disable('two/pdf')
+    expect(rows(skills)).toEqual(['one ok', 'two disabled'])
+    await skills.close()
+  })
+})
+
+describe('source/name addresses what another source comes before', () => {
+  const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
+
+  test('for programs', async () => {
+    const { skills } = await open(files)
+    const loser = skills.current.get('two/pdf')
+    expect([loser.source, await skills.readBody(loser), (await skills.load('two/pdf')).body]).toEqual([
+      'two',
+      'Second.',
+      'Second.',
+    ])
+    expect([
+      skills.current.find('three/pdf'),
+      skills.current.find('nope/pdf'),
+      skills.current.find('two/'),
+    ]).toEqual([undefined, undefined, undefined])
+    await skills.close()
+  })
+
+  test('for conversations, each under its own name, and in scope like the others', async () => {
+    const { skills, files: disk } = await open(files)
+    const session = skills.session({ id: 's' })
+    const call = async (name: string, input: unknown): Promise<string> =>
+      (await session.tools.find(tool => tool.name === name)?.execute(input))?.text ?? ''
+    expect(await call('skill', { name: 'pdf' })).toContain('First.')
+    expect(await call('skill', { name: 'two/pdf' })).toContain('Second.')
+    expect(await call('read_skill_file', { skill: 'two/pdf', path: 'SKILL.md' })).toContain('Second.')
+    expect(session.ledger.entries().map(({ name }) => name)).toEqual(['pdf', 'two/pdf'])
+    expect(await session.update()).toBeUndefined()
+    disk.write('/two/pdf/SKILL.md', text('pdf', 'Newer.'))
+    expect((await session.update())?.text).toMatch(/two\/pdf/)
+    const scoped = skills.session({ id: 't', scope: { exclude: ['pdf'] } })
+    const load = scoped.tools.find(tool => tool.name === 'skill')
+    expect((await load?.execute({ name: 'two/pdf' }))?.text).toContain('no skill "two/pdf"')
+    await skills.close()
+  })
+
+  test('not what is held or switched off', async () => {
+    const { skills } = await open(files)
+    await skills.review.disable('two/pdf')
+    expect(skills.current.find('two/pdf')).toBeUndefined()
+    await skills.close()
+  })
+})
+
+test('a shadowed skill says who comes before it, and by which rule', async () => {
+  const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
+  const messages: (string | undefined)[] = []
+  for (const onDuplicate of [
+    'first-wins',
+    'last-wins',
+    (all: readonly Skill[]): Skill => all.at(-1) as Skill,
+  ] as const) {
+    const { skills } = await open(files, { onDuplicate })
+    messages.push(
+      skills.current
+        .reports()
+        .find(({ status }) => status === 'shadowed')
+        ?.diagnostics.at(-1)?.message,
+    )
+    await skills.close()
+  }
+  expect(messages).toEqual([
+    '"two/pdf" is shadowed by "one/pdf", which has the same name and is from a source that comes first',
+    '"one/pdf" is shadowed by "two/pdf", which has the same name and is from a source that was chosen over it',
+    '"one/pdf" is shadowed by "two/pdf", which has the same name and is from a source that was chosen over it',
+  ])
+})
