@@ -78,6 +78,7 @@ describe('stoke list', () => {
       serving: pdf?.revision,
       tokens: null,
       status: 'ok',
+      copies: [],
       diagnostics: [],
     })
     expect(broken).toMatchObject({ name: 'broken', status: 'broken', revision: null, serving: null })
@@ -138,9 +139,8 @@ describe('stoke list', () => {
     symlinkSync(folder.at('.agents/skills/pdf'), folder.at('.claude/skills/pdf'))
     symlinkSync(outside.at('secret'), folder.at('.claude/skills/secret'))
     const { json } = stoke<Listed>(['list', '--json'], sandbox(folder))
-    expect(json.skills.map(({ source, status }) => [source, status])).toEqual([
-      ['.agents/skills', 'ok'],
-      ['.claude/skills', 'shadowed'],
+    expect(json.skills).toMatchObject([
+      { source: '.agents/skills', status: 'ok', copies: [{ source: '.claude/skills' }] },
     ])
     expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
   })

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ApiClient, SkillDetail, SkillRow } from 'skillstoke/client'
 import { DifferenceView } from './difference-view.tsx'
 import { FileList } from './file-list.tsx'
@@ -27,7 +27,7 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
 
   const loaded = useLoaded(() => client.skill(name), [name, version])
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     // An address with a name in it selects the row as well.
     if (row?.name !== name && own[0] !== undefined) selectedPlace.value = placeOf(own[0])
     heading.current?.focus()

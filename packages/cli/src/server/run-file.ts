@@ -58,15 +58,16 @@ export function writeRunFile(
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
+  let found: RunningDev | undefined
   for (const path of listRunFiles(config)) {
     const file = readRunFile(path)
     // A process of another machine or container with the same state cannot be reached, nor told to be gone.
     if (file === undefined || file.host !== hostname()) continue
     const running = isAlive(file.pid) ? await probe(file) : 'gone'
     if (running === 'gone') rmSync(path, { force: true })
-    else if (running !== undefined && JSON.stringify(file.roots) === wanted) return running
+    else if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running
   }
-  return undefined
+  return found
 }
 
 function listRunFiles(config: Config): string[] {
