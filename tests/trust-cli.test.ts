@@ -244,3 +244,16 @@ test('archives, packages and repositories side by side, each under its own label
     /several skills are called "docx"; name one of "team\/docx", "team-2\/docx"/,
   )
 })
+
+test('gc tells what it would free, and frees it', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('list')
+  const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
+  expect(gc('--dry-run').stdout).toMatch(/^0 revisions and 0 files would be gone, .* 0 B kept\n$/)
+  expect(gc('--json').json).toEqual({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0, keptBytes: 0 })
+  expect(stoke(['gc', '--state', kit.folder.at('nothing')])).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/there is no store in/),
+  })
+})

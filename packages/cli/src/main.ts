@@ -79,6 +79,7 @@ Exit codes: 0 ok, 1 findings, 2 usage.`,
   addLog(program, finish)
   addDiff(program, finish)
   addRollback(program, finish)
+  addGc(program, finish)
   return program
 }
 
@@ -344,6 +345,31 @@ function addRollback(program: Command, finish: (code: number) => void): void {
       const { rollback } = await import('./commands/history.ts')
       const options = { json: flags.json === true, isDryRun: flags.dryRun === true }
       finish(await rollback(name, revision, await resolveConfig(flags), options))
+    })
+}
+
+function addGc(program: Command, finish: (code: number) => void): void {
+  program
+    .command('gc')
+    .description('free the disk of what the state directory keeps and nothing needs')
+    .option(
+      '--keep <count>',
+      'steps in the history of each skill whose files are kept (default: 100)',
+      parseCount,
+    )
+    .option('--dry-run', 'only tell what would go')
+    .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExamples:\n  stoke gc --dry-run\n  stoke gc --keep 20')
+    .action(async (flags: SharedFlags & { keep?: number; dryRun?: boolean }) => {
+      const { gc } = await import('./commands/gc.ts')
+      finish(
+        await gc(await resolveConfig(flags), {
+          json: flags.json === true,
+          isDryRun: flags.dryRun === true,
+          ...(flags.keep === undefined ? {} : { keep: flags.keep }),
+        }),
+      )
     })
 }
 

@@ -8,14 +8,23 @@ export interface PackPosition {
   readonly length: number
 }
 
+/** A position in the index, and when it was last known to be wanted. */
+export interface IndexedPosition extends PackPosition {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS blob (
-    digest TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL
+    digest TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+    at INTEGER NOT NULL
   ) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS tree (revision TEXT PRIMARY KEY, files TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS tree (
+    revision TEXT PRIMARY KEY, files TEXT NOT NULL, at INTEGER NOT NULL
+  ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
 `
 
@@ -23,6 +32,7 @@ const SCHEMA = `
 export class PackIndex {
   readonly #database: DatabaseSync
   readonly #findBlob: StatementSync
+  readonly #touchBlob: StatementSync
   readonly #addBlob: StatementSync
   readonly #removeBlob: StatementSync
   readonly #findTree: StatementSync
@@ -34,13 +44,17 @@ export class PackIndex {
   constructor(database: DatabaseSync) {
     this.#database = database
     database.exec(SCHEMA)
-    this.#findBlob = database.prepare('SELECT pack, offset, length FROM blob WHERE digest = ?')
+    this.#findBlob = database.prepare('SELECT pack, offset, length, at FROM blob WHERE digest = ?')
+    this.#touchBlob = database.prepare('UPDATE blob SET at = ? WHERE digest = ?')
     this.#addBlob = database.prepare(
-      'INSERT OR REPLACE INTO blob (digest, pack, offset, length) VALUES (?, ?, ?, ?)',
+      'INSERT OR REPLACE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
     )
-    this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ?')
+    this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
     this.#findTree = database.prepare('SELECT files FROM tree WHERE revision = ?')
-    this.#addTree = database.prepare('INSERT OR IGNORE INTO tree (revision, files) VALUES (?, ?)')
+    // Put once more means wanted once more: its grace begins anew.
+    this.#addTree = database.prepare(
+      'INSERT INTO tree (revision, files, at) VALUES (?, ?, ?) ON CONFLICT (revision) DO UPDATE SET at = excluded.at',
+    )
     this.#findRef = database.prepare('SELECT revision FROM ref WHERE name = ?')
     this.#setRef = database.prepare(
       'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision WHERE revision <> excluded.revision',
@@ -48,19 +62,27 @@ export class PackIndex {
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
   }
 
-  findBlob(digest: Digest): PackPosition | undefined {
-    return this.#findBlob.get(digest) as PackPosition | undefined
+  findBlob(digest: Digest): IndexedPosition | undefined {
+    return this.#findBlob.get(digest) as IndexedPosition | undefined
+  }
+
+  /** Says that blobs are wanted: no collection takes them for a while. */
+  touchBlobs(digests: readonly Digest[]): void {
+    this.#inTransaction(() => {
+      for (const digest of digests) this.#touchBlob.run(Date.now(), digest)
+    })
   }
 
   addBlobs(entries: readonly (readonly [Digest, PackPosition])[]): void {
     this.#inTransaction(() => {
       for (const [digest, { pack, offset, length }] of entries)
-        this.#addBlob.run(digest, pack, offset, length)
+        this.#addBlob.run(digest, pack, offset, length, Date.now())
     })
   }
 
-  removeBlob(digest: Digest): void {
-    this.#removeBlob.run(digest)
+  /** Forgets a blob, unless it is somewhere else by now. */
+  removeBlob(digest: Digest, { pack, offset }: PackPosition): void {
+    this.#removeBlob.run(digest, pack, offset)
   }
 
   findTree(revision: Digest): readonly SkillFile[] | undefined {
@@ -70,7 +92,7 @@ export class PackIndex {
 
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     this.#inTransaction(() => {
-      for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files))
+      for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
     })
   }
 

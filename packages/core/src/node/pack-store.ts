@@ -12,6 +12,8 @@ import { createStateDirectory } from './state-directory.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 500
+// Half the time for which a collection leaves alone what nobody seems to need.
+const TOUCH_AFTER_MS = 1_800_000
 
 const sync = promisify(fdatasync)
 
@@ -51,6 +53,8 @@ class PackStore implements SkillStore {
   #blobs = new Map<Digest, Uint8Array | PackPosition>()
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, Digest | undefined>()
+  /** Asked for, and in the index since long ago. */
+  #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
@@ -64,7 +68,10 @@ class PackStore implements SkillStore {
   has(digest: Digest): boolean {
     if (this.#blobs.has(digest)) return true
     const position = this.#index.findBlob(digest)
-    return position !== undefined && this.#isThere(position)
+    if (position === undefined || !this.#isThere(position)) return false
+    // Whoever asks may be about to rely on it, without a tree that says so yet.
+    if (position.at < Date.now() - TOUCH_AFTER_MS) this.#touched.add(digest)
+    return true
   }
 
   put(digest: Digest, bytes: Uint8Array, locator?: string): void {
@@ -86,14 +93,22 @@ class PackStore implements SkillStore {
     if (pending instanceof Uint8Array) return pending.slice()
     const position = pending ?? this.#index.findBlob(digest)
     if (position === undefined) return undefined
+    const bytes = await this.#read(digest, position)
+    if (bytes !== undefined) return bytes
+    // A collection may have moved it a moment ago.
+    const moved = this.#index.findBlob(digest)
+    if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
+    // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
+    if (pending === position) this.#blobs.delete(digest)
+    this.#index.removeBlob(digest, position)
+    return undefined
+  }
+
+  async #read(digest: Digest, position: PackPosition): Promise<Uint8Array | undefined> {
     const bytes = this.#gitBlobs.isPlace(position.pack)
       ? await this.#gitBlobs.read(position.pack)
       : this.#readPack(position)
-    if (bytes !== undefined && digestOf(bytes, nodeHasher) === digest) return bytes
-    // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
-    if (pending === position) this.#blobs.delete(digest)
-    this.#index.removeBlob(digest)
-    return undefined
+    return bytes !== undefined && digestOf(bytes, nodeHasher) === digest ? bytes : undefined
   }
 
   putTree(revision: Digest, files: readonly SkillFile[]): void {
@@ -105,7 +120,7 @@ class PackStore implements SkillStore {
     return this.#trees.get(revision) ?? this.#index.findTree(revision)
   }
 
-  // What is on the disk stays there: nothing is collected while processes share the store.
+  // Processes share the store: what it keeps goes by its names, see collectGarbage.
   retain(): void {}
   release(): void {}
 
@@ -121,7 +136,7 @@ class PackStore implements SkillStore {
   async flush(): Promise<void> {
     // One at a time; what was put during a flush needs one more.
     while (this.#flushing !== undefined) await this.#flushing
-    if (this.#blobs.size + this.#trees.size + this.#refs.size === 0) return
+    if (this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size === 0) return
     this.#flushing = this.#flushAll().finally(() => (this.#flushing = undefined))
     await this.#flushing
   }
@@ -147,6 +162,12 @@ class PackStore implements SkillStore {
     )
     const trees = [...this.#trees]
     const refs = [...this.#refs]
+    const touched = [...this.#touched]
+    this.#touched.clear()
+    for (const batch of inBatches(touched)) {
+      this.#index.touchBlobs(batch)
+      await setImmediate()
+    }
     const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
     if (isWritten && this.#writer !== undefined) await sync(this.#writer.descriptor)
     for (const batch of inBatches(blobs)) {
@@ -169,6 +190,9 @@ class PackStore implements SkillStore {
   /** Appends what is buffered to this process's pack. */
   #write(): void {
     if (this.#buffer.length === 0) return
+    // A pack that was idle for long may have been collected under a process that another one took for gone.
+    if (this.#writer !== undefined && fstatSync(this.#writer.descriptor).nlink === 0)
+      this.#retire(this.#writer)
     this.#writer ??= this.#createPack()
     const writer = this.#writer
     const all = Buffer.concat(this.#buffer.map(({ bytes }) => bytes))
@@ -183,8 +207,21 @@ class PackStore implements SkillStore {
     this.#bufferedBytes = 0
   }
 
+  /** What is in the index is in other packs by now; what is not yet is written once more. */
+  #retire(writer: { readonly name: string; readonly descriptor: number }): void {
+    for (const [digest, position] of this.#blobs) {
+      if (position instanceof Uint8Array || position.pack !== writer.name) continue
+      const bytes = new Uint8Array(position.length)
+      readSync(writer.descriptor, bytes, 0, position.length, position.offset)
+      this.#blobs.set(digest, bytes)
+      this.#buffer.push({ digest, bytes })
+    }
+    closeSync(writer.descriptor)
+    this.#writer = undefined
+  }
+
   #createPack(): { name: string; descriptor: number; offset: number } {
-    const name = `${randomBytes(8).toString('hex')}.pack`
+    const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
     return { name, descriptor: openSync(join(this.#folder, name), flags, 0o600), offset: 0 }
   }

@@ -1,0 +1,34 @@
+import { collectGarbage } from '@skillstoke/core/node'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK } from '../exit-code.ts'
+import { printJson, printLine } from '../output.ts'
+
+export interface GcFlags {
+  readonly json: boolean
+  readonly isDryRun: boolean
+  /** Steps in the history of one skill whose files are kept. */
+  readonly keep?: number
+}
+
+/** `stoke gc`: frees the disk of what the state directory keeps and nothing needs. */
+export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: GcFlags): Promise<number> {
+  const done = await collectGarbage(stateDirectory, {
+    isDryRun,
+    ...(keep === undefined ? {} : { keepRevisions: keep }),
+  })
+  if (json) {
+    printJson(done)
+    return EXIT_OK
+  }
+  const { forgotten, trees, blobs, freedBytes, keptBytes } = done
+  const verb = isDryRun ? 'would be' : 'are'
+  printLine(
+    `${trees} revisions and ${blobs} files ${verb} gone, ${forgotten} steps of the history with them; ${toSize(freedBytes)} ${isDryRun ? 'would be ' : ''}free, ${toSize(keptBytes)} kept`,
+  )
+  return EXIT_OK
+}
+
+function toSize(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
+}

@@ -1,0 +1,249 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fdatasyncSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
+import { type Digest, SkillError, type SkillFile } from '../index.ts'
+
+export interface CollectOptions {
+  /** How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. @default 3,600,000 */
+  readonly graceMs?: number
+  /** Steps in the history of one skill whose files are kept. @default 100 */
+  readonly keepRevisions?: number
+  /** Only tells what would go. @default false */
+  readonly isDryRun?: boolean
+}
+
+/** What a collection did, or would do. */
+export interface Collection {
+  /** Revisions that the history no longer keeps. */
+  readonly forgotten: number
+  /** Revisions and files that nothing needs any more. */
+  readonly trees: number
+  readonly blobs: number
+  /** Bytes on the disk that are free now. */
+  readonly freedBytes: number
+  /** Bytes that are kept. */
+  readonly keptBytes: number
+}
+
+const DEFAULT_GRACE_MS = 3_600_000
+const DEFAULT_KEEP = 100
+const ANNOUNCE_MS = 2_000
+const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
+
+/**
+ * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
+ * in the history, and their files. Packs in which much is free are written anew; those of processes that run are left alone.
+ * Other processes may go on meanwhile.
+ * @throws {SkillError} NOT_FOUND when there is no store
+ */
+export async function collectGarbage(
+  stateDirectory: string,
+  options: CollectOptions = {},
+): Promise<Collection> {
+  const folder = join(stateDirectory, 'store')
+  if (statSync(join(folder, 'index.db'), { throwIfNoEntry: false }) === undefined)
+    throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)
+  const { DatabaseSync } = await import('node:sqlite')
+  const index = new DatabaseSync(join(folder, 'index.db'))
+  try {
+    index.exec('PRAGMA busy_timeout = 5000')
+    const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_KEEP)
+    const collector = new Collector(folder, index, options)
+    const doomed = collector.findDoomed()
+    // A process that has just asked for one of them says so within this time.
+    if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
+    return collector.run(kept, doomed)
+  } finally {
+    index.close()
+  }
+}
+
+/** The names under which the history keeps revisions; older steps are taken out of it. */
+async function readHistory(stateDirectory: string, keep: number): Promise<ReadonlySet<string> | undefined> {
+  const path = join(stateDirectory, 'history.sqlite')
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  const { DatabaseSync } = await import('node:sqlite')
+  const database = new DatabaseSync(path, { readOnly: true })
+  try {
+    const rows = database
+      .prepare(
+        `SELECT origin, location, body FROM (
+           SELECT *, row_number() OVER (PARTITION BY origin, location ORDER BY id DESC) AS place FROM revision
+         ) WHERE place <= ?`,
+      )
+      .all(keep) as unknown as { origin: string; location: string; body: string }[]
+    return new Set(
+      rows.map(({ origin, location, body }) => {
+        const { revision } = JSON.parse(body) as { revision?: string }
+        return JSON.stringify(['history', origin, location, revision])
+      }),
+    )
+  } finally {
+    database.close()
+  }
+}
+
+interface BlobRow {
+  readonly digest: Digest
+  readonly pack: string
+  readonly offset: number
+  readonly length: number
+}
+
+class Collector {
+  readonly #folder: string
+  readonly #index: DatabaseSync
+  readonly #isDryRun: boolean
+  readonly #before: number
+
+  constructor(folder: string, index: DatabaseSync, { graceMs, isDryRun }: CollectOptions) {
+    this.#folder = folder
+    this.#index = index
+    this.#isDryRun = isDryRun === true
+    this.#before = Date.now() - (graceMs ?? DEFAULT_GRACE_MS)
+  }
+
+  /** Files that are old and that nothing needs, as things are now. */
+  findDoomed(): ReadonlySet<string> {
+    const old = this.#index.prepare('SELECT digest FROM blob WHERE at < ?').all(this.#before)
+    return new Set((old as unknown as { digest: string }[]).map(({ digest }) => digest))
+  }
+
+  run(kept: ReadonlySet<string> | undefined, doomed: ReadonlySet<string>): Collection {
+    const before = this.#sizeOfPacks()
+    // Nobody writes to the index until this is done, so nothing that is needed now can be taken for garbage.
+    this.#index.exec('BEGIN IMMEDIATE')
+    try {
+      const forgotten = kept === undefined ? 0 : this.#forget(kept)
+      const trees = this.#index
+        .prepare('DELETE FROM tree WHERE at < ? AND revision NOT IN (SELECT revision FROM ref)')
+        .run(this.#before).changes
+      const blobs = this.#removeBlobs(doomed)
+      const dead = this.#compact()
+      const keptBytes = this.#keptBytes()
+      this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
+      // Only once the index names the new packs do the old ones go.
+      if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
+      const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
+      return { forgotten, trees: Number(trees), blobs, freedBytes: Math.max(0, freedBytes), keptBytes }
+    } catch (thrown) {
+      this.#index.exec('ROLLBACK')
+      throw thrown
+    }
+  }
+
+  #forget(kept: ReadonlySet<string>): number {
+    const remove = this.#index.prepare('DELETE FROM ref WHERE name = ?')
+    let forgotten = 0
+    for (const { name } of this.#index.prepare('SELECT name FROM ref').all() as unknown as {
+      name: string
+    }[]) {
+      if (!name.startsWith('["history",') || kept.has(name)) continue
+      remove.run(name)
+      forgotten++
+    }
+    return forgotten
+  }
+
+  #removeBlobs(doomed: ReadonlySet<string>): number {
+    const needed = new Set<string>()
+    for (const { files } of this.#index.prepare('SELECT files FROM tree').all() as unknown as {
+      files: string
+    }[])
+      for (const { digest } of JSON.parse(files) as SkillFile[]) needed.add(digest)
+    const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ?')
+    let removed = 0
+    const old = this.#index.prepare('SELECT digest FROM blob WHERE at < ?').all(this.#before)
+    for (const { digest } of old as unknown as { digest: string }[]) {
+      if (needed.has(digest) || !doomed.has(digest)) continue
+      remove.run(digest)
+      removed++
+    }
+    return removed
+  }
+
+  #keptBytes(): number {
+    const row = this.#index.prepare("SELECT sum(length) AS total FROM blob WHERE pack NOT LIKE 'git:%'").get()
+    return Number(row?.['total'] ?? 0)
+  }
+
+  #listPacks(): readonly string[] {
+    return readdirSync(this.#folder).filter(name => PACK.test(name))
+  }
+
+  #sizeOfPacks(): number {
+    return this.#listPacks().reduce((sum, name) => sum + this.#sizeOf(name), 0)
+  }
+
+  #sizeOf(pack: string): number {
+    return statSync(join(this.#folder, pack), { throwIfNoEntry: false })?.size ?? 0
+  }
+
+  /** Writes what is needed of half-empty packs into one new pack; returns the packs that can go once the index is written. */
+  #compact(): readonly string[] {
+    const dead: string[] = []
+    let target: { readonly name: string; readonly descriptor: number; offset: number } | undefined
+    const move = this.#index.prepare('UPDATE blob SET pack = ?, offset = ? WHERE digest = ?')
+    for (const pack of this.#listPacks()) {
+      if (this.#isInUse(pack)) continue
+      const rows = this.#index
+        .prepare('SELECT digest, pack, offset, length FROM blob WHERE pack = ?')
+        .all(pack) as unknown as BlobRow[]
+      const needed = rows.reduce((sum, { length }) => sum + length, 0)
+      if (needed > this.#sizeOf(pack) / 2) continue
+      dead.push(join(this.#folder, pack))
+      if (rows.length === 0 || this.#isDryRun) continue
+      const source = openSync(join(this.#folder, pack), 'r')
+      try {
+        for (const { digest, offset, length } of rows) {
+          target ??= this.#createPack()
+          const bytes = Buffer.alloc(length)
+          if (length > 0 && readSync(source, bytes, 0, length, offset) !== length) continue // damaged: read anew one day
+          writeSync(target.descriptor, bytes, 0, length, target.offset)
+          move.run(target.name, target.offset, digest)
+          target.offset += length
+        }
+      } finally {
+        closeSync(source)
+      }
+    }
+    if (target !== undefined) {
+      fdatasyncSync(target.descriptor)
+      closeSync(target.descriptor)
+    }
+    return dead
+  }
+
+  /** Whether a process may still write to it. */
+  #isInUse(pack: string): boolean {
+    const stats = statSync(join(this.#folder, pack), { throwIfNoEntry: false })
+    if (stats === undefined || stats.mtimeMs >= this.#before) return true
+    const pid = Number(PACK.exec(pack)?.groups?.['pid'] ?? 0)
+    return pid !== 0 && pid !== process.pid && isAlive(pid)
+  }
+
+  #createPack(): { name: string; descriptor: number; offset: number } {
+    const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
+    return { name, descriptor: openSync(join(this.#folder, name), 'wx', 0o600), offset: 0 }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
