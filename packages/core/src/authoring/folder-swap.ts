@@ -52,7 +52,15 @@ export async function replaceFolder(
   return aside
 }
 
-/** Ends what a killed process had begun: a folder that is in no place any more gets its new contents. */
+/** Whether a process has begun to replace a folder: one that is at it, or was killed. */
+export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Promise<boolean> {
+  return (await listIfThere(fileSystem, `${root}/${SWAPS}`)).length > 0
+}
+
+/**
+ * Ends what a killed process had begun: a folder that is in no place any more gets its new contents. To be called by the one who
+ * has the write lock, so that nobody is at it.
+ */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }
   const names = (await listIfThere(fileSystem, `${root}/${SWAPS}`)).sort(compareText)
@@ -70,7 +78,7 @@ async function listIfThere(fileSystem: WritableFileSystem, path: string): Promis
   try {
     return (await fileSystem.list(path)).map(({ name }) => name)
   } catch (thrown) {
-    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return []
+    if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND')) return []
     throw thrown
   }
 }

@@ -2,6 +2,7 @@ import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
 import { type NotedWrite, SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
 import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
@@ -172,6 +173,7 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
   async start(): Promise<void> {
+    await this.#finishSwaps()
     await this.#sources.start()
     this.#isFrozen = this.#freezes
     assertDemands(this.#demands, this.current, this.#sources.failures())
@@ -502,6 +504,19 @@ export class SkillRuntime implements AsyncDisposable {
       recorded: () => this.delivered(),
     }
     return new SkillHistory(host, log)
+  }
+
+  /** A process that was killed may have left a folder between two moves. */
+  async #finishSwaps(): Promise<void> {
+    for (const { writable, label } of this.#sources.list()) {
+      if (writable === undefined) continue
+      const { fileSystem, root } = writable
+      try {
+        if (await hasSwaps(fileSystem, root)) await this.#writeLock.run(() => finishSwaps(fileSystem, root))
+      } catch (error) {
+        this.#logger.warn('what a killed process had begun could not be ended', { source: label, error })
+      }
+    }
   }
 
   /** False when the folder cannot, or must not, be written to. */

@@ -91,9 +91,14 @@ export class SourceReaders {
     return this.#syncs.map(sync => sync.status())
   }
 
+  /** In order of precedence. */
+  list(): readonly SkillSource[] {
+    return this.#syncs.map(sync => sync.source)
+  }
+
   /** The first source of which something is true. */
   find(isMeant: (source: SkillSource) => boolean): SkillSource | undefined {
-    return this.#syncs.map(sync => sync.source).find(isMeant)
+    return this.list().find(isMeant)
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import {
+  directory,
+  git,
+  openDecisions,
+  openPackStore,
+  openRevisionLog,
+  openWriteLock,
+} from '@skillstoke/core/node'
+import { expect, test } from 'vitest'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const CRASHES = 40
+
+/** The same sources with the same state, as a process that starts afterwards has them. */
+async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
+  const state = folder.at('state')
+  return await createSkillRuntime({
+    sources: [
+      directory(folder.at('own'), { label: 'own', writable: true, watching: 'off' }),
+      git(`file://${folder.at('repository.git')}`, {
+        label: 'team',
+        allowFile: true,
+        stateDirectory: state,
+        polling: 'manual',
+      }),
+    ],
+    store: await openPackStore(state),
+    decisions: await openDecisions(state),
+    history: await openRevisionLog(state),
+    writeLock: await openWriteLock(state),
+  })
+}
+
+/** Lets the process go on for a while after it began, and kills it; returns what it said. */
+async function crash(folder: TemporaryFolder, afterMs: number): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [resolve('tests/fixtures/crasher.ts'), folder.path], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  let failure = ''
+  const begun = Promise.withResolvers<void>()
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString()
+    if (said.startsWith('ready\n')) begun.resolve()
+  })
+  child.stderr.on('data', (chunk: Buffer) => (failure += chunk.toString()))
+  const ended = new Promise<void>(done => child.once('exit', () => done()))
+  await Promise.race([begun.promise, ended])
+  await Promise.race([ended, new Promise(done => setTimeout(done, afterMs))])
+  child.kill('SIGKILL')
+  await ended
+  expect(failure).toBe('')
+  // The last line may have been cut off.
+  return said.split('\n').slice(0, -1)
+}
+
+test('killed at any moment of fetching, capturing, approving and rolling back, nothing approved is lost and nothing unapproved is live', async () => {
+  using folder = new TemporaryFolder()
+  const repository = new GitRepository(folder.at('repository.git'))
+  repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'Version first.' }) })
+  const versions = ['one', 'two'] as const
+  for (const version of versions) {
+    for (const name of ['SKILL.md', 'x.md', 'y.md', 'z.md']) {
+      mkdirSync(folder.at('own/own'), { recursive: true })
+      const content =
+        name === 'SKILL.md' ? skillText('own', { body: `Version ${version}.` }) : `Version ${version}.`
+      writeFileSync(folder.at(`own/own/${name}`), content)
+    }
+    await (await open(folder)).close()
+  }
+  let approved: string | undefined
+  let rounds = 0
+  for (let i = 0; i < CRASHES; i++) {
+    // Spread over a round, which takes a few hundred milliseconds.
+    const said = await crash(folder, (i * 37) % 700)
+    approved = said.findLast(line => line.startsWith('approved '))?.slice('approved '.length) ?? approved
+    rounds += said.filter(line => line === 'rolled back').length
+    await using skills = await open(folder)
+    const served = skills.current.find('pdf')
+    const decisions = await skills.review.decisions('team/pdf')
+    const allowed = decisions.flatMap(each => (each.kind === 'approve' ? each.revision : []))
+    if (approved !== undefined) expect(allowed).toContain(approved)
+    if (allowed.length > 0) {
+      // Of all that was approved the newest, or the one that was live when the killed process had not got further.
+      expect(allowed.slice(-2)).toContain(served?.revision)
+    } else expect(served).toBeUndefined()
+    if (served !== undefined) {
+      expect(await skills.readBody(served)).not.toMatch(/unapproved/)
+      for (const file of served.files)
+        expect(await skills.readFile(served, file.path)).toHaveLength(file.size)
+    }
+    const own = skills.current.get('own')
+    const texts = own.files.map(({ path }) => readFileSync(join(folder.at('own/own'), path), 'utf8'))
+    const whole = versions.filter(version => texts.every(each => each.includes(`Version ${version}.`)))
+    expect([own.files.length, whole.length]).toEqual([4, 1])
+    expect(skills.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined])
+    expect(readdirSync(folder.at('own')).filter(name => name.startsWith('.tmp-'))).toEqual([])
+  }
+  // It did get somewhere: otherwise nothing would have been tried.
+  expect(rounds).toBeGreaterThan(5)
+}, 300_000)
