@@ -261,3 +261,55 @@ describe('rollback', () => {
     expect([await it.body(), it.skills.current.reports()[0]?.status]).toEqual(['First.', 'ok'])
   })
 })
+
+/** A disk under a process that dies: after some writes nothing reaches it any more. */
+class DyingFileSystem extends MemoryFileSystem {
+  remaining = Number.POSITIVE_INFINITY
+
+  #spend(): void {
+    if (this.remaining-- <= 0) throw new Error('killed')
+  }
+
+  override write(...args: Parameters<MemoryFileSystem['write']>): void {
+    this.#spend()
+    super.write(...args)
+  }
+
+  override remove(...args: Parameters<MemoryFileSystem['remove']>): void {
+    this.#spend()
+    super.remove(...args)
+  }
+
+  override move(...args: Parameters<MemoryFileSystem['move']>): void {
+    this.#spend()
+    super.move(...args)
+  }
+}
+
+test('killed before any of its writes, a rollback leaves the old folder or the new one, once the next process has started', async () => {
+  const outcomes = new Set<string>()
+  for (let writes = 0; ; writes++) {
+    const files = new DyingFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/a.md': 'First.' })
+    const history = new MemoryRevisionLog()
+    const store = new MemorySkillStore()
+    const dying = await open({ history, store }, files)
+    files.write('/s/pdf/a.md', 'Second.')
+    await dying.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    files.remaining = writes
+    const isDone = await dying.skills.history.rollback('pdf').then(
+      () => true,
+      () => false,
+    )
+    files.remaining = Number.POSITIVE_INFINITY
+    await using it = await open({}, files)
+    const skill = it.skills.current.get('pdf')
+    const parts = [await it.body(), await read(it, '/s/pdf/a.md')]
+    expect([skill.files.length, new Set(parts).size]).toEqual([2, 1])
+    outcomes.add(parts[0] as string)
+    expect((await files.list('/s')).map(({ name }) => name).filter(name => name !== '.trash')).toEqual([
+      'pdf',
+    ])
+    if (isDone) break
+  }
+  expect([...outcomes].sort()).toEqual(['First.', 'Second.'])
+})
