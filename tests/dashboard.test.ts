@@ -4,6 +4,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -319,4 +320,95 @@ describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
     expect(await page.getByRole('option').first().textContent()).toContain('skill-500')
     expect(opened.trouble).toEqual([])
   })
+})
+
+describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
+  test('what waits is shown with what is new about it; approving, rolling back and disabling work by click', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    repository.commit(
+      { 'pdf/SKILL.md': skillText('pdf', { body: 'First.' }) },
+      { author: 'Ada <ada@example.com>' },
+    )
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    await using opened = await openPage(dev)
+    const { page } = opened
+    const shots = process.env['SCREENSHOTS']
+    await page.getByText('1 pending').waitFor()
+    await page.getByRole('option', { name: /pdf/ }).click()
+    await page.getByText('waits for a decision').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('tab', { name: 'instructions' }).click()
+    await page.getByText('First.').waitFor()
+    repository.commit(
+      { 'pdf/SKILL.md': skillText('pdf', { body: 'Second.' }), 'pdf/scripts/run.sh': 'x' },
+      { author: 'Eve <eve@example.com>', message: 'A script' },
+    )
+    await dev.client.reload()
+    await page.getByRole('list', { name: 'New capabilities' }).getByText('scripts/run.sh').waitFor()
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/pending.png` })
+    await page.getByRole('tab', { name: 'difference' }).click()
+    await page.getByText('+Second.').waitFor()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('tab', { name: 'history' }).click()
+    await page.getByRole('cell', { name: 'Eve (commit)' }).waitFor()
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/history.png` })
+    expect(await findBarriers(page)).toEqual([])
+    await page.getByRole('button', { name: /Roll back/ }).click()
+    await page.getByRole('button', { name: 'Unpin' }).waitFor()
+    expect((await dev.client.skill('pdf')).body).toBe('First.')
+    await page.getByRole('button', { name: 'Unpin' }).click()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('button', { name: 'Enable' }).waitFor()
+    expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['disabled'])
+    await page.getByRole('link', { name: /Sources/ }).click()
+    await page.getByText('changes wait for approval').waitFor()
+    await page.getByText(`file://${repository.directory}`).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    expect(opened.trouble).toEqual([])
+
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/sources.png` })
+  })
+})
+
+test('the API decides, and says what cannot be; metrics tell how the sources are', async () => {
+  using folder = new TemporaryFolder()
+  const repository = new GitRepository(folder.at('team.git'))
+  repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'First.' }) })
+  folder.writeSkill('own/maps')
+  await using dev = await startDev({
+    root: folder.at('own'),
+    state: folder.at('state'),
+    args: ['--source', `file://${repository.directory}`, '--no-agent'],
+  })
+  const { client } = dev
+  await expect(client.decide({ verb: 'approve', skill: 'pdf', revision: '00000000' })).rejects.toMatchObject({
+    status: 409,
+    code: 'CONFLICT',
+  })
+  await expect(client.decide({ verb: 'approve', skill: 'nope' })).rejects.toMatchObject({ status: 404 })
+  await expect(client.decide({ verb: 'bless' as 'approve', skill: 'pdf' })).rejects.toMatchObject({
+    status: 400,
+  })
+  await expect(client.rollback('maps')).rejects.toMatchObject({ status: 404 })
+  expect(await client.decide({ verb: 'approve', skill: 'team/pdf' })).toMatchObject({ status: 'ok' })
+  expect((await client.history('team/pdf')).records.map(({ cause }) => cause)).toEqual(['approve', 'fetch'])
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    await fetch(`${dev.url}${path}`, { headers })
+  expect((await get('/metrics')).status).toBe(401)
+  const response = await get('/metrics', { authorization: `Bearer ${dev.token}` })
+  const metrics = await response.text()
+  for (const line of [
+    'skillstoke_skills{status="ok"} 2',
+    'skillstoke_source_up{source="team"} 1',
+    'skillstoke_source_mode{source="team",mode="polling"} 1',
+    'skillstoke_source_mode{source="root-1",mode="events"} 1',
+  ])
+    expect(metrics).toContain(line)
+  const [pages, noToken] = [await get('/api/skills/pdf/history'), await get('/api/decide')]
+  expect([pages.status, noToken.status]).toEqual([401, 401])
 })

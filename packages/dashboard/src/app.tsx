@@ -6,6 +6,7 @@ import { route } from './route.ts'
 import { Sessions } from './sessions.tsx'
 import { SkillDetailPane } from './skill-detail.tsx'
 import { SkillList } from './skill-list.tsx'
+import { Sources } from './sources.tsx'
 import { connection, selectedRow, status } from './store.ts'
 import { Timeline } from './timeline.tsx'
 
@@ -44,6 +45,8 @@ function View({ client }: { readonly client: ApiClient }): ComponentChildren {
       return <Timeline />
     case 'sessions':
       return <Sessions client={client} />
+    case 'sources':
+      return <Sources client={client} />
     default:
       return value satisfies never
   }

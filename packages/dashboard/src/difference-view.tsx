@@ -11,6 +11,7 @@ interface DifferenceViewProps {
 
 const TITLES: Readonly<Record<SkillDiff['kind'], string>> = {
   refused: 'From what is live to what was refused',
+  waiting: 'From what is live to what is not',
   changed: 'The last change since the dev server started',
   none: 'Nothing has changed since the dev server started.',
 }

@@ -11,6 +11,7 @@ const CONNECTION_TEXT: Readonly<Record<Connection, string>> = {
 }
 
 export function Header(): ComponentChildren {
+  const waiting = rows.value.filter(row => row.status === 'pending').length
   const broken = rows.value.filter(row => row.status === 'broken').length
   return (
     <header class="bar">
@@ -25,8 +26,12 @@ export function Header(): ComponentChildren {
         <Tab target={{ view: 'sessions' }} count={sessions.value.length}>
           Sessions
         </Tab>
+        <Tab target={{ view: 'sources' }} count={status.value?.sources.length ?? 0}>
+          Sources
+        </Tab>
       </nav>
       <p class="facts" role="status" aria-live="polite">
+        {waiting > 0 && <span class="badge pending">{waiting} pending</span>}
         {broken > 0 && <span class="badge broken">{broken} broken</span>}
         <GenerationFact />
         <span class={`dot ${connection.value}`} aria-hidden="true" />

@@ -5,6 +5,7 @@ export type Route =
   | { readonly view: 'skills'; readonly name?: string }
   | { readonly view: 'timeline' }
   | { readonly view: 'sessions' }
+  | { readonly view: 'sources' }
 
 export const route = signal<Route>({ view: 'skills' })
 
@@ -28,7 +29,7 @@ export function go(target: Route): void {
 
 function parse(hash: string): Route {
   const [view, name] = hash.replace(/^#\/?/, '').split('/')
-  if (view === 'timeline' || view === 'sessions') return { view }
+  if (view === 'timeline' || view === 'sessions' || view === 'sources') return { view }
   try {
     return name === undefined || name === ''
       ? { view: 'skills' }

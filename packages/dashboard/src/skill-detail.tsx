@@ -3,9 +3,12 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ApiClient, SkillDetail, SkillRow } from 'skillstoke/client'
 import { DifferenceView } from './difference-view.tsx'
+import { Fact } from './fact.tsx'
 import { FileList } from './file-list.tsx'
 import { formatCount, shortDigest } from './format.ts'
+import { HistoryView } from './history-view.tsx'
 import { Markdown } from './markdown.tsx'
+import { ReviewPanel } from './review-panel.tsx'
 import { go } from './route.ts'
 import { SourceText } from './source-text.tsx'
 import { DETAIL_TABS, detailTab, placeOf, rows, selectedPlace } from './store.ts'
@@ -62,6 +65,8 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
   const detail = loaded.value
   const isBroken = detail.skills.some(row => row.status === 'broken')
   const tab = detailTab.value ?? (isBroken ? 'source' : 'instructions')
+  // Of several folders of one name the one that waits for a decision, or the one that serves.
+  const reviewed = detail.skills.find(row => row.status === 'pending') ?? detail.skills[0]
   const showFile = (path: string): void => {
     openFile.value = path
     detailTab.value = 'files'
@@ -70,6 +75,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
     <>
       <Facts detail={detail} />
       <Findings detail={detail} />
+      {reviewed !== undefined && <ReviewPanel key={placeOf(reviewed)} row={reviewed} client={client} />}
       <div role="tablist" aria-label="Parts of the skill" class="tabs" onKeyDown={onTabKey}>
         {DETAIL_TABS.map(each => (
           <button
@@ -101,6 +107,14 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
           />
         )}
         {tab === 'difference' && <DifferenceView name={name} version={version} client={client} />}
+        {tab === 'history' && reviewed !== undefined && (
+          <HistoryView
+            name={`${reviewed.source}/${name}`}
+            serving={reviewed.serving}
+            version={version}
+            client={client}
+          />
+        )}
         {tab === 'why' && <Why detail={detail} />}
       </div>
     </>
@@ -129,7 +143,7 @@ function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren 
         </Fact>
         <Fact label="Serving">
           <code>{row.serving === null ? 'nothing' : shortDigest(row.serving)}</code>
-          {row.serving !== null && row.revision !== row.serving && ', the last good revision'}
+          {row.serving !== null && row.revision !== row.serving && ', an earlier revision'}
         </Fact>
         <Fact label="Tokens">
           {row.tokens === null
@@ -142,23 +156,13 @@ function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren 
             {each.status === 'shadowed' && ', shadowed'})
           </Fact>
         ))}
+        {row.copies.map(copy => (
+          <Fact key={copy.location} label="The same in">
+            <span class="path">{copy.location}</span> ({copy.source})
+          </Fact>
+        ))}
       </dl>
     </>
-  )
-}
-
-function Fact({
-  label,
-  children,
-}: {
-  readonly label: string
-  readonly children: ComponentChildren
-}): ComponentChildren {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

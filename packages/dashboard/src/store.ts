@@ -17,17 +17,17 @@ export const selectedPlace = signal<string | undefined>(undefined)
 
 export const isHelpOpen = signal(false)
 
-export const DETAIL_TABS = ['instructions', 'source', 'files', 'difference', 'why'] as const
+export const DETAIL_TABS = ['instructions', 'source', 'files', 'difference', 'history', 'why'] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
 /** The tab that was chosen; by itself a broken skill shows its source, any other its instructions. */
 export const detailTab = signal<DetailTab | undefined>(undefined)
 
 const MAX_TIMELINE = 200
 
-/** Broken ones on top: they are what an author has to see. Then by name, and by precedence within one. */
+/** Broken ones on top, then those that wait: they are what a person has to see. Then by name, and by precedence within one. */
 export const rows = computed<readonly SkillRow[]>(() => {
   const all = [...rowsByPlace.value.values()]
-  const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : 1)
+  const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : row.status === 'pending' ? 1 : 2)
   return all.sort((a, b) => order(a) - order(b) || compare(a.name, b.name) || precedence(a) - precedence(b))
 })
 

@@ -3,16 +3,20 @@ import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {
   type ApiFailure,
+  type DecideRequest,
   type FileText,
   KEY_HEADER,
   type LoginResult,
   type ReloadResult,
+  type RollbackResult,
   type ServerEvent,
   type ServerStatus,
   type SessionList,
   type SkillDetail,
   type SkillDiff,
+  type SkillHistory,
   type SkillList,
+  type SkillRow,
 } from './api-types.ts'
 
 export interface ApiClientOptions {
@@ -81,6 +85,22 @@ export class ApiClient {
   /** What was refused of a skill, or else what changed last. */
   async diff(name: string): Promise<SkillDiff> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
+  }
+
+  /** Every step of a skill that is known, newest first. @throws {ApiError} NOT_FOUND */
+  async history(name: string): Promise<SkillHistory> {
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/history`)) as SkillHistory
+  }
+
+  /** Decides what may be served. @throws {ApiError} NOT_FOUND; CONFLICT when there is another revision by now */
+  async decide(request: DecideRequest): Promise<SkillRow> {
+    return (await this.#request('POST', '/api/decide', request)) as SkillRow
+  }
+
+  /** Brings an earlier revision back, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */
+  async rollback(skill: string, revision?: string): Promise<RollbackResult> {
+    const wanted = revision === undefined ? {} : { revision }
+    return (await this.#request('POST', '/api/rollback', { skill, ...wanted })) as RollbackResult
   }
 
   /** A file of the served revision. @throws {ApiError} NOT_FOUND */

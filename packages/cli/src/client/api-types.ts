@@ -3,6 +3,7 @@ import type {
   Digest,
   Explanation,
   Facet,
+  RevisionRecord,
   SkillStatus,
   SourceReport,
   SourceStatus,
@@ -95,10 +96,42 @@ export interface SkillDetail {
 
 /** `GET /api/skills/:name/diff` */
 export interface SkillDiff {
-  /** Between what is served and what was refused, or what the last change since the start made of it. */
-  readonly kind: 'refused' | 'changed' | 'none'
+  /**
+   * Between what is served and what was refused, or what waits for a decision; else what the last change since the start made
+   * of it.
+   */
+  readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
   /** Unified diff; empty when there is none. */
   readonly text: string
+  /** What the newer revision may do that the older one could not. */
+  readonly newCapabilities: readonly string[]
+}
+
+export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
+
+/** `POST /api/decide` */
+export interface DecideRequest {
+  readonly verb: DecisionVerb
+  /** Name of the skill, or `source/name`. */
+  readonly skill: string
+  /** The revision that was looked at; refused when there is another one by now. */
+  readonly revision?: string
+  readonly note?: string
+}
+
+/** `POST /api/rollback` */
+export interface RollbackResult {
+  readonly skill: string
+  readonly from?: Digest | undefined
+  readonly to: Digest
+  /** Whether the old files were written, or the old revision was pinned. */
+  readonly how: 'written' | 'pinned'
+}
+
+/** `GET /api/skills/:name/history` */
+export interface SkillHistory {
+  /** Newest first. */
+  readonly records: readonly RevisionRecord[]
 }
 
 /** `GET /api/skills/:name/file?path=` */
@@ -262,4 +295,6 @@ export type ApiErrorCode =
   | 'TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'TOO_MANY'
+  | 'INVALID_REQUEST'
+  | 'CONFLICT'
   | 'FAILED'

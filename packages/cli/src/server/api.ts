@@ -1,4 +1,10 @@
-import type { Scope, Skill, SkillRuntime } from '@skillstoke/core'
+import {
+  describeNewCapabilities,
+  type Scope,
+  type Skill,
+  type SkillRuntime,
+  type SkillStatus,
+} from '@skillstoke/core'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
@@ -8,6 +14,7 @@ import { fail } from './api-failure.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
 import type { RequestGuard } from './request-guard.ts'
+import { addReviewRoutes } from './review-routes.ts'
 import { toGenerationId } from './timeline.ts'
 
 export interface ApiOptions {
@@ -24,6 +31,8 @@ export interface ApiOptions {
 }
 
 const MAX_BODY_BYTES = 16_384
+/** What a newest text is when it is whole and not served. */
+const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
 /** While somebody writes without a pause, the newest whole generation has to do. */
 const BOUND = { maxWaitMs: 150 }
 
@@ -60,6 +69,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name/file', context => getFile(context, skills))
   api.get('/skills/:name/diff', context => getDiff(context, options))
   api.get('/skills/:name/why', context => explain(context, options))
+  addReviewRoutes(api, skills)
   api.get('/sessions', async context => {
     await skills.fresh(BOUND)
     return context.json(state.sessions())
@@ -103,11 +113,26 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
     return context.json({
       kind: 'refused',
       text: await describeRejected(refused, skills),
+      newCapabilities: [],
     } satisfies SkillDiff)
+  const waiting = generation.reports().find(report => report.name === name && WAITING.includes(report.status))
+  if (waiting !== undefined) {
+    const { skill, live } = skills.review.revisionsOf(waiting)
+    if (skill !== undefined) {
+      const text = await describeModified(live ?? { ...skill, files: [] }, skill, skills)
+      return context.json({
+        kind: 'waiting',
+        text,
+        newCapabilities: describeNewCapabilities(live, skill),
+      } satisfies SkillDiff)
+    }
+  }
   const change = state.lastChangeOf(name)
-  if (change?.kind !== 'modified') return context.json({ kind: 'none', text: '' } satisfies SkillDiff)
+  if (change?.kind !== 'modified')
+    return context.json({ kind: 'none', text: '', newCapabilities: [] } satisfies SkillDiff)
   const text = await describeModified(change.oldSkill, change.newSkill, skills)
-  return context.json({ kind: 'changed', text } satisfies SkillDiff)
+  const newCapabilities = describeNewCapabilities(change.oldSkill, change.newSkill)
+  return context.json({ kind: 'changed', text, newCapabilities } satisfies SkillDiff)
 }
 
 async function explain(context: Context, { skills, within }: ApiOptions): Promise<Response> {

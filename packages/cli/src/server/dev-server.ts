@@ -12,6 +12,7 @@ import { readVersion } from '../version.ts'
 import { createApi } from './api.ts'
 import { fail, onApiError } from './api-failure.ts'
 import { LiveState } from './live-state.ts'
+import { renderMetrics } from './metrics.ts'
 import { addSecurityHeaders, PAGE_DIRECTORY, servePage } from './page-files.ts'
 import { RequestGuard } from './request-guard.ts'
 
@@ -76,6 +77,12 @@ export class DevServer implements AsyncDisposable {
     app.use(addSecurityHeaders)
     app.use(this.#guard.checkAddress)
     app.all('/mcp', this.#guard.checkToken, context => mcp.fetch(context.req.raw))
+    app.get('/metrics', this.#guard.checkToken, async context =>
+      context.text(await renderMetrics(skills), 200, {
+        'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+        'Cache-Control': 'no-store',
+      }),
+    )
     app.route(
       '/api',
       createApi({

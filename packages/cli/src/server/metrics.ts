@@ -1,0 +1,38 @@
+import type { SkillRuntime } from '@skillstoke/core'
+import { STATUSES } from './source-states.ts'
+
+/** What monitoring wants to know, in the text format of Prometheus. */
+export async function renderMetrics(skills: SkillRuntime): Promise<string> {
+  const { Gauge, Registry } = await import('prom-client')
+  const registry = new Registry()
+  const registers = [registry]
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Gauge({ name: `skillstoke_${name}`, help, labelNames: [...labelNames], registers })
+  const { current } = skills
+  gauge('generation', 'Number of the present generation in this process').set(current.number)
+  gauge('sessions', 'Conversations that are in use').set(skills.sessions().length)
+  const byStatus = gauge('skills', 'Skills that were found, by what became of their newest text', ['status'])
+  const reports = current.reports()
+  for (const status of STATUSES)
+    byStatus.set({ status }, reports.filter(report => report.status === status).length)
+  const up = gauge('source_up', 'Whether the last reading of a source succeeded', ['source'])
+  const failures = gauge('source_failures', 'Readings that failed since the last one that did not', [
+    'source',
+  ])
+  const mode = gauge('source_mode', 'How a source learns of changes', ['source', 'mode'])
+  const success = gauge('source_last_success_timestamp_seconds', 'When a source was read last', ['source'])
+  const failure = gauge('source_last_error_timestamp_seconds', 'When a source failed last', ['source'])
+  const next = gauge('source_next_read_seconds', 'In how many seconds a source is read again by itself', [
+    'source',
+  ])
+  for (const status of skills.status()) {
+    const source = status.label
+    up.set({ source }, status.lastError === undefined ? 1 : 0)
+    failures.set({ source }, status.failures)
+    mode.set({ source, mode: status.mode }, 1)
+    if (status.lastReadAt !== undefined) success.set({ source }, status.lastReadAt / 1000)
+    if (status.lastErrorAt !== undefined) failure.set({ source }, status.lastErrorAt / 1000)
+    if (status.nextReadMs !== undefined) next.set({ source }, status.nextReadMs / 1000)
+  }
+  return await registry.metrics()
+}

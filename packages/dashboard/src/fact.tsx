@@ -1,0 +1,16 @@
+import type { ComponentChildren } from 'preact'
+
+interface FactProps {
+  readonly label: string
+  readonly children: ComponentChildren
+}
+
+/** One line of a list of facts. */
+export function Fact({ label, children }: FactProps): ComponentChildren {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact'
+import type { ApiClient } from 'skillstoke/client'
+import { formatTime, shortDigest } from './format.ts'
+import { useAction } from './use-action.ts'
+import { useLoaded } from './use-loaded.ts'
+
+interface HistoryViewProps {
+  readonly name: string
+  /** The revision that is served. */
+  readonly serving: string | null
+  /** Changes whenever the skill does. */
+  readonly version: string
+  readonly client: ApiClient
+}
+
+/** Every revision of a skill that is known, and the way back to it. */
+export function HistoryView({ name, serving, version, client }: HistoryViewProps): ComponentChildren {
+  const history = useLoaded(() => client.history(name), [name, version])
+  const { isRunning, failure, run } = useAction()
+  if (history === undefined) return <p class="empty">Loading …</p>
+  if ('failure' in history) return <p role="alert">{history.failure}</p>
+  const { records } = history.value
+  if (records.length === 0) return <p class="empty">Nothing is known of earlier revisions.</p>
+  return (
+    <>
+      {failure !== undefined && <p role="alert">{failure}</p>}
+      <div class="scrolls">
+        <table class="history">
+          <thead>
+            <tr>
+              <th scope="col">Revision</th>
+              <th scope="col">Event</th>
+              <th scope="col">Time</th>
+              <th scope="col">Cause</th>
+              <th scope="col">By</th>
+              <th scope="col">Note</th>
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {records.map(({ revision, event, at, cause, author, note }) => (
+              <tr key={`${at} ${event} ${revision}`}>
+                <td>{revision === undefined ? '–' : <code>{shortDigest(revision)}</code>}</td>
+                <td>{event}</td>
+                <td>
+                  <time dateTime={new Date(at).toISOString()}>
+                    {new Date(at).toLocaleDateString('en-GB')} {formatTime(new Date(at).toISOString())}
+                  </time>
+                </td>
+                <td>{cause}</td>
+                <td>{author.name === undefined ? author.kind : `${author.name} (${author.kind})`}</td>
+                <td>{note}</td>
+                <td>
+                  {event === 'live' && revision !== undefined && revision !== serving && (
+                    <button
+                      type="button"
+                      class="plain"
+                      disabled={isRunning}
+                      onClick={() => run(() => client.rollback(name, shortDigest(revision)))}
+                    >
+                      Roll back <span class="hidden">to revision {shortDigest(revision)}</span>
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}

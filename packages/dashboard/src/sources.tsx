@@ -1,0 +1,100 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { ApiClient, SourceState } from 'skillstoke/client'
+import { Fact } from './fact.tsx'
+import { formatCount, formatTime, plural } from './format.ts'
+import { status } from './store.ts'
+import { useLoaded } from './use-loaded.ts'
+
+interface SourcesProps {
+  readonly client: ApiClient
+}
+
+// A reading that found nothing new is no event.
+const REFRESH_MS = 5_000
+
+/** Where skills come from, and how each place is doing. */
+export function Sources({ client }: SourcesProps): ComponentChildren {
+  const round = useSignal(0)
+  useEffect(() => {
+    const timer = setInterval(() => round.value++, REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [])
+  const asked = useLoaded(() => client.status(), [round.value, status.value?.generation.number])
+  const sources = (asked !== undefined && 'value' in asked ? asked.value : status.value)?.sources ?? []
+  return (
+    <section class="sources" aria-labelledby="sources-title">
+      <h2 id="sources-title">Sources</h2>
+      <ul>
+        {sources.map(source => (
+          <Source key={source.label} source={source} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Source({ source }: { readonly source: SourceState }): ComponentChildren {
+  const {
+    label,
+    path,
+    trust,
+    mode,
+    reason,
+    skills,
+    lastReadAt,
+    lastError,
+    lastErrorAt,
+    nextReadMs,
+    failures,
+    diagnostics,
+  } = source
+  return (
+    <li>
+      <h3>
+        {label}{' '}
+        <span class={`badge ${lastError === undefined ? 'ok' : 'broken'}`}>
+          {lastError === undefined ? 'ok' : 'failing'}
+        </span>
+      </h3>
+      <dl class="facts-list">
+        <Fact label="Place">
+          <span class="path">{path}</span>
+        </Fact>
+        <Fact label="Trust">{trust === 'auto' ? 'changes go live' : 'changes wait for approval'}</Fact>
+        <Fact label="Mode">
+          {mode}
+          {reason !== undefined && `: ${reason}`}
+        </Fact>
+        <Fact label="Skills">{formatCount(skills)}</Fact>
+        <Fact label="Read">
+          {lastReadAt === undefined
+            ? 'not yet in this process'
+            : formatTime(new Date(lastReadAt).toISOString())}
+        </Fact>
+        {nextReadMs !== undefined && <Fact label="Next">in {describeWait(nextReadMs)}</Fact>}
+        {lastErrorAt !== undefined && (
+          <Fact label="Failed">
+            {formatTime(new Date(lastErrorAt).toISOString())}
+            {failures > 0 && `, ${formatCount(failures)} in a row`}
+          </Fact>
+        )}
+      </dl>
+      {lastError !== undefined && <p role="alert">{lastError}</p>}
+      {diagnostics.length > 0 && (
+        <ul class="findings" aria-label={`Findings of ${label}`}>
+          {diagnostics.map(({ code, severity, message }) => (
+            <li key={`${code} ${message}`} class={severity}>
+              <strong>{severity}</strong>: {message} <code>{code}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
+
+function describeWait(ms: number): string {
+  return ms < 90_000 ? plural(Math.round(ms / 1000), 'second') : plural(Math.round(ms / 60_000), 'minute')
+}
