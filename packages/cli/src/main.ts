@@ -80,6 +80,11 @@ Exit codes: 0 ok, 1 findings, 2 usage.`,
   addDiff(program, finish)
   addRollback(program, finish)
   addGc(program, finish)
+  addAdd(program, finish)
+  addUpdate(program, finish)
+  addVerify(program, finish)
+  addRemove(program, finish)
+  addLink(program, finish)
   return program
 }
 
@@ -345,6 +350,98 @@ function addRollback(program: Command, finish: (code: number) => void): void {
       const { rollback } = await import('./commands/history.ts')
       const options = { json: flags.json === true, isDryRun: flags.dryRun === true }
       finish(await rollback(name, revision, await resolveConfig(flags), options))
+    })
+}
+
+function addAdd(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('add'))
+    .description('copy skills of another place into the project, and write down where they came from')
+    .argument(
+      '<place>',
+      'as for --source: a repository, x.zip, npm:folder, well-known+https://host, mcp+https://host/mcp',
+    )
+    .argument('[skill...]', 'names (default: the only one there is)')
+    .option('--all', 'all that the place has')
+    .option('--to <dir>', 'the folder of skills into which they are copied (default: the first root)')
+    .option('--force', 'replace what is there; it is kept in .trash')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke add acme/skills pdf docx\n  stoke add https://github.com/acme/skills/tree/v2/skills --all --to .agents/skills\n  stoke add team.zip --json',
+    )
+    .action(
+      async (
+        place: string,
+        names: string[],
+        flags: SharedFlags & { all?: boolean; to?: string; force?: boolean },
+      ) => {
+        const { add } = await import('./commands/add.ts')
+        const to = flags.to === undefined ? {} : { to: flags.to }
+        const options = {
+          json: flags.json === true,
+          isAll: flags.all === true,
+          isForced: flags.force === true,
+          ...to,
+        }
+        finish(await add(place, names, await resolveConfig(flags), options))
+      },
+    )
+}
+
+function addUpdate(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('update'))
+    .description('bring copied skills to what their places hold now; what was changed here is kept')
+    .argument('[skill...]', 'names (default: all that were added)')
+    .option('--check', 'only tell what is newer')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check',
+    )
+    .action(async (names: string[], flags: SharedFlags & { check?: boolean }) => {
+      const { update } = await import('./commands/update.ts')
+      const options = { json: flags.json === true, isCheck: flags.check === true }
+      finish(await update(names, await resolveConfig(flags), options))
+    })
+}
+
+function addVerify(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('verify'))
+    .description('tell whether copied skills are, file by file, what skillstoke.lock.json says')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when one is not.\n\nExamples:\n  stoke verify\n  stoke verify --json',
+    )
+    .action(async (flags: SharedFlags) => {
+      const { verify } = await import('./commands/verify.ts')
+      finish(await verify(await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addRemove(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('remove').alias('rm'))
+    .description('put copied skills aside, into .trash beside them')
+    .argument('<skill...>', 'names')
+    .option('--force', 'also what was changed here')
+    .addHelpText('after', '\nExamples:\n  stoke remove pdf\n  stoke rm pdf docx --force')
+    .action(async (names: string[], flags: SharedFlags & { force?: boolean }) => {
+      const { remove } = await import('./commands/remove.ts')
+      const options = { json: flags.json === true, isForced: flags.force === true }
+      finish(await remove(names, await resolveConfig(flags), options))
+    })
+}
+
+function addLink(program: Command, finish: (code: number) => void): void {
+  withSharedOptions(program.command('link'))
+    .description('make a skill that is being written elsewhere part of a root, by a link')
+    .argument('<dir>', 'the folder of the skill')
+    .option('--to <dir>', 'the folder of skills that gets the link (default: the first root)')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when it is not served by that.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills --link-root ..',
+    )
+    .action(async (dir: string, flags: SharedFlags & { to?: string }) => {
+      const { link } = await import('./commands/link.ts')
+      const to = flags.to === undefined ? {} : { to: flags.to }
+      finish(await link(dir, await resolveConfig(flags), { json: flags.json === true, ...to }))
     })
 }
 

@@ -6,6 +6,7 @@ export type { LoadOutcome } from './activation/load-skill.ts'
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 // Writing skills.
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
+export { type FolderFile, type FolderSwap, replaceFolder } from './authoring/folder-swap.ts'
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
   type AgentAuthor,

@@ -30,7 +30,7 @@ export interface NamedSource {
   readonly isNamed: boolean
 }
 
-export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling'> {
+export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trust'> {
   readonly access: RemoteAccess
   readonly stateDirectory: string
   readonly reading: Partial<ReadingPolicy>
@@ -76,13 +76,14 @@ export async function resolveRemotes(
 /** The source that a configuration names. */
 export async function createRemote(
   { source, isNamed, label }: NamedSource & { readonly label: string | undefined },
-  { access, stateDirectory, reading, polling }: RemoteSetup,
+  { access, stateDirectory, reading, polling, trust }: RemoteSetup,
 ): Promise<SkillSource> {
   const { privateHosts, gitBaseUrl } = access
   const common = {
     reading,
     ...(label === undefined ? {} : { label }),
     ...(polling === undefined ? {} : { polling }),
+    ...(trust === undefined ? {} : { trust }),
     ...(source.pollSeconds === undefined ? {} : { pollMs: source.pollSeconds * 1000 }),
   }
   const path = source.path === undefined ? {} : { path: source.path }

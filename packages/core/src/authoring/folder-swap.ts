@@ -24,13 +24,13 @@ const SWAPS = `${TRASH}/.swap`
 /**
  * Replaces a whole folder. Everything new is written aside first; then the old folder is moved to the trash and the new one
  * into its place, so readers see the one or the other and, for the moment between two moves, neither. A process that is killed in
- * that moment leaves the new folder ready for `finishSwaps`. Returns where the old folder is.
+ * that moment leaves the new folder ready for `finishSwaps`. Returns where the old folder is, if there was one.
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,
   files: readonly FolderFile[],
   when: string,
-): Promise<string> {
+): Promise<string | undefined> {
   const id = encodeURIComponent(location)
   const stage = `${root}/${SWAPS}/.tmp-${id}`
   const ready = `${root}/${SWAPS}/${id}`
@@ -42,14 +42,15 @@ export async function replaceFolder(
   for (const { path, bytes, isExecutable } of files)
     await fileSystem.write(`${stage}/${path}`, bytes, { inside: root, isExecutable })
   await fileSystem.move(stage, ready, inside)
+  const wasThere = await isThere(fileSystem, target)
   try {
-    await fileSystem.move(target, aside, inside)
+    if (wasThere) await fileSystem.move(target, aside, inside)
   } catch (thrown) {
     await fileSystem.remove(ready, inside)
     throw thrown
   }
   await fileSystem.move(ready, target, inside)
-  return aside
+  return wasThere ? aside : undefined
 }
 
 /** Whether a process has begun to replace a folder: one that is at it, or was killed. */

@@ -159,6 +159,10 @@ export class RemoteSource implements SkillSource {
     return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
   }
 
+  version(): string | undefined {
+    return this.#tree?.version
+  }
+
   async read(context: ReadContext): Promise<SourceReading> {
     const isFirst = !this.#hasBegun
     if (isFirst) {

@@ -105,6 +105,8 @@ export interface SkillSource {
   /** Whether a known writer (a version control operation) is in the middle of its work. */
   isBusy?(): Promise<boolean>
   state(): SourceState
+  /** What the place calls the state that was read last: a commit, a digest. */
+  version?(): string | undefined
   /** Ends what the source has started, when nobody reads any more. It may be read again later. */
   close?(): Promise<void>
 }

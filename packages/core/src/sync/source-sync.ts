@@ -25,6 +25,8 @@ export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
   readonly trust: 'auto' | 'review'
+  /** What the place calls the state that was read last: a commit, a digest; absent for folders. */
+  readonly version?: string
   /** Wall time of the last successful reading, in milliseconds since the epoch. */
   readonly lastReadAt?: number
   /** What the last reading failed with; its contents from before still serve. */
@@ -144,11 +146,13 @@ export class SourceSync {
   status(): SourceStatus {
     const { source, clock } = this.#options
     const { label, origin, trust } = source
+    const version = source.version?.()
     return {
       label,
       origin,
       trust,
       ...source.state(),
+      ...(version === undefined ? {} : { version }),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
       failures: this.#failures,
       ...(this.#failure === undefined ? {} : { lastError: toMessage(this.#failure) }),

@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { describeNewCapabilities, replaceFolder, type Skill, shortDigest } from '@skillstoke/core'
+import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { type Available, openAvailable } from '../lock/available.ts'
+import { inspect } from '../lock/installed.ts'
+import {
+  type LockedSkill,
+  type LockedSkills,
+  projectFolder,
+  readForeignNames,
+  readLock,
+  writeLock,
+} from '../lock/lock-file.ts'
+import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
+
+export interface AddFlags {
+  readonly json: boolean
+  readonly isAll: boolean
+  /** The folder of skills into which they are copied. */
+  readonly to?: string
+  /** Replaces what was changed here, too; it is kept in `.trash`. */
+  readonly isForced: boolean
+}
+
+/** `stoke add`: copies skills of another place into the project and writes down where they came from. */
+export async function add(
+  place: string,
+  names: readonly string[],
+  config: Config,
+  flags: AddFlags,
+): Promise<number> {
+  await using available = await openAvailable(place, config)
+  const chosen = choose(available.skills, names, flags.isAll, place)
+  const project = projectFolder(config)
+  const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
+  const inside = relative(project, root)
+  if (inside.startsWith('..') || resolve(inside) === inside)
+    throw new UsageError(`${root} is outside the project ${project}; the lock file is for what is in it`)
+  await using lock = await openWriteLock(config.stateDirectory)
+  const added = await lock.run(async () => {
+    const before = readLock(config)
+    for (const skill of chosen)
+      await checkTarget(skill, join(root, skill.name), before, config, flags.isForced)
+    let after: LockedSkills = before
+    for (const skill of chosen) {
+      await install(skill, available, root)
+      after = {
+        ...after,
+        [skill.name]: toLocked(skill, available, place, relative(project, join(root, skill.name))),
+      }
+      // After each, so that the lock is true whenever this is ended.
+      await writeLock(config, after)
+    }
+    return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
+  })
+  if (flags.json) {
+    printJson(added)
+    return EXIT_OK
+  }
+  const paint = createPaint(config.hasColor)
+  for (const [index, { name, path, revision }] of added.entries()) {
+    printLine(
+      `added ${paint('bold', toTerminalLine(name))} ${shortDigest(revision as `sha256:${string}`)} in ${toTerminalLine(path)}`,
+    )
+    for (const each of describeNewCapabilities(undefined, chosen[index] as Skill))
+      printLine(`  with it: ${toTerminalLine(each)}`)
+  }
+  return EXIT_OK
+}
+
+/** Puts the files of a skill into a folder of its name, as a whole. */
+export async function install(skill: Skill, available: Available, root: string): Promise<void> {
+  const files = await available.read(skill)
+  const swap = { fileSystem: new NodeFileSystem(), root, location: skill.name }
+  await replaceFolder(swap, files, new Date().toISOString().replaceAll(/[:.]/g, '-'))
+}
+
+export function toLocked(skill: Skill, available: Available, source: string, path: string): LockedSkill {
+  return {
+    source,
+    location: skill.location,
+    version: available.version,
+    path: path.replaceAll('\\', '/'),
+    revision: skill.revision,
+    files: Object.fromEntries(skill.files.map(file => [file.path, file.digest])),
+  }
+}
+
+function choose(
+  skills: readonly Skill[],
+  names: readonly string[],
+  isAll: boolean,
+  place: string,
+): readonly Skill[] {
+  const known = skills.map(({ name }) => name).join(', ') || 'none'
+  if (isAll) return skills
+  if (names.length === 0 && skills.length === 1) return skills
+  if (names.length === 0)
+    throw new UsageError(`${place} has these skills: ${known}; name some of them, or use --all`)
+  return names.map(name => {
+    const skill = skills.find(each => each.name === name)
+    if (skill === undefined)
+      throw new UsageError(`${place} has no skill ${JSON.stringify(name)}; it has: ${known}`)
+    return skill
+  })
+}
+
+/** What somebody else put there, or changed, is not replaced. */
+async function checkTarget(
+  { name }: Skill,
+  folder: string,
+  locked: LockedSkills,
+  config: Config,
+  isForced: boolean,
+): Promise<void> {
+  if (!existsSync(folder) || isForced) return
+  const own = locked[name]
+  if (own === undefined) {
+    const by = readForeignNames(config).has(name)
+      ? ', installed by the skills command line, which updates it'
+      : ''
+    throw new UsageError(
+      `there is a folder ${folder} already${by}; use --force to replace it, and it is kept in .trash`,
+    )
+  }
+  const { kind, changed } = await inspect(projectFolder(config), own)
+  if (kind === 'modified')
+    throw new UsageError(
+      `${name} was changed here (${changed.join(', ') || 'its modes'}); use --force to replace it, and it is kept in .trash`,
+    )
+}

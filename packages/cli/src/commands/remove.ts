@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { inspect } from '../lock/installed.ts'
+import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
+import { printJson, printLine, toTerminalLine } from '../output.ts'
+
+/** `stoke remove`: puts copied skills aside, into `.trash` beside them, and takes them out of the lock file. */
+export async function remove(
+  names: readonly string[],
+  config: Config,
+  flags: { readonly json: boolean; readonly isForced: boolean },
+): Promise<number> {
+  const project = projectFolder(config)
+  await using lock = await openWriteLock(config.stateDirectory)
+  const removed = await lock.run(async () => {
+    const locked = readLock(config)
+    for (const name of names) {
+      const entry = locked[name]
+      if (entry === undefined) {
+        const by = readForeignNames(config).has(name) ? ', it was installed by the skills command line' : ''
+        throw new UsageError(
+          `${JSON.stringify(name)} was not added${by}; "stoke disable" keeps a skill from being served`,
+        )
+      }
+      const { kind, changed } = await inspect(project, entry)
+      if (kind === 'modified' && !flags.isForced)
+        throw new UsageError(
+          `${name} was changed here (${changed.join(', ') || 'its modes'}); use --force, and it is kept in .trash`,
+        )
+    }
+    const rest = { ...locked }
+    const done: { name: string; keptIn: string | null }[] = []
+    for (const name of names) {
+      const folder = join(project, locked[name]?.path ?? '')
+      const root = dirname(folder)
+      const aside = join(root, '.trash', `${name}-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`)
+      const isThere = existsSync(folder)
+      if (isThere) await new NodeFileSystem().move(folder, aside, { inside: root })
+      delete rest[name]
+      await writeLock(config, rest)
+      done.push({ name, keptIn: isThere ? aside : null })
+    }
+    return done
+  })
+  if (flags.json) printJson(removed)
+  else
+    for (const { name, keptIn } of removed)
+      printLine(
+        `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was not there' : `, kept in ${keptIn}`}`,
+      )
+  return EXIT_OK
+}

@@ -1,0 +1,30 @@
+import type { Config } from '../config/config.ts'
+import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { inspect } from '../lock/installed.ts'
+import { projectFolder, readLock } from '../lock/lock-file.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+
+/** `stoke verify`: whether copied skills are, file by file, what the lock file says. Exits with 1 when one is not. */
+export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
+  const project = projectFolder(config)
+  const found = await Promise.all(
+    Object.entries(readLock(config)).map(async ([name, locked]) => {
+      const { source, version, path, revision } = locked
+      return { name, ...(await inspect(project, locked)), path, source, version, revision }
+    }),
+  )
+  const isFine = found.every(({ kind }) => kind === 'unmodified')
+  if (flags.json) printJson(found)
+  else if (found.length === 0) printLine('no skill was added to this project; see "stoke add --help"')
+  else {
+    const paint = createPaint(config.hasColor)
+    const rows = found.map(({ name, kind, path, changed }) => [
+      paint(kind === 'unmodified' ? 'green' : 'red', kind),
+      paint('bold', toTerminalLine(name)),
+      toTerminalLine(path),
+      toTerminalLine(changed.join(', ')),
+    ])
+    printLine(formatTable(rows))
+  }
+  return isFine ? EXIT_OK : EXIT_FINDINGS
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { toMessage } from '@skillstoke/core'
+import { NodeFileSystem } from '@skillstoke/core/node'
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { UsageError } from '../exit-code.ts'
+
+export const LOCK_FILE_NAME = 'skillstoke.lock.json'
+
+/** One skill as it was copied into the project: where it came from, and the digest of every file. */
+export interface LockedSkill {
+  /** As `--source` names it. */
+  readonly source: string
+  /** The folder in the source. */
+  readonly location: string
+  /** What the source called its state: a commit, a digest. */
+  readonly version: string
+  /** The folder in the project. */
+  readonly path: string
+  readonly revision: string
+  /** Digests by path. */
+  readonly files: Readonly<Record<string, string>>
+}
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
+const locked: z.ZodType<LockedSkill> = z.strictObject({
+  source: z.string().min(1),
+  location: z.string(),
+  version: z.string(),
+  path: z
+    .string()
+    .min(1)
+    .refine(
+      path => !/^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)/.test(path),
+      'it has to be a path inside the project',
+    ),
+  revision: digest,
+  files: z.record(z.string(), digest),
+})
+const lockFile = z.strictObject({ version: z.literal(1), skills: z.record(z.string(), locked) })
+
+/** By name. */
+export type LockedSkills = Readonly<Record<string, LockedSkill>>
+
+/** The folder of the project, in which the lock file is. */
+export function projectFolder(config: Config): string {
+  return config.file === undefined ? process.cwd() : dirname(resolve(config.file))
+}
+
+/** @throws {UsageError} for a file that makes no sense */
+export function readLock(config: Config): LockedSkills {
+  const path = join(projectFolder(config), LOCK_FILE_NAME)
+  const text = readIfThere(path)
+  if (text === undefined) return {}
+  const parsed = lockFile.safeParse(parseJson(text, path))
+  if (parsed.success) return parsed.data.skills
+  const [issue] = parsed.error.issues
+  throw new UsageError(
+    `${path}: ${issue?.path.join('.')}: ${issue?.message}; restore the file, or remove it and add the skills again`,
+  )
+}
+
+/** Written whole, sorted, so that two writings of the same are equal. */
+export async function writeLock(config: Config, skills: LockedSkills): Promise<void> {
+  const sorted = Object.fromEntries(Object.entries(skills).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const folder = projectFolder(config)
+  const text = `${JSON.stringify({ version: 1, skills: sorted }, undefined, 2)}\n`
+  await new NodeFileSystem().write(join(folder, LOCK_FILE_NAME), new TextEncoder().encode(text), {
+    inside: folder,
+  })
+}
+
+/** Names that the `skills` command line has installed: they are its own to change. */
+export function readForeignNames(config: Config): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const path of [
+    join(projectFolder(config), 'skills-lock.json'),
+    join(homedir(), '.agents', '.skill-lock.json'),
+  ]) {
+    const text = readIfThere(path)
+    if (text === undefined) continue
+    try {
+      const { skills } = JSON.parse(text) as { skills?: unknown }
+      if (typeof skills === 'object' && skills !== null)
+        for (const name of Object.keys(skills)) names.add(name)
+    } catch {
+      // Not ours to complain about: it says nothing then.
+    }
+  }
+  return names
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new UsageError(`${path} cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (thrown) {
+    throw new UsageError(`${path} is no JSON: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}

@@ -1,0 +1,195 @@
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { tarGz } from './fixtures/archives.ts'
+import { type CliRun, stoke } from './fixtures/cli.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+/** A project, and a repository whose skills are copied into it. */
+class Project implements Disposable {
+  readonly folder: TemporaryFolder = new TemporaryFolder()
+  readonly repository: GitRepository = new GitRepository(this.folder.at('repository.git'))
+  readonly place: string = `file://${this.repository.directory}`
+
+  constructor() {
+    mkdirSync(this.folder.at('project'))
+  }
+
+  at(path: string): string {
+    return this.folder.at(`project/${path}`)
+  }
+
+  run<T = unknown>(...args: string[]): CliRun<T> {
+    return stoke<T>([...args, '--state', this.folder.at('state')], {
+      cwd: this.folder.at('project'),
+      env: { HOME: this.folder.at('home'), NO_COLOR: '1' },
+    })
+  }
+
+  read(path: string): string {
+    return readFileSync(this.at(path), 'utf8')
+  }
+
+  lock(): {
+    version: number
+    skills: Record<string, { files: Record<string, string>; version: string; path: string }>
+  } {
+    return JSON.parse(this.read('skillstoke.lock.json'))
+  }
+
+  [Symbol.dispose](): void {
+    this.folder[Symbol.dispose]()
+  }
+}
+
+const pdf = (body: string): Record<string, string> => ({
+  'skills/pdf/SKILL.md': skillText('pdf', { body }),
+  'skills/pdf/references/a.md': `A of ${body}`,
+})
+
+test('add copies a skill, writes down every file, and verify finds what was changed', () => {
+  using it = new Project()
+  const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
+  expect(it.run('add', it.place).stderr).toMatch(
+    /has these skills: docx, pdf; name some of them, or use --all/,
+  )
+  expect(it.run('add', it.place, 'nope').stderr).toMatch(/has no skill "nope"; it has: docx, pdf/)
+  expect(it.run('add', it.place, 'pdf').stdout).toMatch(/^added pdf [0-9a-f]{8} in skills\/pdf\n$/)
+  expect(it.read('skills/pdf/references/a.md')).toBe('A of First.')
+  const { pdf: locked } = it.lock().skills
+  expect(locked).toMatchObject({ version: commit, path: 'skills/pdf' })
+  expect(Object.keys(locked?.files ?? {})).toEqual(['SKILL.md', 'references/a.md'])
+  expect(it.run('verify')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^unmodified +pdf/) })
+  writeFileSync(it.at('skills/pdf/references/a.md'), 'Edited.')
+  writeFileSync(it.at('skills/pdf/new.md'), 'New.')
+  expect(it.run('verify')).toMatchObject({
+    status: 1,
+    stdout: expect.stringMatching(/^modified +pdf +skills\/pdf +new.md, references\/a.md/),
+  })
+  // Its own skills go live like any other of the project.
+  expect(it.run<{ skills: { status: string }[] }>('list', '--json').json.skills).toMatchObject([
+    { status: 'ok' },
+  ])
+})
+
+test('update replaces what is unmodified and keeps what was changed here', () => {
+  using it = new Project()
+  it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'First.' }) })
+  it.run('add', it.place, '--all')
+  expect(it.run('update')).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^current +docx[\s\S]*current +pdf/),
+  })
+  it.repository.commit({ ...pdf('Second.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'Second.' }) })
+  writeFileSync(it.at('skills/docx/SKILL.md'), skillText('docx', { body: 'Mine.' }))
+  const check = it.run('update', '--check')
+  expect([check.status, check.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^kept +docx[\s\S]*SKILL.md[\s\S]*available +pdf/),
+  ])
+  expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+  expect(it.run('update').stdout).toMatch(
+    /kept +docx .*changed here: SKILL.md; the newer one was not taken[\s\S]*updated +pdf/,
+  )
+  expect([it.read('skills/pdf/SKILL.md'), it.read('skills/docx/SKILL.md')]).toEqual([
+    expect.stringContaining('Second.'),
+    expect.stringContaining('Mine.'),
+  ])
+  expect(it.run('verify', '--json').json).toMatchObject([
+    { name: 'docx', kind: 'modified' },
+    { name: 'pdf', kind: 'unmodified' },
+  ])
+  it.repository.commit({ 'skills/pdf': null })
+  expect(it.run('update', 'pdf')).toMatchObject({ status: 1, stdout: expect.stringMatching(/^gone +pdf/) })
+  expect(existsSync(it.at('skills/pdf/SKILL.md'))).toBe(true)
+  expect(it.run('update', 'nope').stderr).toMatch(/"nope" was not added; the lock file has: docx, pdf/)
+})
+
+test('a place that cannot be reached is told, and the others are updated all the same', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
+  it.run('add', it.place, 'pdf')
+  it.run('add', 'team.tar.gz', 'docx')
+  it.repository.git('symbolic-ref', 'HEAD', 'refs/heads/gone')
+  it.repository.git('update-ref', '-d', 'refs/heads/main')
+  writeFileSync(
+    it.at('team.tar.gz'),
+    tarGz([{ path: 'docx/SKILL.md', content: skillText('docx', { body: 'Second.' }) }]),
+  )
+  const { status, stdout } = it.run('update')
+  expect([status, stdout]).toEqual([
+    1,
+    expect.stringMatching(/updated +docx[\s\S]*failed +pdf .*lists no branch/),
+  ])
+})
+
+test('nothing that somebody else put there, or changed, is replaced without being told to', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  mkdirSync(it.at('skills/pdf'), { recursive: true })
+  writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/there is a folder .* already; use --force/)
+  writeFileSync(
+    it.at('skills-lock.json'),
+    JSON.stringify({ version: 1, skills: { pdf: { source: 'x/y', sourceType: 'github' } } }),
+  )
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(
+    /installed by the skills command line, which updates it/,
+  )
+  expect(it.run('remove', 'pdf').stderr).toMatch(/was not added, it was installed by the skills command line/)
+  expect(it.run('add', it.place, 'pdf', '--force').status).toBe(0)
+  const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
+  expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
+  expect(readFileSync(it.at('skills-lock.json'), 'utf8')).toContain('x/y')
+  writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Edited.' }))
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\)/)
+  expect(it.run('remove', 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\); use --force/)
+  expect(it.run('remove', 'pdf', '--force').stdout).toMatch(/^removed pdf, kept in .*\.trash\/pdf-/)
+  expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
+})
+
+test('link makes a skill that is written elsewhere part of a root', () => {
+  using it = new Project()
+  it.folder.writeSkill('elsewhere/maps')
+  expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
+  const linked = it.run('link', '../elsewhere/maps', '--link-root', it.folder.at('elsewhere'))
+  expect([linked.status, lstatSync(it.at('skills/maps')).isSymbolicLink()]).toEqual([0, true])
+  expect(it.run('link', '../elsewhere/maps').stderr).toMatch(/cannot be made: EEXIST/)
+})
+
+test.each([
+  ['{', /is no JSON/],
+  ['{"version":2,"skills":{}}', /skillstoke.lock.json: version: /],
+  [
+    JSON.stringify({
+      version: 1,
+      skills: {
+        pdf: {
+          source: 'x',
+          location: '',
+          version: '1',
+          path: '../../etc',
+          revision: `sha256:${'0'.repeat(64)}`,
+          files: {},
+        },
+      },
+    }),
+    /skills.pdf.path: it has to be a path inside the project/,
+  ],
+])('a lock file %s is refused', (content, message) => {
+  using it = new Project()
+  writeFileSync(it.at('skillstoke.lock.json'), content)
+  for (const verb of ['verify', 'update'])
+    expect(it.run(verb)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) })
+})
+
+test('without anything added, verify and update have nothing to say', () => {
+  using it = new Project()
+  for (const verb of ['verify', 'update'])
+    expect(it.run(verb)).toMatchObject({
+      status: 0,
+      stdout: 'no skill was added to this project; see "stoke add --help"\n',
+    })
+  expect(it.run('add', it.place, '--to', '../outside').stderr).toMatch(/lists no branch|outside the project/)
+})
