@@ -27,7 +27,7 @@ export async function status(config: Config, options: { readonly json: boolean }
     source.label,
     source.mode,
     String(source.skills),
-    source.lastError ?? source.reason ?? '',
+    source.lastError ?? source.reason ?? describeVersion(source.version),
   ])
   printLine(formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
   for (const source of sources)
@@ -41,6 +41,11 @@ export async function status(config: Config, options: { readonly json: boolean }
   printLine(paint('dim', `state in ${stateDirectory}`))
   printSource(from, paint)
   return EXIT_OK
+}
+
+/** What a place calls its state: a commit, a digest. */
+function describeVersion(version: string | undefined): string {
+  return version === undefined ? '' : `at ${version.replace(/^sha256:/, '').slice(0, 10)}`
 }
 
 async function scan(config: Config): Promise<Status> {

@@ -72,7 +72,7 @@ const revisionOf = (skills: SkillRuntime, name: string): Digest =>
   skills.current.reports().find(report => report.name === name)?.revision ?? 'sha256:'
 
 describe('a reviewed source', () => {
-  test(`shows nothing before approval, and then exactly what was approved ${verifies('P35')}`, async () => {
+  test(`T28: shows nothing before approval, and then exactly what was approved ${verifies('P35')}`, async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:pending'])
     expect(it.skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])

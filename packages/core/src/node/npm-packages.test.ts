@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -88,6 +88,30 @@ test('an update of a package is followed, and waits for approval by default', as
     'First.',
     1,
   ])
+})
+
+test('T29: nothing is installed or run, whatever a package declares', async () => {
+  const canary = join(project, 'canary')
+  const run = `touch ${canary}`
+  write(
+    'node_modules/kit/package.json',
+    JSON.stringify({
+      name: 'kit',
+      scripts: { install: run, postinstall: run, prepare: run },
+      dependencies: { evil: '*' },
+    }),
+  )
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
+  write('node_modules/kit/skills/pdf/package.json', JSON.stringify({ scripts: { postinstall: run } }))
+  write(
+    'node_modules/kit/skills/pdf/scripts/run.js',
+    `require('fs').writeFileSync(${JSON.stringify(canary)}, '')`,
+  )
+  await using skills = await open()
+  await skills.load('pdf')
+  await skills.reload()
+  expect([existsSync(canary), existsSync(join(project, 'node_modules/evil'))]).toEqual([false, false])
+  expect(skills.current.get('pdf').files.map(({ path }) => path)).toContain('package.json')
 })
 
 test('a project without packages has none', async () => {

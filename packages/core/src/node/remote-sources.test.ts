@@ -276,6 +276,17 @@ describe('wellKnown', () => {
     expect((await skills.load('pdf')).body).toBe('Newer.')
   })
 
+  test('T30: a digest that matches says that bytes are the same, not whose they are: they wait all the same', async () => {
+    publish([{ name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf')) }])
+    await using skills = await open(wellKnown(`http://${site.host}`, { privateHosts: [site.host] }))
+    expect(names(skills)).toEqual([])
+    const [report] = skills.review.pending()
+    expect(report?.diagnostics.at(-1)?.message).toMatch(
+      /the source is reviewed and this revision is not approved/,
+    )
+    expect(JSON.stringify([report, skills.status()])).not.toMatch(/verified|publisher|trusted/i)
+  })
+
   test('the older form with a list of files is understood', async () => {
     site.pages.set(
       '/.well-known/skills/index.json',

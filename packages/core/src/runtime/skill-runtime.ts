@@ -2,9 +2,8 @@ import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
-import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
-import { type NotedWrite, SkillWriter, type SkillWriterOptions } from '../authoring/skill-writer.ts'
-import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
+import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
+import { InProcessWriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -15,14 +14,11 @@ import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import { type DecisionStore, type MadeDecision, MemoryDecisions } from '../history/decisions.ts'
-import { HistoryRecorder } from '../history/history-recorder.ts'
+import { MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
-import type { RevisionLog } from '../history/revision-log.ts'
-import { SkillHistory } from '../history/skill-history.ts'
-import { SkillReview } from '../history/skill-review.ts'
+import type { SkillHistory } from '../history/skill-history.ts'
+import type { SkillReview } from '../history/skill-review.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
-import type { FolderPlace } from '../registry/admission.ts'
 import type { Generation } from '../registry/generation.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
@@ -33,10 +29,9 @@ import {
   SkillSession,
 } from '../session/skill-session.ts'
 import { FACETS } from '../skill/diff-skills.ts'
-import type { Digest } from '../skill/digest.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { DEFAULT_SETTLE } from '../source/settle.ts'
-import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
+import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
@@ -48,6 +43,7 @@ import { type Explanation, explainSkill } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { PreScan } from './pre-scan.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
+import { SkillChanges } from './skill-changes.ts'
 import {
   checkRuntimeOptions,
   DEFAULT_REHASH_MS,
@@ -91,15 +87,8 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #demands: Demands
   readonly #sessions: LiveSessions
   readonly #logger: Logger
-  /** For all writers of this runtime that bring no lock of their own. */
-  readonly #writeLock: WriteLock
-  readonly #log: RevisionLog | undefined
-  readonly #recorder: HistoryRecorder | undefined
-  readonly #history: SkillHistory | undefined
-  readonly #decisions: DecisionStore
-  readonly #agentWrites: 'hold' | 'live'
+  readonly #changes: SkillChanges
   readonly #freezes: boolean
-  readonly #stopDecisions: () => void
   #isFrozen = false
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
@@ -112,8 +101,6 @@ export class SkillRuntime implements AsyncDisposable {
     const store = options.store ?? new MemorySkillStore({ clock })
     const decisions = options.decisions ?? new MemoryDecisions()
     this.#store = store
-    this.#decisions = decisions
-    this.#agentWrites = options.agentWrites ?? 'hold'
     this.#freezes = options.frozen === true
     this.#clock = clock
     this.#logger = logger
@@ -150,30 +137,35 @@ export class SkillRuntime implements AsyncDisposable {
       preScan: options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger),
     })
     for (const source of options.sources) this.#sources.add(source)
-    this.review = new SkillReview(
-      {
-        current: () => this.current,
-        originOf: label => this.#sources.find(source => source.label === label)?.origin,
-        findNewest: place => this.#registry.findNewest(place),
-        isStored: async revision => (await store.getTree(revision)) !== undefined,
-        reconsider: async place => void (await this.#registry.reconsider(place)),
+    this.#changes = new SkillChanges({
+      registry: this.#registry,
+      sources: this.#sources,
+      store,
+      decisions,
+      log: options.history,
+      events: this.events,
+      writeLock: options.writeLock ?? new InProcessWriteLock(),
+      agentWrites: options.agentWrites ?? 'hold',
+      authoring: {
+        readFile: (skill, path) => this.readFile(skill, path),
+        reloadSkill: async name => (await this.reloadSkill(name)).errors.map(({ message }) => message),
+        reload: async conversation => {
+          const { generation, errors } = await this.reload()
+          const seen = conversation === undefined ? generation : generation.forConversation(conversation)
+          return { names: seen.list().map(skill => skill.name), errors }
+        },
       },
-      { decisions, clock },
-    )
-    this.#writeLock = options.writeLock ?? new InProcessWriteLock()
-    this.#log = options.history
-    if (options.history !== undefined) {
-      this.#recorder = this.#createRecorder(options.history)
-      this.#history = this.#createHistory(options.history)
-    }
-    this.#stopDecisions = decisions.subscribe(made => void this.#takeUp(made))
+      clock,
+      logger,
+    })
+    this.review = this.#changes.review
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
   async start(): Promise<void> {
-    await this.#finishSwaps()
+    await this.#changes.finishSwaps()
     await this.#sources.start()
     this.#isFrozen = this.#freezes
     assertDemands(this.#demands, this.current, this.#sources.failures())
@@ -319,34 +311,7 @@ export class SkillRuntime implements AsyncDisposable {
         'no source may be written to; make one writable: directory(path, { writable: true })',
       )
     }
-    return this.#createWriter(source, source.writable, options)
-  }
-
-  #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions): SkillWriter {
-    const host = {
-      find: (name: string) => this.current.find(name),
-      readFile: (skill: Skill, path: string) => this.readFile(skill, path),
-      reloadSkill: async (name: string) => {
-        const { errors, generation } = await this.reloadSkill(name)
-        const isHeld = generation
-          .reports()
-          .some(
-            report => report.name === name && report.source === source.label && report.status === 'pending',
-          )
-        return { errors: errors.map(({ message }) => message), isHeld }
-      },
-      noteWrite: this.#noteWrites(source.origin),
-      reload: async (conversation?: string) => {
-        const { generation, errors } = await this.reload()
-        const seen = conversation === undefined ? generation : generation.forConversation(conversation)
-        return { names: seen.list().map(skill => skill.name), errors }
-      },
-    }
-    return new SkillWriter({ label: source.label, ...folder }, host, {
-      clock: this.#clock,
-      lock: this.#writeLock,
-      ...options,
-    })
+    return this.#changes.createWriter(source, source.writable, options)
   }
 
   /**
@@ -354,7 +319,7 @@ export class SkillRuntime implements AsyncDisposable {
    * @throws {SkillError} INVALID_OPTION when the runtime was not given a log to write down revisions
    */
   get history(): SkillHistory {
-    if (this.#history !== undefined) return this.#history
+    if (this.#changes.history !== undefined) return this.#changes.history
     throw new SkillError(
       'INVALID_OPTION',
       'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
@@ -440,12 +405,11 @@ export class SkillRuntime implements AsyncDisposable {
   /** Stops watching, waits for what is under way, and closes the store. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      this.#stopDecisions()
+      this.#changes.stop()
       this.#binder?.close()
       await this.#sources.close()
       await this.#registry.close()
-      await this.#decisions.close()
-      await this.#log?.close()
+      await this.#changes.close()
       await this.#store.close()
     })()
     return this.#closing
@@ -457,83 +421,6 @@ export class SkillRuntime implements AsyncDisposable {
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the skill runtime is closed')
-  }
-
-  /** Shows what was decided, here or in another process. */
-  async #takeUp(made: readonly MadeDecision[]): Promise<void> {
-    const places = new Map(made.map(({ place }) => [`${place.origin}\0${place.location}`, place]))
-    try {
-      for (const place of places.values()) await this.#registry.reconsider(place)
-    } catch (error) {
-      if (!SkillError.isInstance(error, 'CLOSED')) throw error
-    }
-    for (const { place, decision } of made)
-      if (decision.kind !== 'write') await this.events.emit('skill:decided', { ...place, decision })
-  }
-
-  #noteWrites(origin: string): (write: NotedWrite) => Promise<void> {
-    return async ({ location, path, digest, author: { name, conversation } }) => {
-      const place = { origin, location }
-      const by = name ?? 'an agent'
-      this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
-      if (this.#agentWrites === 'live') return
-      const where = conversation === undefined ? {} : { conversation }
-      const write = { kind: 'write', path, digest, ...where, by, at: this.#clock.now() } as const
-      await this.#decisions.record(place, write)
-    }
-  }
-
-  #createRecorder(log: RevisionLog): HistoryRecorder {
-    const recorder = new HistoryRecorder({
-      log,
-      store: this.#store,
-      decisions: this.#decisions,
-      clock: this.#clock,
-      findSource: label => this.#sources.find(source => source.label === label),
-    })
-    this.#registry.subscribe(update => recorder.record(update), { phase: 'events' })
-    return recorder
-  }
-
-  #createHistory(log: RevisionLog): SkillHistory {
-    const host = {
-      find: (target: string) => this.review.find(target),
-      readRevision: (place: FolderPlace, revision: Digest) => this.#registry.readRevision(place, revision),
-      restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
-      pin: (place: FolderPlace, revision: Digest, by: string) => this.review.pinAt(place, revision, { by }),
-      recorded: () => this.delivered(),
-    }
-    return new SkillHistory(host, log)
-  }
-
-  /** A process that was killed may have left a folder between two moves. */
-  async #finishSwaps(): Promise<void> {
-    for (const { writable, label } of this.#sources.list()) {
-      if (writable === undefined) continue
-      const { fileSystem, root } = writable
-      try {
-        if (await hasSwaps(fileSystem, root)) await this.#writeLock.run(() => finishSwaps(fileSystem, root))
-      } catch (error) {
-        this.#logger.warn('what a killed process had begun could not be ended', { source: label, error })
-      }
-    }
-  }
-
-  /** False when the folder cannot, or must not, be written to. */
-  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean> {
-    const source = this.#sources.find(({ origin }) => origin === place.origin)
-    const isPinned = this.#decisions.find(place)?.pinned !== undefined
-    if (source?.writable === undefined || isPinned) return false
-    this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
-    const writer = this.#createWriter(source, source.writable, {})
-    await writer.restore(skill, this.#registry.findNewest(place))
-    // Whoever goes back to a revision wants it served, whoever wrote it.
-    const report = this.current
-      .reports()
-      .find(each => each.source === source.label && each.location === place.location)
-    if (report?.status === 'pending' && report.revision === skill.revision)
-      await this.review.approve(`${report.source}/${report.location}`, { by, revision: skill.revision })
-    return true
   }
 
   #reader(scope: Scope | undefined): SkillAccess {

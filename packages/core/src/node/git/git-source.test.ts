@@ -150,7 +150,7 @@ test('a tree URL whose branch has slashes is split as the repository says, also 
   expect(names(skills)).toEqual(['docx'])
 })
 
-test('rewritten history is not taken; it is told until it is the old one again, or asked for', async () => {
+test('T28: rewritten history is not taken; it is told until it is the old one again, or asked for', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open()
   const second = repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -168,7 +168,7 @@ test('rewritten history is not taken; it is told until it is the old one again, 
   expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
 })
 
-test('a moved tag is not taken, although it comes after the old one', async () => {
+test('T28: a moved tag is not taken, although it comes after the old one', async () => {
   repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
   await using skills = await open({ ref: 'v1' })
   repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))

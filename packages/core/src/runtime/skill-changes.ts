@@ -1,0 +1,170 @@
+import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
+import {
+  type AuthoringHost,
+  type NotedWrite,
+  SkillWriter,
+  type SkillWriterOptions,
+} from '../authoring/skill-writer.ts'
+import type { WriteLock } from '../authoring/write-lock.ts'
+import { SkillError } from '../errors.ts'
+import type { EventBus } from '../events/event-bus.ts'
+import type { DecisionStore, MadeDecision } from '../history/decisions.ts'
+import { HistoryRecorder } from '../history/history-recorder.ts'
+import type { RevisionLog } from '../history/revision-log.ts'
+import { SkillHistory } from '../history/skill-history.ts'
+import { SkillReview } from '../history/skill-review.ts'
+import type { Clock, Logger } from '../host.ts'
+import type { FolderPlace } from '../registry/admission.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { SourceReaders } from './source-readers.ts'
+
+export interface SkillChangesOptions {
+  readonly registry: SkillRegistry
+  readonly sources: SourceReaders
+  readonly store: SkillStore
+  readonly decisions: DecisionStore
+  readonly log: RevisionLog | undefined
+  readonly events: EventBus
+  readonly writeLock: WriteLock
+  readonly agentWrites: 'hold' | 'live'
+  /** What writers need of the runtime. */
+  readonly authoring: Pick<AuthoringHost, 'readFile' | 'reload'> & {
+    reloadSkill(name: string): Promise<readonly string[]>
+  }
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Who changes skills, who decides about it, and what is written down of both. */
+export class SkillChanges {
+  readonly review: SkillReview
+  /** Absent when nothing is written down. */
+  readonly history: SkillHistory | undefined
+  readonly #options: SkillChangesOptions
+  readonly #recorder: HistoryRecorder | undefined
+  readonly #stopDecisions: () => void
+
+  constructor(options: SkillChangesOptions) {
+    this.#options = options
+    const { registry, sources, store, decisions, clock, log } = options
+    this.review = new SkillReview(
+      {
+        current: () => registry.current,
+        originOf: label => sources.find(source => source.label === label)?.origin,
+        findNewest: place => registry.findNewest(place),
+        isStored: async revision => (await store.getTree(revision)) !== undefined,
+        reconsider: async place => void (await registry.reconsider(place)),
+      },
+      { decisions, clock },
+    )
+    if (log !== undefined) {
+      this.#recorder = this.#createRecorder(log)
+      this.history = this.#createHistory(log)
+    }
+    this.#stopDecisions = decisions.subscribe(made => void this.#takeUp(made))
+  }
+
+  /** Writes skills into a folder of a source. */
+  createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {
+    const { registry, authoring, clock, writeLock } = this.#options
+    const isPending = (name: string): boolean =>
+      registry.current
+        .reports()
+        .some(each => each.name === name && each.source === source.label && each.status === 'pending')
+    const host: AuthoringHost = {
+      ...authoring,
+      find: name => registry.current.find(name),
+      reloadSkill: async name => ({ errors: await authoring.reloadSkill(name), isHeld: isPending(name) }),
+      noteWrite: write => this.#noteWrite(source.origin, write),
+    }
+    return new SkillWriter({ label: source.label, ...folder }, host, { clock, lock: writeLock, ...options })
+  }
+
+  /** A process that was killed may have left a folder between two moves. */
+  async finishSwaps(): Promise<void> {
+    const { sources, writeLock, logger } = this.#options
+    for (const { writable, label } of sources.list()) {
+      if (writable === undefined) continue
+      const { fileSystem, root } = writable
+      try {
+        if (await hasSwaps(fileSystem, root)) await writeLock.run(() => finishSwaps(fileSystem, root))
+      } catch (error) {
+        logger.warn('what a killed process had begun could not be ended', { source: label, error })
+      }
+    }
+  }
+
+  /** Nothing that is decided is taken up any more. */
+  stop(): void {
+    this.#stopDecisions()
+  }
+
+  async close(): Promise<void> {
+    await this.#options.decisions.close()
+    await this.#options.log?.close()
+  }
+
+  /** Shows what was decided, here or in another process. */
+  async #takeUp(made: readonly MadeDecision[]): Promise<void> {
+    const { registry, events, logger } = this.#options
+    const places = new Map(made.map(({ place }) => [`${place.origin}\0${place.location}`, place]))
+    try {
+      for (const place of places.values()) await registry.reconsider(place)
+    } catch (error) {
+      if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })
+    }
+    for (const { place, decision } of made)
+      if (decision.kind !== 'write') await events.emit('skill:decided', { ...place, decision })
+  }
+
+  async #noteWrite(origin: string, { location, path, digest, author }: NotedWrite): Promise<void> {
+    const { decisions, agentWrites, clock } = this.#options
+    const place = { origin, location }
+    const by = author.name ?? 'an agent'
+    this.#recorder?.expect(place, digest, { author: { kind: 'agent', name: by }, cause: 'write' })
+    if (agentWrites === 'live') return
+    const where = author.conversation === undefined ? {} : { conversation: author.conversation }
+    await decisions.record(place, { kind: 'write', path, digest, ...where, by, at: clock.now() })
+  }
+
+  #createRecorder(log: RevisionLog): HistoryRecorder {
+    const { registry, sources, store, decisions, clock } = this.#options
+    const findSource = (label: string): SkillSource | undefined => sources.find(each => each.label === label)
+    const recorder = new HistoryRecorder({ log, store, decisions, clock, findSource })
+    registry.subscribe(update => recorder.record(update), { phase: 'events' })
+    return recorder
+  }
+
+  #createHistory(log: RevisionLog): SkillHistory {
+    const { registry } = this.#options
+    const host = {
+      find: (target: string) => this.review.find(target),
+      readRevision: (place: FolderPlace, revision: Digest) => registry.readRevision(place, revision),
+      restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
+      pin: (place: FolderPlace, revision: Digest, by: string) => this.review.pinAt(place, revision, { by }),
+      recorded: () => registry.delivered(),
+    }
+    return new SkillHistory(host, log)
+  }
+
+  /** False when the folder cannot, or must not, be written to. */
+  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean> {
+    const { registry, sources, decisions } = this.#options
+    const source = sources.find(({ origin }) => origin === place.origin)
+    const isPinned = decisions.find(place)?.pinned !== undefined
+    if (source?.writable === undefined || isPinned) return false
+    this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
+    await this.createWriter(source, source.writable).restore(skill, registry.findNewest(place))
+    // Whoever goes back to a revision wants it served, whoever wrote it.
+    const report = registry.current
+      .reports()
+      .find(each => each.source === source.label && each.location === place.location)
+    if (report?.status === 'pending' && report.revision === skill.revision)
+      await this.review.approve(`${report.source}/${report.location}`, { by, revision: skill.revision })
+    return true
+  }
+}
