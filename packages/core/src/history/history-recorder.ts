@@ -38,6 +38,8 @@ interface Seen {
   readonly event: RevisionRecord['event']
 }
 
+// Large batches give the event loop back now and then.
+const SLICE = 1_000
 // What was announced and never came about is forgotten.
 const MAX_EXPECTED = 1_000
 
@@ -97,7 +99,8 @@ export class HistoryRecorder {
   async #write(seen: readonly Seen[]): Promise<void> {
     const { log, store, clock } = this.#options
     const added: RevisionRecord[] = []
-    for (const { place, source, name, revision, event } of seen) {
+    for (const [index, { place, source, name, revision, event }] of seen.entries()) {
+      if (index > 0 && index % SLICE === 0) await new Promise<void>(resolve => void clock.after(0, resolve))
       const last = log.last(place)
       if (last?.event === event && last.revision === revision) continue
       const records = last === undefined ? [] : await log.list(place)

@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import {
   DEFAULT_HISTORY_LENGTH,
   type FolderPlace,
@@ -10,6 +11,9 @@ import {
   SkillError,
 } from '../index.ts'
 import { createStateDirectory } from './state-directory.ts'
+
+// Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
+const ROWS_PER_TRANSACTION = 500
 
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
@@ -73,6 +77,13 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   async append(records: readonly RevisionRecord[]): Promise<void> {
+    for (let i = 0; i < records.length; i += ROWS_PER_TRANSACTION) {
+      if (i > 0) await setImmediate()
+      this.#appendSome(records.slice(i, i + ROWS_PER_TRANSACTION))
+    }
+  }
+
+  #appendSome(records: readonly RevisionRecord[]): void {
     if (!this.#database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
     this.#database.exec('BEGIN IMMEDIATE')
     try {

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MemoryRevisionLog, type RevisionLog, type RevisionRecord } from '../index.ts'
+import { openRevisionLog } from './index.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'revisions-'))
+})
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const record = (revision: number, more: Partial<RevisionRecord> = {}): RevisionRecord => ({
+  origin: '/a',
+  location: 'pdf',
+  source: 'a',
+  name: 'pdf',
+  revision: `sha256:${revision}`,
+  event: 'live',
+  cause: 'edit',
+  author: { kind: 'person' },
+  at: revision,
+  ...more,
+})
+const place = { origin: '/a', location: 'pdf' }
+
+for (const [name, create] of [
+  ['memory', async (): Promise<RevisionLog> => new MemoryRevisionLog({ maxRecords: 3 })],
+  ['sqlite', async (): Promise<RevisionLog> => await openRevisionLog(folder, { maxRecords: 3 })],
+] as const) {
+  test(`a history in ${name}: the newest first, so many of each folder, each folder by itself`, async () => {
+    const log = await create()
+    await log.append([1, 2, 3, 4, 5].map(each => record(each)))
+    await log.append([record(9, { location: 'docx', note: 'A note.' })])
+    expect((await log.list(place)).map(({ at }) => at)).toEqual([5, 4, 3])
+    expect(log.last(place)).toEqual(record(5))
+    expect(await log.list({ origin: '/a', location: 'docx' })).toEqual([
+      record(9, { location: 'docx', note: 'A note.' }),
+    ])
+    expect([
+      log.last({ origin: '/b', location: 'pdf' }),
+      await log.list({ origin: '/b', location: 'pdf' }),
+    ]).toEqual([undefined, []])
+    await log.close()
+  })
+}
+
+test('two processes that saw the same change write it down once', async () => {
+  const [one, two] = [await openRevisionLog(folder), await openRevisionLog(folder)]
+  await one.append([record(1)])
+  await two.append([record(1), record(2)])
+  await one.append([record(2)])
+  expect((await one.list(place)).map(({ at }) => at)).toEqual([2, 1])
+  await Promise.all([one.close(), two.close()])
+  await one.close()
+  await expect(one.append([record(3)])).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+test('thousands at once are all there, and nobody else can read them', async () => {
+  const log = await openRevisionLog(folder)
+  const many = Array.from({ length: 2_300 }, (_, index) => record(1, { location: `skill-${index}` }))
+  await log.append(many)
+  expect(log.last({ origin: '/a', location: 'skill-2299' })).toBeDefined()
+  expect(statSync(join(folder, 'history.sqlite')).mode & 0o77).toBe(0)
+  await log.close()
+})
