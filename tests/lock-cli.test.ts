@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { expect, test } from 'vitest'
 import { tarGz } from './fixtures/archives.ts'
 import { type CliRun, stoke } from './fixtures/cli.ts'
@@ -175,13 +184,47 @@ test.each([
         },
       },
     }),
-    /skills.pdf.path: it has to be a path inside the project/,
+    /skills.pdf.path: "..\/..\/etc" has the segment ".."/,
   ],
 ])('a lock file %s is refused', (content, message) => {
   using it = new Project()
   writeFileSync(it.at('skillstoke.lock.json'), content)
   for (const verb of ['verify', 'update'])
     expect(it.run(verb)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) })
+})
+
+test.each(['.git/hooks', '.github/workflows', 'node_modules/x/hooks', 'other/name', 'out/hooks'])(
+  'a lock file cannot send files to %j',
+  path => {
+    using it = new Project()
+    const name = path.split('/').at(-1) === 'name' ? 'hooks' : (path.split('/').at(-1) as string)
+    it.repository.commit({ [`${name}/SKILL.md`]: skillText(name), [`${name}/pre-commit`]: '#!/bin/sh\n' })
+    symlinkSync(it.folder.path, it.at('out'))
+    const entry = {
+      source: it.place,
+      location: name,
+      version: '1',
+      path,
+      revision: `sha256:${'0'.repeat(64)}`,
+      files: {},
+    }
+    writeFileSync(it.at('skillstoke.lock.json'), JSON.stringify({ version: 1, skills: { [name]: entry } }))
+    expect(it.run('update')).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(
+        /hidden folder that is no root|does not end in the name|leads out of the project/,
+      ),
+    })
+    expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
+  },
+)
+
+test('a folder that is there and is not what the lock file says is kept, whatever is in it', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  rmSync(it.at('skills/pdf/SKILL.md'))
+  expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
 test('without anything added, verify and update have nothing to say', () => {
@@ -191,5 +234,5 @@ test('without anything added, verify and update have nothing to say', () => {
       status: 0,
       stdout: 'no skill was added to this project; see "stoke add --help"\n',
     })
-  expect(it.run('add', it.place, '--to', '../outside').stderr).toMatch(/lists no branch|outside the project/)
+  expect(it.run('add', it.place, '--to', '../outside').stderr).toMatch(/lists no branch/)
 })

@@ -7,6 +7,7 @@ import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { inspect } from '../lock/installed.ts'
 import {
+  findFolderFault,
   type LockedSkill,
   type LockedSkills,
   projectFolder,
@@ -36,9 +37,14 @@ export async function add(
   const chosen = choose(available.skills, names, flags.isAll, place)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
-  const inside = relative(project, root)
-  if (inside.startsWith('..') || resolve(inside) === inside)
-    throw new UsageError(`${root} is outside the project ${project}; the lock file is for what is in it`)
+  for (const { name } of chosen) {
+    const folder = relative(project, join(root, name)).replaceAll('\\', '/')
+    const fault = findFolderFault(name, folder, config)
+    if (fault !== undefined)
+      throw new UsageError(
+        `${JSON.stringify(folder)} ${fault}; copy skills into a folder of the project such as "skills"`,
+      )
+  }
   await using lock = await openWriteLock(config.stateDirectory)
   const added = await lock.run(async () => {
     const before = readLock(config)

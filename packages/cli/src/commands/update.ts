@@ -92,12 +92,7 @@ async function updateOne(
   if (!isNewer && kind === 'unmodified') return { outcome: { ...same, kind: 'current', note: '' }, entry }
   const outcome = { ...same, to: skill.revision, note: kind === 'missing' ? 'its folder was not there' : '' }
   if (isCheck) return { outcome: { ...outcome, kind: 'available' }, entry }
-  // In the folder of its old name, wherever it was copied to.
-  await install(
-    { ...skill, name: entry.path.split('/').at(-1) ?? name },
-    available,
-    dirname(join(project, entry.path)),
-  )
+  await install({ ...skill, name }, available, dirname(join(project, entry.path)))
   return {
     outcome: { ...outcome, kind: 'updated' },
     entry: toLocked(skill, available, entry.source, entry.path),

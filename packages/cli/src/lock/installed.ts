@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { createSkillRuntime, type Skill } from '@skillstoke/core'
 import { directory, nodeHasher } from '@skillstoke/core/node'
@@ -13,7 +14,11 @@ export interface InstalledState {
 /** Compares what is on the disk with the lock, file by file. */
 export async function inspect(project: string, locked: LockedSkill): Promise<InstalledState> {
   const found = await readFolder(join(project, locked.path))
-  if (found === undefined) return { kind: 'missing', changed: [] }
+  // What is there and is no skill is somebody's own.
+  if (found === undefined)
+    return existsSync(join(project, locked.path))
+      ? { kind: 'modified', changed: ['SKILL.md'] }
+      : { kind: 'missing', changed: [] }
   const now = new Map(found.files.map(({ path, digest }) => [path, digest as string]))
   const changed = [...new Set([...now.keys(), ...Object.keys(locked.files)])]
     .filter(path => now.get(path) !== locked.files[path])

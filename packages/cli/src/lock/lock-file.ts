@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { toMessage } from '@skillstoke/core'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { findPathFault, toMessage } from '@skillstoke/core'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
@@ -29,13 +29,7 @@ const locked: z.ZodType<LockedSkill> = z.strictObject({
   source: z.string().min(1),
   location: z.string(),
   version: z.string(),
-  path: z
-    .string()
-    .min(1)
-    .refine(
-      path => !/^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)/.test(path),
-      'it has to be a path inside the project',
-    ),
+  path: z.string().min(1),
   revision: digest,
   files: z.record(z.string(), digest),
 })
@@ -55,11 +49,49 @@ export function readLock(config: Config): LockedSkills {
   const text = readIfThere(path)
   if (text === undefined) return {}
   const parsed = lockFile.safeParse(parseJson(text, path))
-  if (parsed.success) return parsed.data.skills
+  if (parsed.success) {
+    for (const [name, { path: folder }] of Object.entries(parsed.data.skills)) {
+      const fault = findFolderFault(name, folder, config)
+      if (fault !== undefined)
+        throw new UsageError(`${path}: skills.${name}.path: ${JSON.stringify(folder)} ${fault}`)
+    }
+    return parsed.data.skills
+  }
   const [issue] = parsed.error.issues
   throw new UsageError(
     `${path}: ${issue?.path.join('.')}: ${issue?.message}; restore the file, or remove it and add the skills again`,
   )
+}
+
+/**
+ * Why a folder is not one into which a skill is copied, as the second half of a sentence. A lock file comes with a project, and
+ * must not say that files go where programs look for them.
+ */
+export function findFolderFault(name: string, folder: string, config: Config): string | undefined {
+  const fault = findPathFault(folder)
+  if (fault !== undefined) return fault
+  const segments = folder.split('/')
+  if (segments.at(-1) !== name) return `does not end in the name of the skill, ${JSON.stringify(name)}`
+  const project = projectFolder(config)
+  const root = join(project, ...segments.slice(0, -1))
+  const isRoot = [
+    ...config.roots.map(each => resolve(each.path)),
+    ...KNOWN_ROOTS.map(each => join(project, each)),
+  ].includes(root)
+  const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
+  if (isHidden && !isRoot) return 'is in a hidden folder that is no root of skills'
+  return leadsOut(root, project) ? 'leads out of the project by a link' : undefined
+}
+
+// Where skills usually are.
+const KNOWN_ROOTS = ['.agents/skills', '.claude/skills'] as const
+
+/** By where the nearest folder that is there really is. */
+function leadsOut(folder: string, project: string): boolean {
+  let at = folder
+  while (!existsSync(at)) at = dirname(at)
+  const fromProject = relative(realpathSync(project), realpathSync(at))
+  return fromProject === '..' || fromProject.startsWith(`..${sep}`) || isAbsolute(fromProject)
 }
 
 /** Written whole, sorted, so that two writings of the same are equal. */
