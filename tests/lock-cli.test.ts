@@ -193,31 +193,80 @@ test.each([
     expect(it.run(verb)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) })
 })
 
-test.each(['.git/hooks', '.github/workflows', 'node_modules/x/hooks', 'other/name', 'out/hooks'])(
-  'a lock file cannot send files to %j',
-  path => {
-    using it = new Project()
-    const name = path.split('/').at(-1) === 'name' ? 'hooks' : (path.split('/').at(-1) as string)
-    it.repository.commit({ [`${name}/SKILL.md`]: skillText(name), [`${name}/pre-commit`]: '#!/bin/sh\n' })
-    symlinkSync(it.folder.path, it.at('out'))
-    const entry = {
-      source: it.place,
-      location: name,
-      version: '1',
-      path,
-      revision: `sha256:${'0'.repeat(64)}`,
-      files: {},
-    }
-    writeFileSync(it.at('skillstoke.lock.json'), JSON.stringify({ version: 1, skills: { [name]: entry } }))
-    expect(it.run('update')).toMatchObject({
-      status: 2,
-      stderr: expect.stringMatching(
-        /hidden folder that is no root|does not end in the name|leads out of the project/,
-      ),
+test.each([
+  '.git/hooks',
+  '.',
+  'src/..',
+  '.github/workflows',
+  'node_modules/x/hooks',
+  'other/name',
+  'out/hooks',
+])('a lock file cannot send files to %j', path => {
+  using it = new Project()
+  const name = path.split('/').at(-1) === 'name' ? 'hooks' : (path.split('/').at(-1) as string)
+  it.repository.commit({ [`${name}/SKILL.md`]: skillText(name), [`${name}/pre-commit`]: '#!/bin/sh\n' })
+  symlinkSync(it.folder.path, it.at('out'))
+  const entry = {
+    source: it.place,
+    location: name,
+    version: '1',
+    path,
+    revision: `sha256:${'0'.repeat(64)}`,
+    files: {},
+  }
+  writeFileSync(it.at('skillstoke.lock.json'), JSON.stringify({ version: 1, skills: { [name]: entry } }))
+  expect(it.run('update')).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(
+      /hidden folder that is no root|does not end in the name|leads out of the project|has the segment/,
+    ),
+  })
+  expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
+})
+
+test('a rewritten history is told, and taken only when that is meant', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  it.repository.commit(pdf('Rewritten.'), { parent: null })
+  for (const flags of [['--check'], []])
+    expect(it.run('update', ...flags)).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^failed +pdf .*the history was rewritten/),
     })
-    expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
-  },
-)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+  expect(it.run('update', '--reset').stdout).toMatch(/^updated +pdf/)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
+})
+
+test('a skill that was added is not replaced by one of another place, nor is a folder that it is not in', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  mkdirSync(it.at('mine/pdf'), { recursive: true })
+  writeFileSync(it.at('mine/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
+  writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'pdf/SKILL.md', content: skillText('pdf') }]))
+  const refused = {
+    status: 2,
+    stderr: expect.stringMatching(/pdf was added from .* to skills\/pdf; remove it first/),
+  }
+  expect(it.run('add', it.place, 'pdf', '--to', 'mine')).toMatchObject(refused)
+  expect(it.run('add', 'team.tar.gz')).toMatchObject(refused)
+  expect(it.read('mine/pdf/SKILL.md')).toContain('Mine.')
+  expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+})
+
+test('copying out of a place that is followed leaves what was approved of it as it was', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('approve', '--all', '--source', it.place)
+  it.repository.commit(pdf('Second.'))
+  it.run('add', it.place, 'pdf', '--to', 'copies')
+  expect(it.read('copies/pdf/SKILL.md')).toContain('Second.')
+  expect(it.run('list', '--source', it.place, '--json', '--root', 'none').stdout).toContain(
+    '"serving": "sha256:',
+  )
+})
 
 test('a folder that is there and is not what the lock file says is kept, whatever is in it', () => {
   using it = new Project()

@@ -392,13 +392,18 @@ function addUpdate(program: Command, finish: (code: number) => void): void {
     .description('bring copied skills to what their places hold now; what was changed here is kept')
     .argument('[skill...]', 'names (default: all that were added)')
     .option('--check', 'only tell what is newer')
+    .option('--reset', 'take what a branch or tag is now, also when its history was rewritten')
     .addHelpText(
       'after',
       '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check',
     )
-    .action(async (names: string[], flags: SharedFlags & { check?: boolean }) => {
+    .action(async (names: string[], flags: SharedFlags & { check?: boolean; reset?: boolean }) => {
       const { update } = await import('./commands/update.ts')
-      const options = { json: flags.json === true, isCheck: flags.check === true }
+      const options = {
+        json: flags.json === true,
+        isCheck: flags.check === true,
+        isReset: flags.reset === true,
+      }
       finish(await update(names, await resolveConfig(flags), options))
     })
 }

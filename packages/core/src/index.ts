@@ -91,6 +91,7 @@ export {
   type MadeDecision,
   MemoryDecisions,
   type RecordedDecision,
+  type WrittenFile,
   withDecision,
 } from './history/decisions.ts'
 export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'

@@ -33,8 +33,9 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
 export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   const isWaiting = row.status === 'pending' || row.status === 'rejected'
-  const diff = useLoaded(isWaiting ? () => client.diff(row.name) : undefined, [
-    row.name,
+  const target = `${row.source}/${row.name}`
+  const diff = useLoaded(isWaiting ? () => client.diff(target) : undefined, [
+    target,
     row.revision,
     row.status,
   ])
@@ -42,7 +43,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   const decide = (verb: DecisionVerb): void => {
     // The revision that is on the page: when there is another one by now, the server says so.
     const looked = isWaiting && row.revision !== null ? { revision: shortDigest(row.revision) } : {}
-    run(() => client.decide({ verb, skill: `${row.source}/${row.name}`, ...looked }))
+    run(() => client.decide({ verb, skill: target, ...looked }))
   }
   return (
     <section class="review" aria-label="Decisions">

@@ -67,6 +67,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
   const tab = detailTab.value ?? (isBroken ? 'source' : 'instructions')
   // Of several folders of one name the one that waits for a decision, or the one that serves.
   const reviewed = detail.skills.find(row => row.status === 'pending') ?? detail.skills[0]
+  const target = reviewed === undefined ? name : `${reviewed.source}/${name}`
   const showFile = (path: string): void => {
     openFile.value = path
     detailTab.value = 'files'
@@ -106,14 +107,9 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
             client={client}
           />
         )}
-        {tab === 'difference' && <DifferenceView name={name} version={version} client={client} />}
+        {tab === 'difference' && <DifferenceView name={target} version={version} client={client} />}
         {tab === 'history' && reviewed !== undefined && (
-          <HistoryView
-            name={`${reviewed.source}/${name}`}
-            serving={reviewed.serving}
-            version={version}
-            client={client}
-          />
+          <HistoryView name={target} serving={reviewed.serving} version={version} client={client} />
         )}
         {tab === 'why' && <Why detail={detail} />}
       </div>

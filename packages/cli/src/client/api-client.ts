@@ -82,7 +82,7 @@ export class ApiClient {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/why${query}`)) as Explanation
   }
 
-  /** What was refused of a skill, or else what changed last. */
+  /** What was refused of a skill, or waits, or else what changed last; of a name or of `source/name`. */
   async diff(name: string): Promise<SkillDiff> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/diff`)) as SkillDiff
   }

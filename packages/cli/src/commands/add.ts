@@ -33,7 +33,7 @@ export async function add(
   config: Config,
   flags: AddFlags,
 ): Promise<number> {
-  await using available = await openAvailable(place, config)
+  await using available = await openAvailable(place, config, { takesRewritten: true })
   const chosen = choose(available.skills, names, flags.isAll, place)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
@@ -49,7 +49,7 @@ export async function add(
   const added = await lock.run(async () => {
     const before = readLock(config)
     for (const skill of chosen)
-      await checkTarget(skill, join(root, skill.name), before, config, flags.isForced)
+      await checkTarget(skill, { place, folder: join(root, skill.name) }, before, config, flags.isForced)
     let after: LockedSkills = before
     for (const skill of chosen) {
       await install(skill, available, root)
@@ -114,16 +114,28 @@ function choose(
   })
 }
 
-/** What somebody else put there, or changed, is not replaced. */
+interface Target {
+  readonly place: string
+  readonly folder: string
+}
+
+/** What somebody else put there, or changed, or added from another place, is not replaced. */
 async function checkTarget(
   { name }: Skill,
-  folder: string,
+  { place, folder }: Target,
   locked: LockedSkills,
   config: Config,
   isForced: boolean,
 ): Promise<void> {
-  if (!existsSync(folder) || isForced) return
+  if (isForced) return
+  const project = projectFolder(config)
   const own = locked[name]
+  if (own !== undefined && (own.source !== place || join(project, own.path) !== folder)) {
+    throw new UsageError(
+      `${name} was added from ${own.source} to ${own.path}; remove it first with "stoke remove ${name}", or use --force to add this one instead`,
+    )
+  }
+  if (!existsSync(folder)) return
   if (own === undefined) {
     const by = readForeignNames(config).has(name)
       ? ', installed by the skills command line, which updates it'
@@ -132,7 +144,7 @@ async function checkTarget(
       `there is a folder ${folder} already${by}; use --force to replace it, and it is kept in .trash`,
     )
   }
-  const { kind, changed } = await inspect(projectFolder(config), own)
+  const { kind, changed } = await inspect(project, own)
   if (kind === 'modified')
     throw new UsageError(
       `${name} was changed here (${changed.join(', ') || 'its modes'}); use --force to replace it, and it is kept in .trash`,

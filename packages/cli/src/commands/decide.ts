@@ -80,7 +80,10 @@ export async function pending(config: Config, flags: { readonly json: boolean })
       for (const grown of capabilitiesOf(report, skills))
         printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
       printLine(
-        paint('dim', `  stoke diff ${report.name}; stoke approve ${report.source}/${report.name}@${to}`),
+        paint(
+          'dim',
+          `  stoke diff ${report.source}/${report.name}; stoke approve ${report.source}/${report.name}@${to}`,
+        ),
       )
     }
   }

@@ -13,6 +13,8 @@ export interface UpdateFlags {
   readonly json: boolean
   /** Only tells what is newer. */
   readonly isCheck: boolean
+  /** Takes what a branch or a tag is now, also when its history was rewritten. */
+  readonly isReset: boolean
 }
 
 interface Outcome {
@@ -30,7 +32,7 @@ interface Outcome {
 export async function update(
   names: readonly string[],
   config: Config,
-  { json, isCheck }: UpdateFlags,
+  { json, isCheck, isReset }: UpdateFlags,
 ): Promise<number> {
   await using lock = await openWriteLock(config.stateDirectory)
   const outcomes = await lock.run(async () => {
@@ -46,7 +48,7 @@ export async function update(
     for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
       const own = wanted.filter(([, each]) => each.source === source)
       try {
-        await using available = await openAvailable(source, config)
+        await using available = await openAvailable(source, config, { takesRewritten: isReset })
         for (const [name, entry] of own) {
           const { outcome, entry: now } = await updateOne(name, entry, available, config, isCheck)
           found.push(outcome)

@@ -17,6 +17,12 @@ const source = z.union([
     git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
     ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
     path: path.optional().describe('The folder of the repository that holds the skills.'),
+    update: z
+      .enum(['ff-only', 'reset'])
+      .optional()
+      .describe(
+        'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
+      ),
     ...common,
   }),
   z.strictObject({
@@ -44,6 +50,7 @@ const source = z.union([
 export interface ConfigSource {
   readonly git?: string | undefined
   readonly ref?: string | undefined
+  readonly update?: 'ff-only' | 'reset' | undefined
   readonly archive?: string | undefined
   readonly digest?: string | undefined
   readonly path?: string | undefined

@@ -97,6 +97,7 @@ export async function createRemote(
       allowFile: isNamed,
       ...(gitBaseUrl === undefined ? {} : { baseUrl: gitBaseUrl }),
       ...(source.ref === undefined ? {} : { ref: source.ref }),
+      ...(source.update === undefined ? {} : { update: source.update }),
     })
   }
   if (source.archive !== undefined) {

@@ -1,11 +1,13 @@
+import { join } from 'node:path'
 import {
   createSkillRuntime,
   type FolderFile,
+  MemorySkillStore,
   type Skill,
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { nodeHasher } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
 
@@ -19,27 +21,43 @@ export interface Available extends AsyncDisposable {
 
 /**
  * Asks a source, as `--source` names it, for what it holds now. What is copied out of it is a person's own decision, so nothing of
- * it waits here. @throws {SkillError} when it cannot be reached
+ * it waits here; and what is followed of the same place, with its approvals, knows nothing of it.
+ * @throws {SkillError} when it cannot be reached, or does not show what it has now
  */
-export async function openAvailable(flag: string, config: Config): Promise<Available> {
-  const remote = { source: parseSourceFlag(flag), isNamed: true, label: 'source' }
-  const { access, stateDirectory, reading } = config
-  const source = await createRemote(remote, {
-    access,
-    stateDirectory,
-    reading,
-    polling: 'manual',
-    trust: 'auto',
-  })
+export async function openAvailable(
+  flag: string,
+  config: Config,
+  { takesRewritten }: { readonly takesRewritten: boolean },
+): Promise<Available> {
+  const parsed = parseSourceFlag(flag)
+  const source = await createRemote(
+    {
+      source: takesRewritten && parsed.git !== undefined ? { ...parsed, update: 'reset' } : parsed,
+      isNamed: true,
+      label: 'source',
+    },
+    {
+      access: config.access,
+      stateDirectory: join(config.stateDirectory, 'copies'),
+      reading: config.reading,
+      polling: 'manual',
+      trust: 'auto',
+    },
+  )
   const skills = await createSkillRuntime({
     sources: [source],
-    store: await openPackStore(stateDirectory),
+    store: new MemorySkillStore(),
     hasher: nodeHasher,
   })
   try {
     await skills.reload()
     const [status] = skills.status()
     if (status?.lastError !== undefined) throw new SkillError('IO_FAILED', `${flag}: ${status.lastError}`)
+    const stale = skills.current
+      .sources()
+      .flatMap(({ diagnostics }) => diagnostics)
+      .find(({ code }) => STALE.has(code))
+    if (stale !== undefined) throw new SkillError('IO_FAILED', `${flag}: ${stale.message}`)
     return {
       version: source.version?.() ?? skills.current.digest,
       skills: skills.current.list(),
@@ -51,6 +69,9 @@ export async function openAvailable(flag: string, config: Config): Promise<Avail
     throw thrown
   }
 }
+
+// What is shown then is older than what the place has.
+const STALE: ReadonlySet<string> = new Set(['HISTORY_REWRITTEN', 'REF_MISSING', 'PATH_MISSING'])
 
 async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {
   return await Promise.all(

@@ -79,7 +79,9 @@ export function findFolderFault(name: string, folder: string, config: Config): s
     ...KNOWN_ROOTS.map(each => join(project, each)),
   ].includes(root)
   const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
-  if (isHidden && !isRoot) return 'is in a hidden folder that is no root of skills'
+  // The roots may come with the project, too: what is git's own is no skill's whatever they say.
+  const isNobodys = segments.includes('.git') || name.startsWith('.')
+  if (isNobodys || (isHidden && !isRoot)) return 'is in a hidden folder that is no root of skills'
   return leadsOut(root, project) ? 'leads out of the project by a link' : undefined
 }
 

@@ -105,17 +105,21 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
   } satisfies SkillDetail)
 }
 
+/** Of a name, or of `source/name`: among several folders of one name, the one that somebody decides about. */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
-  const name = context.req.param('name') ?? ''
+  const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
-  const refused = generation.reports().find(report => report.name === name && report.status === 'broken')
+  const meant = generation
+    .reports()
+    .filter(report => [report.name, `${report.source}/${report.name}`].includes(target))
+  const refused = meant.find(({ status }) => status === 'broken')
   if (refused !== undefined)
     return context.json({
       kind: 'refused',
       text: await describeRejected(refused, skills),
       newCapabilities: [],
     } satisfies SkillDiff)
-  const waiting = generation.reports().find(report => report.name === name && WAITING.includes(report.status))
+  const waiting = meant.find(({ status }) => WAITING.includes(status))
   if (waiting !== undefined) {
     const { skill, live } = skills.review.revisionsOf(waiting)
     if (skill !== undefined) {
@@ -127,7 +131,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       } satisfies SkillDiff)
     }
   }
-  const change = state.lastChangeOf(name)
+  const change = state.lastChangeOf(meant[0]?.name ?? target)
   if (change?.kind !== 'modified')
     return context.json({ kind: 'none', text: '', newCapabilities: [] } satisfies SkillDiff)
   const text = await describeModified(change.oldSkill, change.newSkill, skills)

@@ -7,8 +7,8 @@ export type Decision =
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** Paths of files in it that an agent wrote: they count as anybody else's from now on. */
-      readonly settles?: readonly string[]
+      /** What an agent wrote of it: it counts as anybody else's from now on. */
+      readonly settles?: readonly WrittenFile[]
     }
   /** This revision must not be served, also when it is served now. */
   | { readonly kind: 'reject'; readonly revision: Digest }
@@ -27,6 +27,12 @@ export type Decision =
       readonly conversation?: string
     }
 
+/** A text of a file, or that it is not there (no digest). */
+export interface WrittenFile {
+  readonly path: string
+  readonly digest?: Digest
+}
+
 /** Who decided, and when. */
 export interface DecisionMeta {
   /** For people: a name, an account, a program. */
@@ -38,11 +44,8 @@ export interface DecisionMeta {
 
 export type RecordedDecision = Decision & DecisionMeta
 
-/** A file that an agent wrote and nobody has approved yet. */
-export interface AgentWrite extends DecisionMeta {
-  readonly path: string
-  /** Absent when the file was removed. */
-  readonly digest?: Digest
+/** What an agent wrote and nobody has approved yet. */
+export interface AgentWrite extends DecisionMeta, WrittenFile {
   readonly conversation?: string
 }
 
@@ -52,8 +55,8 @@ export interface FolderDecisions {
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
   readonly pinned?: DecisionMeta & { readonly revision: Digest }
   readonly disabled?: DecisionMeta
-  /** By path. */
-  readonly writes: ReadonlyMap<string, AgentWrite>
+  /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
+  readonly writes: readonly AgentWrite[]
 }
 
 /**
@@ -83,10 +86,10 @@ export function keyOf({ origin, location }: FolderPlace): string {
 const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
-  writes: new Map(),
+  writes: [],
 })
 
-/** What holds for a folder after one more decision. Approving takes back a rejection, and the other way round. */
+/** What holds for a folder after one more decision. To approve or to pin a revision takes back that it was rejected, and the other way round. */
 export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
@@ -107,17 +110,24 @@ export function withDecision(
         ...rest,
         approved: new Map(approved).set(recorded.revision, meta),
         rejected: without(rejected, [recorded.revision]),
-        writes: without(writes, recorded.settles ?? []),
+        writes: notWrittenIn(writes, recorded.settles ?? []),
       }
     case 'reject':
       return {
-        ...rest,
+        ...(pinned?.revision === recorded.revision ? {} : rest),
+        ...(disabled === undefined ? {} : { disabled }),
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
         writes,
       }
     case 'pin':
-      return { ...rest, approved, rejected, writes, pinned: { ...meta, revision: recorded.revision } }
+      return {
+        ...rest,
+        approved,
+        rejected: without(rejected, [recorded.revision]),
+        writes,
+        pinned: { ...meta, revision: recorded.revision },
+      }
     case 'unpin':
       return { approved, rejected, writes, ...(disabled === undefined ? {} : { disabled }) }
     case 'disable':
@@ -132,11 +142,15 @@ export function withDecision(
         ...(digest === undefined ? {} : { digest }),
         ...(conversation === undefined ? {} : { conversation }),
       }
-      return { ...rest, approved, rejected, writes: new Map(writes).set(path, write) }
+      return { ...rest, approved, rejected, writes: [...notWrittenIn(writes, [write]), write] }
     }
     default:
       return recorded satisfies never
   }
+}
+
+function notWrittenIn(writes: readonly AgentWrite[], files: readonly WrittenFile[]): readonly AgentWrite[] {
+  return writes.filter(each => !files.some(file => file.path === each.path && file.digest === each.digest))
 }
 
 function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[]): ReadonlyMap<Key, Value> {

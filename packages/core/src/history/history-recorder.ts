@@ -175,11 +175,11 @@ export class HistoryRecorder {
   /** What an agent of another process has noted before it wrote. */
   async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
     const writes = this.#options.decisions.find(place)?.writes
-    if (writes === undefined || writes.size === 0) return undefined
+    if (writes === undefined || writes.length === 0) return undefined
     const files = (await this.#options.store.getTree(revision)) ?? []
-    const write = files
-      .map(file => writes.get(file.path))
-      .find(each => each?.digest !== undefined && files.some(file => file.digest === each.digest))
+    const write = writes.findLast(({ path, digest }) =>
+      files.some(file => file.path === path && file.digest === digest),
+    )
     return write === undefined ? undefined : { author: { kind: 'agent', name: write.by }, cause: 'write' }
   }
 }

@@ -63,19 +63,20 @@ function findReason({ trust, isFrozen, write, isSame }: Case): string | undefine
 
 /** What an agent wrote of this revision and nobody has approved. */
 export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
-  if (decided === undefined || decided.writes.size === 0) return []
+  if (decided === undefined || decided.writes.length === 0) return []
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))
-  return [...decided.writes.values()].filter(({ path, digest }) => digests.get(path) === digest)
+  return decided.writes.filter(({ path, digest }) => digests.get(path) === digest)
 }
 
 function toStanding(decided: FolderDecisions | undefined): StandingDecision | undefined {
   if (decided === undefined) return undefined
-  const { disabled, pinned, rejected } = decided
+  const { disabled, pinned, rejected, approved } = decided
   return {
     ...(disabled === undefined ? {} : { disabled: `disabled by ${describeMeta(disabled)}` }),
     ...(pinned === undefined
       ? {}
       : { pinned: { revision: pinned.revision, reason: `pinned by ${describeMeta(pinned)}` } }),
+    approved: [...approved].sort(([, a], [, b]) => b.at - a.at).map(([revision]) => revision),
     isRevoked: revision => rejected.has(revision),
   }
 }

@@ -99,7 +99,30 @@ describe('a reviewed source', () => {
     expect(it.statusOf('pdf')).toBe('team:pending')
     await it.skills.review.approve('pdf')
     await it.skills.review.reject('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
+  })
+
+  test('without any revision that was approved, nothing is served after a rejection', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await it.skills.review.approve('pdf')
+    await it.skills.review.reject('pdf')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:rejected'])
+  })
+
+  test('what was approved serves after a restart, whatever another runtime served of the source meanwhile', async () => {
+    const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
+    const open1 = async (trust: 'auto' | 'review', body: string, own: MemoryDecisions) => {
+      const fileSystem = new MemoryFileSystem({ '/team/pdf/SKILL.md': text('pdf', body) })
+      const source = new FileSource({ fileSystem, root: '/team', label: 'team', trust, watching: 'off' })
+      return await createSkillRuntime({ sources: [source], settle: NO_SETTLE, store, decisions: own })
+    }
+    {
+      await using follower = await open1('review', 'First.', decisions)
+      await follower.review.approve('pdf')
+    }
+    await (await open1('auto', 'Second.', new MemoryDecisions())).close()
+    await using again = await open1('review', 'Second.', decisions)
+    expect(await again.readBody(again.current.get('pdf'))).toBe('First.')
   })
 
   test('an approval is for the revision that was looked at', async () => {
@@ -201,6 +224,16 @@ describe('pins and switches', () => {
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Third.'))
     await it.skills.review.unpin('pdf')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Third.', 'mine:ok'])
+  })
+
+  test('a revision that is rejected is not served, pinned or not; and who pins it takes the rejection back', async () => {
+    await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
+    const first = it.skills.current.get('pdf').revision
+    await it.skills.review.pin('pdf')
+    await it.skills.review.reject('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'mine:rejected'])
+    await it.skills.review.pin('pdf', { revision: first })
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:ok'])
   })
 
   test('an older revision can be pinned as long as it is stored; another one cannot', async () => {
@@ -319,6 +352,32 @@ describe('what an agent writes', () => {
       expect.stringContaining('New.'),
       'Agent.',
     ])
+  })
+
+  test('a text that was never approved does not go live while the next one is written', async () => {
+    await using it = await openOwn({})
+    const bodies = new Set<string | undefined>()
+    it.skills.subscribe(({ generation }) => void bodies.add(generation.find('pdf')?.description))
+    const own = writing(it.skills, 'chat-1')
+    for (const description of ['First.', 'Second.', 'Third.'])
+      await own.write(
+        'pdf',
+        'SKILL.md',
+        text('pdf', 'Agent.').replace(/description: .*/, `description: ${description}`),
+      )
+    await it.skills.reload()
+    expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Human.'])
+    expect([...bodies].filter(each => /First|Second|Third/.test(each ?? ''))).toEqual([])
+  })
+
+  test('approving one text does not approve another that the agent wrote before it', async () => {
+    await using it = await openOwn()
+    const own = writing(it.skills, 'chat-1')
+    await own.write('pdf', 'SKILL.md', text('pdf', 'First.'))
+    await own.write('pdf', 'SKILL.md', text('pdf', 'Second.'))
+    await it.skills.review.approve('pdf')
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'First.'))
+    expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
   test('several files in a row make one skill in the conversation, and references can be read there', async () => {

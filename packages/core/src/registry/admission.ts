@@ -43,6 +43,8 @@ export interface StandingDecision {
   readonly disabled?: string
   /** The revision that is served whatever is written, and why. */
   readonly pinned?: { readonly revision: Digest; readonly reason: string }
+  /** What may be served when the newest text may not, the newest decision first. */
+  readonly approved?: readonly Digest[]
   /** Whether a revision must not be served any more, not even as the last good one. */
   isRevoked?(revision: Digest): boolean
 }

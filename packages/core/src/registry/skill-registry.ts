@@ -5,7 +5,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
-import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import {
   type AdmissionPolicy,
@@ -350,10 +350,25 @@ export class SkillRegistry {
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
       const live = standing?.isRevoked?.(old?.live?.revision ?? NO_REVISION) === true ? undefined : old?.live
       if (live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
-      const skill = await this.#lastGood.read(slot, entry)
-      if (skill !== undefined && this.#isAdmitted(slot, skill, undefined)) restored.set(entry.location, skill)
+      const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
+      if (skill !== undefined) restored.set(entry.location, skill)
     }
     return restored
+  }
+
+  /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
+  async #findServable(
+    slot: SourceSlot,
+    entry: SourceEntry,
+    approved: readonly Digest[],
+  ): Promise<Skill | undefined> {
+    const last = await this.#lastGood.read(slot, entry)
+    if (last !== undefined && this.#isAdmitted(slot, last, undefined)) return last
+    for (const revision of approved) {
+      const skill = await this.#lastGood.readRevision(slot, entry, revision)
+      if (skill !== undefined) return skill
+    }
+    return undefined
   }
 
   #askStanding({ origin }: SourceSlot, location: string): StandingDecision | undefined {
