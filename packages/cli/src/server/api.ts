@@ -119,7 +119,9 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       text: await describeRejected(refused, skills),
       newCapabilities: [],
     } satisfies SkillDiff)
-  const waiting = meant.find(({ status }) => WAITING.includes(status))
+  const waiting = meant.find(
+    ({ status, revision, serving }) => WAITING.includes(status) && revision !== serving,
+  )
   if (waiting !== undefined) {
     const { skill, live } = skills.review.revisionsOf(waiting)
     if (skill !== undefined) {

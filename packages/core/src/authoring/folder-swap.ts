@@ -49,7 +49,13 @@ export async function replaceFolder(
     await fileSystem.remove(ready, inside)
     throw thrown
   }
-  await fileSystem.move(ready, target, inside)
+  try {
+    await fileSystem.move(ready, target, inside)
+  } catch (thrown) {
+    if (wasThere) await fileSystem.move(aside, target, inside)
+    await fileSystem.remove(ready, inside)
+    throw thrown
+  }
   return wasThere ? aside : undefined
 }
 
@@ -67,11 +73,20 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
   const names = (await listIfThere(fileSystem, `${root}/${SWAPS}`)).sort(compareText)
   for (const name of names) {
     const ready = `${root}/${SWAPS}/${name}`
-    const target = `${root}/${decodeURIComponent(name)}`
-    // Half written, or the old folder is still in its place: the swap has not begun.
-    const isBegun = !name.startsWith('.tmp-') && !(await isThere(fileSystem, target))
+    const location = name.startsWith('.tmp-') ? undefined : decode(name)
+    const target = `${root}/${location}`
+    // Half written, or the old folder is still in its place: the swap has not begun. Other names are nobody's here.
+    const isBegun = location !== undefined && !(await isThere(fileSystem, target))
     if (isBegun) await fileSystem.move(ready, target, inside)
     else await fileSystem.remove(ready, inside)
+  }
+}
+
+function decode(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return undefined
   }
 }
 

@@ -13,12 +13,22 @@ export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
   /** Whether every change waits, also those of sources that are not reviewed. */
   readonly isFrozen?: () => boolean
+  /** Whether what was never served before is served while changes wait, as it is at the very beginning. */
+  readonly isStarting?: () => boolean
 }
 
 /** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
-export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOptions): AdmissionPolicy {
+export function createReviewAdmission({
+  decisions,
+  isFrozen,
+  isStarting,
+}: ReviewAdmissionOptions): AdmissionPolicy {
   return {
-    admit: request => decide(request, decisions.find(placeOf(request)), isFrozen?.() === true),
+    admit: request => {
+      const isNew = request.live === undefined
+      const waits = isFrozen?.() === true && !(isNew && isStarting?.() === true)
+      return decide(request, decisions.find(placeOf(request)), waits)
+    },
     standing: place => toStanding(decisions.find(place)),
   }
 }

@@ -216,7 +216,7 @@ describe('pins and switches', () => {
   test('a pinned revision is served whatever is written, also when that is broken, until it is unpinned', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     await it.skills.review.pin('pdf', { by: 'ada' })
-    expect(it.statusOf('pdf')).toBe('mine:ok')
+    expect(it.statusOf('pdf')).toBe('mine:pinned')
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pinned'])
     await it.put('/mine/pdf/SKILL.md', 'broken')
@@ -233,7 +233,17 @@ describe('pins and switches', () => {
     await it.skills.review.reject('pdf')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'mine:rejected'])
     await it.skills.review.pin('pdf', { revision: first })
-    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:ok'])
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pinned'])
+  })
+
+  test('a revision that was never approved goes with its pin', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await it.skills.review.approve('pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Unread.'))
+    await it.skills.review.pin('pdf', { revision: revisionOf(it.skills, 'pdf') })
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Unread.', 'team:pinned'])
+    await it.skills.review.unpin('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
   })
 
   test('an older revision can be pinned as long as it is stored; another one cannot', async () => {
@@ -276,6 +286,28 @@ test('frozen: what was there at the start is served, and changes of every source
   ])
   await it.skills.review.approve('pdf')
   expect(await it.bodyOf('pdf')).toBe('Second.')
+})
+
+test('frozen: what was changed while no process ran waits as well, and what was served before is served', async () => {
+  const store = new MemorySkillStore()
+  const decisions = new MemoryDecisions()
+  await (
+    await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') }, store, decisions })
+  ).skills.close()
+  const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Second.') }
+  await using it = await open({}, { mine, store, decisions, frozen: true })
+  expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pending'])
+  await it.skills.review.approve('pdf')
+  expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Second.', 'mine:ok'])
+})
+
+test('a bare name means the skill, wherever else identical copies of it are', async () => {
+  const same = text('pdf', 'Same.')
+  await using it = await open(
+    { '/team/pdf/SKILL.md': same },
+    { mine: { '/mine/pdf/SKILL.md': same, '/mine/more/pdf/SKILL.md': same } },
+  )
+  expect((await it.skills.review.disable('pdf')).source).toBe('mine')
 })
 
 describe('what an agent writes', () => {

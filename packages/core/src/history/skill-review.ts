@@ -173,7 +173,9 @@ export class SkillReview {
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): Found {
-    const reports = this.#host.current().reports().flatMap(withCopies)
+    const own = this.#host.current().reports()
+    // A copy is meant only where its source is named: the skill has all of them.
+    const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>
       target === name || target === `${source}/${name}`

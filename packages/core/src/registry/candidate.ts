@@ -110,7 +110,7 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   const { entry, held, live, standing } = candidate
   if (standing?.kind === 'disabled') return 'disabled'
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
-  if (standing?.kind === 'pinned' && entry.skill.revision !== standing.revision) return 'pinned'
+  if (standing?.kind === 'pinned') return 'pinned'
   if (held !== undefined) return held.isRejected === true ? 'rejected' : 'pending'
   if (live !== undefined && winner !== candidate && !isCopy(candidate, winner)) return 'shadowed'
   return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'

@@ -6,7 +6,7 @@ import type { Skill } from '../skill/skill.ts'
 
 /**
  * What became of the newest text of a skill. `ok` and `warning` are live. `pending` waits for approval, `rejected` was
- * looked at and is not wanted, `pinned` is newer than the revision that was chosen, `disabled` is not served at all.
+ * looked at and is not wanted, `pinned` is or is newer than the revision that was chosen, `disabled` is not served at all.
  */
 export type SkillStatus =
   | 'ok'

@@ -27,6 +27,12 @@ export class LastGood {
     this.#store.setRef(refOf(origin, location), revision)
   }
 
+  /** Whether another revision of a folder was served last than the one that is there. */
+  isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
+    const revision = this.#store.getRef(refOf(origin, location))
+    return revision !== undefined && revision !== skill?.revision
+  }
+
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
   async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
     const revision = this.#store.getRef(refOf(source.origin, entry.location))

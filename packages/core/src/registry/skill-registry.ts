@@ -335,7 +335,7 @@ export class SkillRegistry {
     }
   }
 
-  /** Looks up what served a broken or held folder before this process knew it, and what is pinned. */
+  /** Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. */
   async #restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
     for (const { entry, old } of fresh) {
@@ -348,12 +348,26 @@ export class SkillRegistry {
         if (skill !== undefined) continue
       }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
-      const live = standing?.isRevoked?.(old?.live?.revision ?? NO_REVISION) === true ? undefined : old?.live
-      if (live !== undefined || this.#isAdmitted(slot, entry.skill, undefined)) continue
+      if (this.#findLive(slot, old, standing) !== undefined) continue
+      const isKnown = !this.#lastGood.isOther(slot, entry)
+      if (isKnown && this.#isAdmitted(slot, entry.skill, undefined)) continue
       const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
       if (skill !== undefined) restored.set(entry.location, skill)
     }
     return restored
+  }
+
+  /** What a folder serves, if it may go on with that. */
+  #findLive(
+    slot: SourceSlot,
+    old: Candidate | undefined,
+    standing: StandingDecision | undefined,
+  ): Skill | undefined {
+    const live = old?.live
+    if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
+    // A pin served it whatever else held; without the pin that is asked again.
+    const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
+    return wasPinned && !this.#isAdmitted(slot, live, live) ? undefined : live
   }
 
   /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
@@ -363,7 +377,7 @@ export class SkillRegistry {
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
     const last = await this.#lastGood.read(slot, entry)
-    if (last !== undefined && this.#isAdmitted(slot, last, undefined)) return last
+    if (last !== undefined && this.#isAdmitted(slot, last, last)) return last
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
@@ -399,8 +413,7 @@ export class SkillRegistry {
   #decide(slot: SourceSlot, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
     const { store, onInvalid, onDuplicate } = this.#options
     const decision = this.#askStanding(slot, entry.location)
-    const isRevoked = old?.live !== undefined && decision?.isRevoked?.(old.live.revision) === true
-    const lastGood = (isRevoked ? undefined : old?.live) ?? restored.get(entry.location)
+    const lastGood = this.#findLive(slot, old, decision) ?? restored.get(entry.location)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
     let held: HeldRevision | undefined
     if (entry.skill !== undefined) {
@@ -490,9 +503,6 @@ export class SkillRegistry {
     return reports
   }
 }
-
-/** No revision has it. */
-const NO_REVISION: Digest = 'sha256:'
 
 /** What has to stay readable: what is served, and what may be once somebody has approved it. */
 function revisionsOf({ live, entry }: Candidate): readonly Digest[] {

@@ -88,8 +88,7 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #sessions: LiveSessions
   readonly #logger: Logger
   readonly #changes: SkillChanges
-  readonly #freezes: boolean
-  #isFrozen = false
+  #isStarting = true
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
@@ -101,7 +100,6 @@ export class SkillRuntime implements AsyncDisposable {
     const store = options.store ?? new MemorySkillStore({ clock })
     const decisions = options.decisions ?? new MemoryDecisions()
     this.#store = store
-    this.#freezes = options.frozen === true
     this.#clock = clock
     this.#logger = logger
     this.#registry = new SkillRegistry({
@@ -111,7 +109,13 @@ export class SkillRuntime implements AsyncDisposable {
       logger,
       ...(options.onDuplicate === undefined ? {} : { onDuplicate: options.onDuplicate }),
       ...(options.onInvalid === 'drop' ? { onInvalid: 'drop' } : {}),
-      admission: options.admission ?? createReviewAdmission({ decisions, isFrozen: () => this.#isFrozen }),
+      admission:
+        options.admission ??
+        createReviewAdmission({
+          decisions,
+          isFrozen: () => options.frozen === true,
+          isStarting: () => this.#isStarting,
+        }),
     })
     this.#demands = {
       isUnique: options.onDuplicate === 'error',
@@ -167,7 +171,7 @@ export class SkillRuntime implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#changes.finishSwaps()
     await this.#sources.start()
-    this.#isFrozen = this.#freezes
+    this.#isStarting = false
     assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 

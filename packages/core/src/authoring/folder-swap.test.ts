@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { MemoryFileSystem } from '../index.ts'
+import { finishSwaps, replaceFolder } from './folder-swap.ts'
+
+const file = (content: string) => [
+  { path: 'SKILL.md', bytes: new TextEncoder().encode(content), isExecutable: false },
+]
+
+test('a replacement that fails between its two moves puts the old folder back', async () => {
+  const fileSystem = new MemoryFileSystem({ '/root/pdf/SKILL.md': 'Old.' })
+  const move = fileSystem.move.bind(fileSystem)
+  fileSystem.move = async (from, to, options) => {
+    if (to === '/root/pdf' && from.includes('.swap')) throw new Error('the disk is full')
+    await move(from, to, options)
+  }
+  await expect(
+    replaceFolder({ fileSystem, root: '/root', location: 'pdf' }, file('New.'), '1'),
+  ).rejects.toThrow('the disk is full')
+  const { bytes } = await fileSystem.read('/root/pdf/SKILL.md', { inside: ['/root'], maxBytes: 100 })
+  expect(new TextDecoder().decode(bytes)).toBe('Old.')
+})
+
+test('what is not a name of a folder keeps no other replacement from being ended', async () => {
+  const fileSystem = new MemoryFileSystem({
+    '/root/.trash/.swap/%E0%A4%A': 'x',
+    '/root/.trash/.swap/pdf/SKILL.md': 'New.',
+  })
+  await finishSwaps(fileSystem, '/root')
+  expect((await fileSystem.list('/root/pdf')).map(({ name }) => name)).toEqual(['SKILL.md'])
+  expect(await fileSystem.list('/root/.trash/.swap')).toEqual([])
+})
