@@ -199,8 +199,13 @@ export class RemoteSource implements SkillSource {
   }
 
   async #restore({ store, hasher, signal }: ReadContext): Promise<void> {
-    const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
-    if (tree !== undefined) this.#take(tree)
+    try {
+      const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
+      if (tree !== undefined) this.#take(tree)
+    } catch (thrown) {
+      // What is kept here and cannot be read is no reason not to ask for it again.
+      if (signal.aborted) throw thrown
+    }
   }
 
   /** While a reading waits for a fetch, its end needs no hint. */

@@ -112,6 +112,7 @@ export class GitMirror {
     const timer = setInterval(() => {
       if (sizeOf(this.directory) > this.#maxBytes) watchdog.abort(this.#tooLarge())
     }, SIZE_PROBE_MS)
+    let isTooLarge = false
     try {
       const spec = `+${ref.name ?? ref.commit}:${incoming}`
       const flags = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
@@ -122,16 +123,36 @@ export class GitMirror {
         signal,
       )
       return stdout.toString('latin1').trim()
+    } catch (thrown) {
+      isTooLarge = SkillError.isInstance(thrown, 'TOO_LARGE')
+      throw thrown
     } finally {
       clearInterval(timer)
       signal.removeEventListener('abort', onAbort)
       await this.#local(['update-ref', '-d', incoming]).catch(() => undefined)
+      if (isTooLarge) await this.#dropUnwanted().catch(() => undefined)
     }
+  }
+
+  /** Whether everything that was taken is here, down to the last file. */
+  async isWhole(signal: AbortSignal): Promise<boolean> {
+    const args = ['fsck', '--connectivity-only', '--no-dangling', '--no-progress']
+    const { code } = await this.#local(
+      args,
+      signal,
+      Array.from({ length: 129 }, (_, code) => code),
+    )
+    return code === 0
+  }
+
+  /** Begins anew with nothing. To be called by the one who has the lock. */
+  discard(): void {
+    rmSync(this.directory, { recursive: true, force: true })
   }
 
   /** Whether the newer commit has the older one in its history. */
   async descends(newer: string, older: string, signal: AbortSignal): Promise<boolean> {
-    const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
+    const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1])
     return code === 0
   }
 
@@ -194,6 +215,12 @@ export class GitMirror {
     return code !== 0 || author === ''
       ? undefined
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
+  }
+
+  /** A fetch that was refused has left its pack, and would count for ever. */
+  async #dropUnwanted(): Promise<void> {
+    removeLeftovers(this.directory)
+    await this.#local(['repack', '-a', '-d', '--quiet'])
   }
 
   async #isKept(commit: string, signal: AbortSignal): Promise<boolean> {

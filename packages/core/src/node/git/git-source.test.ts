@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -299,6 +300,30 @@ test('a repository that is too large for this machine is given up', async () => 
   await using skills = await open({ maxBytes: 50_000 })
   expect(skills.status()[0]?.lastError).toMatch(/needs more than 50000 bytes here; raise maxBytes/)
   expect(names(skills)).toEqual([])
+})
+
+test('a repository that was too large for a while is followed again when it is not', async () => {
+  const first = repository.commit(skill('pdf', 'First.'))
+  await using skills = await open({ maxBytes: 50_000 })
+  repository.commit({ 'data.bin': randomBytes(60_000).toString('hex') })
+  await skills.reload()
+  expect(skills.status()[0]?.lastError).toMatch(/needs more than 50000 bytes/)
+  repository.commit(skill('pdf', 'Second.'), { parent: first })
+  await skills.reload()
+  expect([await bodyOf(skills, 'pdf'), skills.status()[0]?.lastError]).toEqual(['Second.', undefined])
+})
+
+test('a copy that was damaged is made anew', async () => {
+  repository.commit(skill('pdf', 'First.'))
+  await (await open()).close()
+  for (const path of readdirSync(state, { recursive: true, encoding: 'utf8' }))
+    if (/\.(pack|idx|rev)$/.test(path)) rmSync(join(state, path), { force: true })
+  await using skills = await open()
+  await skills.reload()
+  expect([await bodyOf(skills, 'pdf'), skills.status()[0]?.lastError]).toEqual(['First.', undefined])
+  repository.commit(skill('pdf', 'Second.'))
+  await skills.reload()
+  expect(await bodyOf(skills, 'pdf')).toBe('Second.')
 })
 
 test('a server that stalls is given up in time', async () => {

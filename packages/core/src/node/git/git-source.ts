@@ -98,6 +98,8 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: 'ff-only' | 'reset'
   readonly #blobs: BlobReader
+  /** Whether a failure now may be one of the copy. */
+  #isSuspect = false
 
   constructor(place: GitPlace, mirror: GitMirror, folder: string, update: 'ff-only' | 'reset') {
     this.#place = place
@@ -115,7 +117,7 @@ class GitFetcher implements TreeFetcher {
   async fetch({ signal, known }: FetchContext): Promise<FetchResult> {
     const lock = await openWriteLock(createStateDirectory(this.#folder), { timeoutMs: LOCK_WAIT_MS })
     try {
-      return await lock.run(async () => await this.#fetch(known, signal))
+      return await lock.run(async () => await this.#fetchOrRepair(known, signal))
     } finally {
       await lock.close()
     }
@@ -134,12 +136,28 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
+  /** A copy that was damaged is made anew: everything in it can be had again. */
+  async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
+    try {
+      return await this.#fetch(known, signal)
+    } catch (thrown) {
+      const isDamaged = this.#isSuspect && !signal.aborted && !(await this.#mirror.isWhole(signal))
+      if (!isDamaged) throw thrown
+      this.#mirror.discard()
+      return await this.#fetch(undefined, signal)
+    }
+  }
+
   async #fetch(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     const mirror = this.#mirror
     const { origin } = this.#place
     await mirror.prepare(signal)
+    this.#isSuspect = true
     const taken = (await mirror.current(origin, signal))?.commit
+    // That a network is down says nothing about what is here.
+    this.#isSuspect = false
     const found = await this.#resolve(signal)
+    this.#isSuspect = true
     if (found === undefined) return this.#refMissing(taken)
     const { ref, folder } = found
     if (ref.commit === taken && known?.version === taken) return {}
