@@ -268,6 +268,47 @@ test('copying out of a place that is followed leaves what was approved of it as 
   )
 })
 
+test('a link or a hidden file that was added is a difference; what running a skill leaves is none', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  mkdirSync(it.at('skills/pdf/__pycache__'))
+  writeFileSync(it.at('skills/pdf/__pycache__/a.pyc'), 'x')
+  expect(it.run('verify').status).toBe(0)
+  symlinkSync('/etc/passwd', it.at('skills/pdf/link'))
+  mkdirSync(it.at('skills/pdf/.git'))
+  writeFileSync(it.at('skills/pdf/.git/config'), 'x')
+  expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.git\/config, link/)
+})
+
+test('update --force takes the newer one, and keeps what was changed here', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
+  it.repository.commit(pdf('Second.'))
+  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here: SKILL.md; the newer one was not taken/)
+  expect(it.run('update', '--force').stdout).toMatch(/^updated +pdf/)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+  const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
+  expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
+})
+
+test('an add or update that was ended before it wrote the lock file is ended by the next one', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  const lock = it.read('skillstoke.lock.json')
+  rmSync(it.at('skillstoke.lock.json'))
+  expect(it.run('add', it.place, 'pdf').status).toBe(0)
+  expect(it.read('skillstoke.lock.json')).toBe(lock)
+  it.repository.commit(pdf('Second.'))
+  it.run('update')
+  writeFileSync(it.at('skillstoke.lock.json'), lock)
+  expect(it.run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
+  expect(it.run('verify').status).toBe(0)
+})
+
 test('a folder that is there and is not what the lock file says is kept, whatever is in it', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))

@@ -392,20 +392,24 @@ function addUpdate(program: Command, finish: (code: number) => void): void {
     .description('bring copied skills to what their places hold now; what was changed here is kept')
     .argument('[skill...]', 'names (default: all that were added)')
     .option('--check', 'only tell what is newer')
+    .option('--force', 'replace what was changed here; it is kept in .trash')
     .option('--reset', 'take what a branch or tag is now, also when its history was rewritten')
     .addHelpText(
       'after',
-      '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check',
+      '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
     )
-    .action(async (names: string[], flags: SharedFlags & { check?: boolean; reset?: boolean }) => {
-      const { update } = await import('./commands/update.ts')
-      const options = {
-        json: flags.json === true,
-        isCheck: flags.check === true,
-        isReset: flags.reset === true,
-      }
-      finish(await update(names, await resolveConfig(flags), options))
-    })
+    .action(
+      async (names: string[], flags: SharedFlags & { check?: boolean; reset?: boolean; force?: boolean }) => {
+        const { update } = await import('./commands/update.ts')
+        const options = {
+          json: flags.json === true,
+          isCheck: flags.check === true,
+          isReset: flags.reset === true,
+          isForced: flags.force === true,
+        }
+        finish(await update(names, await resolveConfig(flags), options))
+      },
+    )
 }
 
 function addVerify(program: Command, finish: (code: number) => void): void {

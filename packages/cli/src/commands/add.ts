@@ -5,7 +5,7 @@ import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
-import { inspect } from '../lock/installed.ts'
+import { describeChanged, inspect } from '../lock/installed.ts'
 import {
   findFolderFault,
   type LockedSkill,
@@ -121,7 +121,7 @@ interface Target {
 
 /** What somebody else put there, or changed, or added from another place, is not replaced. */
 async function checkTarget(
-  { name }: Skill,
+  { name, revision }: Skill,
   { place, folder }: Target,
   locked: LockedSkills,
   config: Config,
@@ -137,6 +137,9 @@ async function checkTarget(
   }
   if (!existsSync(folder)) return
   if (own === undefined) {
+    // One that was ended after it had copied the files has not written it down.
+    const there = await inspect(project, { path: relative(project, folder), files: {}, revision })
+    if (there.revision === revision) return
     const by = readForeignNames(config).has(name)
       ? ', installed by the skills command line, which updates it'
       : ''
@@ -144,9 +147,9 @@ async function checkTarget(
       `there is a folder ${folder} already${by}; use --force to replace it, and it is kept in .trash`,
     )
   }
-  const { kind, changed } = await inspect(project, own)
-  if (kind === 'modified')
+  const state = await inspect(project, own)
+  if (state.kind === 'modified' && state.revision !== revision)
     throw new UsageError(
-      `${name} was changed here (${changed.join(', ') || 'its modes'}); use --force to replace it, and it is kept in .trash`,
+      `${name} was changed here (${describeChanged(state)}); use --force to replace it, and it is kept in .trash`,
     )
 }

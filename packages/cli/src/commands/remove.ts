@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { inspect } from '../lock/installed.ts'
+import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
 import { printJson, printLine, toTerminalLine } from '../output.ts'
 
@@ -22,13 +22,13 @@ export async function remove(
       if (entry === undefined) {
         const by = readForeignNames(config).has(name) ? ', it was installed by the skills command line' : ''
         throw new UsageError(
-          `${JSON.stringify(name)} was not added${by}; "stoke disable" keeps a skill from being served`,
+          `nothing was removed: ${JSON.stringify(name)} was not added${by}; "stoke disable" keeps a skill from being served`,
         )
       }
-      const { kind, changed } = await inspect(project, entry)
-      if (kind === 'modified' && !flags.isForced)
+      const state = await inspect(project, entry)
+      if (state.kind === 'modified' && !flags.isForced)
         throw new UsageError(
-          `${name} was changed here (${changed.join(', ') || 'its modes'}); use --force, and it is kept in .trash`,
+          `${name} was changed here (${describeChanged(state)}); use --force, and it is kept in .trash`,
         )
     }
     const rest = { ...locked }

@@ -3,9 +3,9 @@ import { shortDigest, toMessage } from '@skillstoke/core'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openAvailable } from '../lock/available.ts'
-import { inspect } from '../lock/installed.ts'
-import { type LockedSkill, type LockedSkills, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
+import { type Available, openAvailable } from '../lock/available.ts'
+import { describeChanged, inspect } from '../lock/installed.ts'
+import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { install, toLocked } from './add.ts'
 
@@ -15,6 +15,8 @@ export interface UpdateFlags {
   readonly isCheck: boolean
   /** Takes what a branch or a tag is now, also when its history was rewritten. */
   readonly isReset: boolean
+  /** Replaces what was changed here, too; it is kept in `.trash`. */
+  readonly isForced: boolean
 }
 
 interface Outcome {
@@ -29,76 +31,82 @@ interface Outcome {
  * `stoke update`: brings copied skills to what their places hold now. One that was changed here is kept and told. Exits with 1 when
  * something is left to do.
  */
-export async function update(
-  names: readonly string[],
-  config: Config,
-  { json, isCheck, isReset }: UpdateFlags,
-): Promise<number> {
-  await using lock = await openWriteLock(config.stateDirectory)
-  const outcomes = await lock.run(async () => {
-    const locked = readLock(config)
-    const unknown = names.find(name => locked[name] === undefined)
-    if (unknown !== undefined)
-      throw new UsageError(
-        `${JSON.stringify(unknown)} was not added; the lock file has: ${Object.keys(locked).join(', ') || 'none'}`,
-      )
-    const wanted = Object.entries(locked).filter(([name]) => names.length === 0 || names.includes(name))
-    const found: Outcome[] = []
-    let after: LockedSkills = locked
-    for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
-      const own = wanted.filter(([, each]) => each.source === source)
-      try {
-        await using available = await openAvailable(source, config, { takesRewritten: isReset })
-        for (const [name, entry] of own) {
-          const { outcome, entry: now } = await updateOne(name, entry, available, config, isCheck)
-          found.push(outcome)
-          if (now === entry) continue
-          after = { ...after, [name]: now }
-          await writeLock(config, after)
-        }
-      } catch (thrown) {
-        for (const [name, entry] of own)
-          found.push({ name, kind: 'failed', from: entry.revision, to: null, note: toMessage(thrown) })
-      }
+export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
+  const locked = readLock(config)
+  const unknown = names.find(name => locked[name] === undefined)
+  if (unknown !== undefined)
+    throw new UsageError(
+      `${JSON.stringify(unknown)} was not added; the lock file has: ${Object.keys(locked).join(', ') || 'none'}`,
+    )
+  const wanted = Object.entries(locked).filter(([name]) => names.length === 0 || names.includes(name))
+  const outcomes: Outcome[] = []
+  for (const source of new Set(wanted.map(([, { source: each }]) => each))) {
+    const own = wanted.filter(([, each]) => each.source === source)
+    try {
+      // Asked first: whoever writes meanwhile does not wait for a network.
+      await using available = await openAvailable(source, config, { takesRewritten: flags.isReset })
+      await using lock = await openWriteLock(config.stateDirectory)
+      for (const [name, entry] of own)
+        outcomes.push(await lock.run(async () => await tryUpdate(name, entry, available, config, flags)))
+    } catch (thrown) {
+      const isDone = new Set(outcomes.map(({ name }) => name))
+      for (const [name, entry] of own) if (!isDone.has(name)) outcomes.push(failed(name, entry, thrown))
     }
-    return found.sort((a, b) => (a.name < b.name ? -1 : 1))
-  })
+  }
+  outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
   const isDone = outcomes.every(({ kind }) => kind === 'current' || kind === 'updated')
-  if (json) printJson(outcomes)
+  if (flags.json) printJson(outcomes)
   else print(outcomes, config)
   return isDone ? EXIT_OK : EXIT_FINDINGS
+}
+
+function failed(name: string, { revision }: LockedSkill, thrown: unknown): Outcome {
+  return { name, kind: 'failed', from: revision, to: null, note: toMessage(thrown) }
+}
+
+/** One that fails does not keep the others back. */
+async function tryUpdate(
+  name: string,
+  entry: LockedSkill,
+  available: Available,
+  config: Config,
+  flags: UpdateFlags,
+): Promise<Outcome> {
+  try {
+    return await updateOne(name, entry, available, config, flags)
+  } catch (thrown) {
+    return failed(name, entry, thrown)
+  }
 }
 
 async function updateOne(
   name: string,
   entry: LockedSkill,
-  available: Awaited<ReturnType<typeof openAvailable>>,
+  available: Available,
   config: Config,
-  isCheck: boolean,
-): Promise<{ readonly outcome: Outcome; readonly entry: LockedSkill }> {
+  { isCheck, isForced }: UpdateFlags,
+): Promise<Outcome> {
   const project = projectFolder(config)
   const same = { name, from: entry.revision, to: entry.revision as string | null }
   const skill = available.skills.find(each => each.location === entry.location)
   if (skill === undefined)
-    return {
-      outcome: { ...same, kind: 'gone', to: null, note: 'its source has it no more; it stays here' },
-      entry,
-    }
-  const { kind, changed } = await inspect(project, entry)
+    return { ...same, kind: 'gone', to: null, note: 'its source has it no more; it stays here' }
+  const state = await inspect(project, entry)
   const isNewer = skill.revision !== entry.revision
-  if (kind === 'modified') {
-    const files = changed.join(', ') || 'its modes'
-    const note = `changed here: ${files}${isNewer ? '; the newer one was not taken' : ''}`
-    return { outcome: { ...same, kind: 'kept', to: skill.revision, note }, entry }
+  // One that was ended after it had copied the files has not written it down.
+  const isThere = state.revision === skill.revision
+  if (state.kind === 'modified' && !isThere && !isForced) {
+    const note = `changed here: ${describeChanged(state)}${isNewer ? '; the newer one was not taken' : ''}`
+    return { ...same, kind: 'kept', to: skill.revision, note }
   }
-  if (!isNewer && kind === 'unmodified') return { outcome: { ...same, kind: 'current', note: '' }, entry }
-  const outcome = { ...same, to: skill.revision, note: kind === 'missing' ? 'its folder was not there' : '' }
-  if (isCheck) return { outcome: { ...outcome, kind: 'available' }, entry }
-  await install({ ...skill, name }, available, dirname(join(project, entry.path)))
-  return {
-    outcome: { ...outcome, kind: 'updated' },
-    entry: toLocked(skill, available, entry.source, entry.path),
-  }
+  if (!isNewer && isThere) return { ...same, kind: 'current', note: '' }
+  const isMissing = state.kind === 'missing'
+  const outcome = { ...same, to: skill.revision, note: isMissing ? 'its folder was not there' : '' }
+  if (isCheck) return { ...outcome, kind: 'available' }
+  if (!isThere) await install({ ...skill, name }, available, dirname(join(project, entry.path)))
+  const now = toLocked(skill, available, entry.source, entry.path)
+  await writeLock(config, { ...readLock(config), [name]: now })
+  return { ...outcome, kind: 'updated' }
 }
 
 function print(outcomes: readonly Outcome[], config: Config): void {

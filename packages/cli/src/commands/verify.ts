@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { inspect } from '../lock/installed.ts'
+import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readLock } from '../lock/lock-file.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 
@@ -10,7 +10,8 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
   const found = await Promise.all(
     Object.entries(readLock(config)).map(async ([name, locked]) => {
       const { source, version, path, revision } = locked
-      return { name, ...(await inspect(project, locked)), path, source, version, revision }
+      const { kind, changed } = await inspect(project, locked)
+      return { name, kind, changed, path, source, version, revision }
     }),
   )
   const isFine = found.every(({ kind }) => kind === 'unmodified')
@@ -22,7 +23,7 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
       paint(kind === 'unmodified' ? 'green' : 'red', kind),
       paint('bold', toTerminalLine(name)),
       toTerminalLine(path),
-      toTerminalLine(changed.join(', ')),
+      toTerminalLine(describeChanged({ kind, changed })),
     ])
     printLine(formatTable(rows))
   }

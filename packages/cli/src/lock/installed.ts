@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { createSkillRuntime, type Skill } from '@skillstoke/core'
-import { directory, nodeHasher } from '@skillstoke/core/node'
+import { join } from 'node:path'
+import { type Digest, digestOf, revisionOf, SkillError, type SkillFile, sortFiles } from '@skillstoke/core'
+import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import type { LockedSkill } from './lock-file.ts'
 
 /** How the folder of a locked skill is now. */
@@ -9,40 +8,68 @@ export interface InstalledState {
   readonly kind: 'unmodified' | 'modified' | 'missing'
   /** Files that differ from the lock, sorted. */
   readonly changed: readonly string[]
+  /** Of the files that are there; absent when something else is among them, such as a link. */
+  readonly revision?: Digest
 }
 
-/** Compares what is on the disk with the lock, file by file. */
-export async function inspect(project: string, locked: LockedSkill): Promise<InstalledState> {
+/** Compares what is on the disk with the lock, file by file; what is no file, hidden or not, is a difference, too. */
+export async function inspect(
+  project: string,
+  locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
+): Promise<InstalledState> {
   const found = await readFolder(join(project, locked.path))
-  // What is there and is no skill is somebody's own.
-  if (found === undefined)
-    return existsSync(join(project, locked.path))
-      ? { kind: 'modified', changed: ['SKILL.md'] }
-      : { kind: 'missing', changed: [] }
+  if (found === undefined) return { kind: 'missing', changed: [] }
   const now = new Map(found.files.map(({ path, digest }) => [path, digest as string]))
-  const changed = [...new Set([...now.keys(), ...Object.keys(locked.files)])]
-    .filter(path => now.get(path) !== locked.files[path])
-    .sort((a, b) => (a < b ? -1 : 1))
-  if (found.isBroken) return { kind: 'modified', changed: changed.length > 0 ? changed : ['SKILL.md'] }
+  const differing = [...new Set([...now.keys(), ...Object.keys(locked.files)])].filter(
+    path => now.get(path) !== locked.files[path],
+  )
+  const changed = [...new Set([...differing, ...found.others])].sort((a, b) => (a < b ? -1 : 1))
+  if (found.others.length > 0) return { kind: 'modified', changed }
+  const revision = revisionOf(sortFiles(found.files), nodeHasher)
   // Modes are part of the revision, too.
-  const isSame = changed.length === 0 && found.revision === locked.revision
-  return { kind: isSame ? 'unmodified' : 'modified', changed }
+  const isSame = changed.length === 0 && revision === locked.revision
+  return { kind: isSame ? 'unmodified' : 'modified', changed, revision }
+}
+
+/** What was changed, for people. */
+export function describeChanged({ kind, changed }: InstalledState): string {
+  return kind === 'modified' && changed.length === 0 ? 'its modes' : changed.join(', ')
 }
 
 interface Folder {
-  readonly isBroken: boolean
-  readonly revision: string | undefined
-  readonly files: Skill['files']
+  readonly files: readonly SkillFile[]
+  /** Links, pipes, and files that cannot be read. */
+  readonly others: readonly string[]
 }
 
-/** The skill in a folder as it is read; `undefined` when there is none. */
-async function readFolder(folder: string): Promise<Folder | undefined> {
-  await using skills = await createSkillRuntime({
-    sources: [directory(dirname(folder), { label: 'installed', watching: 'off' })],
-    hasher: nodeHasher,
-  })
-  const report = skills.current.reports().find(({ location }) => location === basename(folder))
-  if (report === undefined) return undefined
-  const { skill } = skills.review.revisionsOf(report)
-  return { isBroken: skill === undefined, revision: skill?.revision, files: skill?.files ?? [] }
+// What running a skill, or looking at its folder, leaves there.
+const LITTER: ReadonlySet<string> = new Set(['__pycache__', 'node_modules', '.DS_Store', 'Thumbs.db'])
+const MAX_FILE_BYTES = 1024 * 1024 * 1024
+
+/** Everything in a folder; `undefined` when there is none. */
+async function readFolder(root: string): Promise<Folder | undefined> {
+  const fileSystem = new NodeFileSystem()
+  const files: SkillFile[] = []
+  const others: string[] = []
+  const inside = [root]
+  const visit = async (folder: string): Promise<void> => {
+    for (const { name, kind } of await fileSystem.list(join(root, folder))) {
+      const path = (folder === '' ? name : `${folder}/${name}`).normalize('NFC')
+      if (LITTER.has(name)) continue
+      else if (kind === 'directory') await visit(path)
+      else if (kind === 'file') {
+        const { bytes, stat } = await fileSystem.read(join(root, path), { inside, maxBytes: MAX_FILE_BYTES })
+        const digest = digestOf(bytes, nodeHasher)
+        files.push({ path, digest, size: bytes.length, isExecutable: stat.isExecutable })
+      } else others.push(path)
+    }
+  }
+  try {
+    inside[0] = await fileSystem.resolve(root)
+    await visit('')
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
+    throw thrown
+  }
+  return { files, others }
 }
