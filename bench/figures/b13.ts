@@ -79,7 +79,7 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   const source = git(server.url('skills'), {
     trust: 'auto',
     stateDirectory: state,
-    httpHosts: [server.host],
+    privateHosts: [server.host],
     polling: 'manual',
     firstWaitMs: 60_000,
   })

@@ -128,9 +128,10 @@ describe('what cannot be trusted', () => {
   })
 
   test('T27: a server of this machine has to be named, and redirects are not followed', async () => {
-    await using skills = await open({ privateHosts: [] })
-    expect(skills.status()[0]?.lastError).toMatch(/is not encrypted|private network/)
-    await using inside = await createSkillRuntime({ sources: [mcpServer('https://169.254.169.254/mcp')] })
+    expect(() => mcpServer(url(), { privateHosts: [] })).toThrow(/is not encrypted/)
+    expect(() => mcpServer('https://169.254.169.254/mcp')).toThrow(/in a private network or on this machine/)
+    expect(() => mcpServer('https://user:hunter2@example.com/mcp')).toThrow(/has credentials in it/)
+    await using inside = await createSkillRuntime({ sources: [mcpServer('https://localhost/mcp')] })
     expect(inside.status()[0]?.lastError).toMatch(/in a private network or on this machine/)
     let redirected = 0
     intercept = response => {

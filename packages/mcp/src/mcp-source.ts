@@ -16,7 +16,7 @@ import {
   type TreeFetcher,
   toMessage,
 } from '@skillstoke/core'
-import { createGuardedFetch } from '@skillstoke/core/node'
+import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 
 /** A server that is started for the time of each look, and speaks over its standard input and output. */
 export interface McpCommand {
@@ -70,6 +70,7 @@ class McpFetcher implements TreeFetcher {
           `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
         )
       const url = new URL(target)
+      checkUrl(url, access)
       const fetch = createGuardedFetch(access)
       this.name = url.hostname
       this.origin = `mcp+${url.href}`

@@ -92,7 +92,7 @@ export async function createRemote(
       ...common,
       ...path,
       stateDirectory,
-      httpHosts: privateHosts,
+      privateHosts,
       // A file that came with a project may not name what is on this machine.
       allowFile: isNamed,
       ...(gitBaseUrl === undefined ? {} : { baseUrl: gitBaseUrl }),

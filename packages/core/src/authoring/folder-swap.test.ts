@@ -6,13 +6,16 @@ const file = (content: string) => [
   { path: 'SKILL.md', bytes: new TextEncoder().encode(content), isExecutable: false },
 ]
 
-test('a replacement that fails between its two moves puts the old folder back', async () => {
-  const fileSystem = new MemoryFileSystem({ '/root/pdf/SKILL.md': 'Old.' })
-  const move = fileSystem.move.bind(fileSystem)
-  fileSystem.move = async (from, to, options) => {
+/** Has no room for the new folder when the old one is gone. */
+class FullDisk extends MemoryFileSystem {
+  override move(...[from, to, options]: Parameters<MemoryFileSystem['move']>): void {
     if (to === '/root/pdf' && from.includes('.swap')) throw new Error('the disk is full')
-    await move(from, to, options)
+    super.move(from, to, options)
   }
+}
+
+test('a replacement that fails between its two moves puts the old folder back', async () => {
+  const fileSystem = new FullDisk({ '/root/pdf/SKILL.md': 'Old.' })
   await expect(
     replaceFolder({ fileSystem, root: '/root', location: 'pdf' }, file('New.'), '1'),
   ).rejects.toThrow('the disk is full')

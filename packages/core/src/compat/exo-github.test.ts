@@ -54,7 +54,7 @@ const options = (): GitHubPollingWatcherOptions => ({
   pollIntervalMs: 50,
   cacheDirectory: folder,
   baseUrl: `http://${server.host}`,
-  httpHosts: [server.host],
+  privateHosts: [server.host],
 })
 
 const url = (rest = ''): string => `http://${server.host}/org/${name}${rest}`

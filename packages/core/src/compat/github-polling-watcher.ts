@@ -4,7 +4,7 @@ import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 
 export interface GitHubSourceOptions
-  extends Pick<GitOptions, 'token' | 'baseUrl' | 'httpHosts' | 'timeoutMs' | 'update'> {
+  extends Pick<GitOptions, 'token' | 'baseUrl' | 'privateHosts' | 'timeoutMs' | 'update'> {
   /** How often the repository is asked, in milliseconds. @default 300,000 */
   readonly pollIntervalMs?: number
   /** Where the bare copy of the repository is kept. @default the state directory of this user */

@@ -6,7 +6,7 @@ export { type Collection, type CollectOptions, collectGarbage } from './collect-
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
 export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
-export type { HostAccess, ResolveHost } from './http/address-guard.ts'
+export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch } from './http/guarded-fetch.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'

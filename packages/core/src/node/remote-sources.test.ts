@@ -375,7 +375,11 @@ describe('a network that fails: contents stay, nobody else waits, and it is take
       const put = (body: string): void => void repository.commit({ 'pdf/SKILL.md': text('pdf', body) })
       const proxy = await FaultProxy.start(Number(server.host.split(':')[1]))
       const url = `http://${proxy.host}/skills.git`
-      const source = git(url, { ...remote, stateDirectory: join(folder, 'state'), httpHosts: [proxy.host] })
+      const source = git(url, {
+        ...remote,
+        stateDirectory: join(folder, 'state'),
+        privateHosts: [proxy.host],
+      })
       return { put, proxy, source, end: async () => await server[Symbol.asyncDispose]() }
     },
   }

@@ -16,6 +16,7 @@ import {
   type TreeFetcher,
   toMessage,
 } from '../../index.ts'
+import { checkUrl } from '../http/address-guard.ts'
 import { guardedFetch } from '../http/guarded-fetch.ts'
 import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'
 
@@ -54,6 +55,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
       `digest is ${JSON.stringify(digest)}; use "sha256:" and 64 hexadecimal digits`,
     )
   const url = /^https?:\/\//i.test(pathOrUrl) ? new URL(pathOrUrl) : undefined
+  if (url !== undefined) checkUrl(url, { privateHosts: privateHosts ?? [] })
   const origin = url?.href ?? pathToFileURL(resolve(pathOrUrl)).href
   const folder = path?.replace(/^\.?\/+|\/+$/g, '') ?? ''
   const fetcher = new ArchiveFetcher({

@@ -10,6 +10,8 @@ export interface GitRun {
   /** More output is a failure. @default 64 MiB */
   readonly maxOutputBytes?: number
   readonly input?: string
+  /** Settings besides ours, as `name=value`. */
+  readonly settings?: readonly string[]
   /** Exit codes that are an answer and no failure. @default [0] */
   readonly answers?: readonly number[]
 }
@@ -28,6 +30,8 @@ export interface GitAccess {
   readonly token?: string
   readonly identityFile?: string
   readonly knownHostsFile?: string
+  /** Hosts that may be in a private network or on this machine. */
+  readonly privateHosts?: readonly string[]
 }
 
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
@@ -127,9 +131,9 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
 /** Starts git with pipes for everything, hardened, in a process group of its own. */
 export function spawnGit(
   args: readonly string[],
-  { gitDirectory, access }: GitRun,
+  { gitDirectory, access, settings = [] }: GitRun,
 ): ChildProcessWithoutNullStreams {
-  const options = HARDENING.flatMap(setting => ['-c', setting])
+  const options = [...HARDENING, ...settings].flatMap(setting => ['-c', setting])
   const place = gitDirectory === undefined ? [] : [`--git-dir=${gitDirectory}`]
   return spawn('git', ['--no-pager', ...options, ...place, ...args], {
     detached: process.platform !== 'win32',

@@ -41,7 +41,13 @@ afterEach(() => {
 
 async function open(options: GitOptions = {}, url: string = server.url(name)): Promise<SkillRuntime> {
   const stateDirectory = join(folder, 'state')
-  const source = git(url, { label: 'x', trust: 'auto', stateDirectory, httpHosts: [server.host], ...options })
+  const source = git(url, {
+    label: 'x',
+    trust: 'auto',
+    stateDirectory,
+    privateHosts: [server.host],
+    ...options,
+  })
   return await createSkillRuntime({ sources: [source] })
 }
 
@@ -102,11 +108,11 @@ test('T22: no URL, ref or path becomes an option of git or a command of a shell'
   for (const evil of EVIL()) {
     for (const make of [
       () => git(evil),
-      () => git(server.url(name), { ref: evil, httpHosts: [server.host] }),
+      () => git(server.url(name), { ref: evil, privateHosts: [server.host] }),
       () =>
         git(`http://${server.host}/org/${name}/tree/${encodeURIComponent(evil)}`, {
           baseUrl: `http://${server.host}`,
-          httpHosts: [server.host],
+          privateHosts: [server.host],
           stateDirectory: join(folder, 'state'),
         }),
     ]) {
@@ -307,4 +313,29 @@ test('a server may say anything: its words reach no terminal as commands', async
   expect(errorOf(skills)).toContain('bye')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   expect(errorOf(skills)).not.toMatch(/[\u0000-\u001f]/)
+})
+
+test.each([
+  'https://127.0.0.1:1/a/b',
+  'https://10.0.0.1/a/b',
+  'https://[::1]/a/b',
+  'https://localhost/a/b',
+  'git@127.0.0.1:a/b',
+])('T27: %s is in a private network, and git is not started for it', async url => {
+  const calls = recordGit()
+  await using skills = await open({ privateHosts: [] }, url)
+  expect(errorOf(skills)).toMatch(/in a private network or on this machine; name it in privateHosts/)
+  expect(calls().flatMap(({ args }) => args)).not.toContain('ls-remote')
+})
+
+test('T27: git connects to the addresses that were checked, whatever the name is by then', async () => {
+  const calls = recordGit()
+  const { port } = new URL(server.url(name))
+  repository.commit({ 'pdf/SKILL.md': skill('pdf') })
+  await using skills = await open({ privateHosts: [`localhost:${port}`] }, `http://localhost:${port}/${name}`)
+  expect(errorOf(skills)).toBeUndefined()
+  const asked = calls().find(({ args }) => args.includes('ls-remote'))
+  expect(asked?.args.join(' ')).toMatch(
+    new RegExp(`http\\.curloptResolve=localhost:${port}:(127\\.0\\.0\\.1|::1)`),
+  )
 })

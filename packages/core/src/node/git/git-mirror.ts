@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError, type TreeFile } from '../../index.ts'
 import { createStateDirectory } from '../state-directory.ts'
+import { findRemoteSettings } from './git-address.ts'
 import { type GitAccess, type GitOutput, runGit } from './git-command.ts'
 import { isCommit } from './git-url.ts'
 
@@ -229,7 +230,8 @@ export class GitMirror {
   }
 
   async #remote(args: readonly string[], signal: AbortSignal): Promise<GitOutput> {
-    return await runGit(args, { gitDirectory: this.directory, access: this.#access, signal })
+    const settings = await findRemoteSettings(this.#url, this.#access.privateHosts ?? [])
+    return await runGit(args, { gitDirectory: this.directory, access: this.#access, settings, signal })
   }
 
   async #local(

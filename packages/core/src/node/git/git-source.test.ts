@@ -50,7 +50,7 @@ function source(options: GitOptions = {}, url: string = server.url(name)): Skill
     label: 'team',
     trust: 'auto',
     stateDirectory: state,
-    httpHosts: [server.host],
+    privateHosts: [server.host],
     pollMs: 3_600_000,
     ...options,
   })

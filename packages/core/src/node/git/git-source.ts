@@ -43,8 +43,11 @@ export interface GitOptions
   readonly knownHostsFile?: string
   /** Where `owner/repository` is, and whose `/tree/` URLs are understood. @default "https://github.com" */
   readonly baseUrl?: string
-  /** Servers of this machine that may be asked without encryption, as `127.0.0.1:3000`. @default [] */
-  readonly httpHosts?: readonly string[]
+  /**
+   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine; those of this machine also without
+   * encryption. @default []
+   */
+  readonly privateHosts?: readonly string[]
   /** Whether a `file:` URL of a repository on this machine is allowed. @default false */
   readonly allowFile?: boolean
   /** How much of this machine's disk the repository may take, in bytes. @default 200 MB */
@@ -62,12 +65,12 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  * @throws {SkillError} INVALID_OPTION for a URL, ref or path that cannot be meant
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
-  const { label, ref, path, baseUrl, httpHosts, allowFile, ...rest } = options
+  const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {
     ...(ref === undefined ? {} : { ref }),
     ...(path === undefined ? {} : { path }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(httpHosts === undefined ? {} : { httpHosts }),
+    ...(privateHosts === undefined ? {} : { privateHosts }),
     ...(allowFile === undefined ? {} : { allowFile }),
   })
   const { update, token, identityFile, knownHostsFile, maxBytes, stateDirectory, ...remote } = rest
@@ -78,6 +81,7 @@ export function git(url: string, options: GitOptions = {}): SkillSource {
     )
   const access: GitAccess = {
     protocols: [place.protocol],
+    ...(privateHosts === undefined ? {} : { privateHosts }),
     ...(token === undefined ? {} : { token, server: new URL(place.url).origin }),
     ...(identityFile === undefined ? {} : { identityFile: resolve(identityFile) }),
     ...(knownHostsFile === undefined ? {} : { knownHostsFile: resolve(knownHostsFile) }),

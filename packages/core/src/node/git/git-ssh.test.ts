@@ -33,6 +33,7 @@ describe.skipIf(!hasSsh)('git over ssh (skipped without an ssh client)', () => {
     const source = git(`ssh://git@127.0.0.1:${server.port}/skills.git`, {
       trust: 'auto',
       stateDirectory: mkdtempSync(join(folder, 'state-')),
+      privateHosts: [`127.0.0.1:${server.port}`],
       identityFile: server.identityFile,
       knownHostsFile: server.knownHostsFile,
       ...options,
@@ -50,6 +51,13 @@ describe.skipIf(!hasSsh)('git over ssh (skipped without an ssh client)', () => {
     await skills.reload()
     expect((await skills.load('pdf')).body).toBe('Second.')
     expect(new Set(server.commands)).toEqual(new Set(["git-upload-pack '/skills.git'"]))
+  })
+
+  test('T27: a server in a private network is not asked unless it is named', async () => {
+    await using skills = await open({ privateHosts: [] })
+    expect(skills.status()[0]?.lastError).toMatch(
+      /is at 127.0.0.1, in a private network .* name it in privateHosts/,
+    )
   })
 
   test('a server whose key is not the known one is refused, without a question', async () => {

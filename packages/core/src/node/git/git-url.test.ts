@@ -87,7 +87,7 @@ test.each([
 })
 
 test('http is for named servers of this machine only', () => {
-  const options = { httpHosts: ['127.0.0.1:3000', 'example.com'] }
+  const options = { privateHosts: ['127.0.0.1:3000', 'example.com'] }
   expect(parseGitUrl('http://127.0.0.1:3000/x.git', options).protocol).toBe('http')
   expect(() => parseGitUrl('http://127.0.0.1:3001/x.git', options)).toThrow(/not encrypted/)
   expect(() => parseGitUrl('http://example.com/x.git', options)).toThrow(/not encrypted/)

@@ -25,8 +25,8 @@ export interface GitUrlOptions {
   /** Where `owner/repository` is, and whose `/tree/` URLs are understood, besides github.com. */
   readonly baseUrl?: string
   readonly allowFile?: boolean
-  /** `host:port` of this machine that may be asked without encryption. */
-  readonly httpHosts?: readonly string[]
+  /** Hosts that may be in a private network or on this machine; those of this machine also without encryption. */
+  readonly privateHosts?: readonly string[]
 }
 
 const GITHUB = 'https://github.com'
@@ -91,14 +91,14 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
     // The text is not repeated: it holds a secret.
     throw new SkillError(
       'INVALID_OPTION',
-      `the URL of ${url.host} has credentials in it, which would end up in logs; use the option token`,
+      `the URL of ${url.host} has credentials in it, which would end up in logs; use the option token, or a credential helper of git`,
     )
   }
   if (url.username.startsWith('-') || isUnsafePath(decode(url.pathname, text))) throw invalid(text)
-  if (protocol === 'http' && !isAllowedHttp(url, options.httpHosts ?? [])) {
+  if (protocol === 'http' && !isAllowedHttp(url, options.privateHosts ?? [])) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(input)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in httpHosts when it is a server on this machine`,
+      `${JSON.stringify(input)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in privateHosts when it is a server on this machine`,
     )
   }
   const host = [new URL(GITHUB), base].find(each => each.host === url.host && each.protocol === url.protocol)
@@ -182,8 +182,10 @@ function parseBase(baseUrl: string | undefined): URL {
   return new URL(baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
 }
 
-function isAllowedHttp(url: URL, httpHosts: readonly string[]): boolean {
-  return LOOPBACK.test(url.hostname) && httpHosts.includes(url.host)
+function isAllowedHttp(url: URL, privateHosts: readonly string[]): boolean {
+  return (
+    LOOPBACK.test(url.hostname) && (privateHosts.includes(url.host) || privateHosts.includes(url.hostname))
+  )
 }
 
 function isUnsafePath(path: string): boolean {

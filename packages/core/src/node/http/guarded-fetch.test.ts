@@ -1,6 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { archive } from '../archive/archive-source.ts'
+import { wellKnown } from '../well-known/well-known-source.ts'
 import { isPublicAddress } from './address-guard.ts'
 import { guardedFetch } from './guarded-fetch.ts'
 
@@ -167,4 +169,18 @@ describe('answers', () => {
     abort.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')
   })
+})
+
+test.each([
+  ['archive', () => archive('https://user:hunter2@example.com/skills.zip')],
+  ['wellKnown', () => wellKnown('https://user:hunter2@example.com')],
+])('%s refuses credentials in its URL at once, and does not repeat them', (_, make) => {
+  let message = ''
+  try {
+    make()
+  } catch (thrown) {
+    message = String(thrown)
+  }
+  expect(message).toMatch(/has credentials in it/)
+  expect(message).not.toContain('hunter2')
 })

@@ -16,6 +16,7 @@ import {
 } from '../../index.ts'
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
+import { checkUrl } from '../http/address-guard.ts'
 import { type GuardedAnswer, guardedFetch } from '../http/guarded-fetch.ts'
 import { type IndexEntry, parseIndex, type SkillIndex } from './skill-index.ts'
 
@@ -49,6 +50,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
       `${JSON.stringify(url)} is no URL; use for example "https://example.com"`,
     )
   const parsed = new URL(url)
+  checkUrl(parsed, { privateHosts: privateHosts ?? [] })
   const isIndex = parsed.pathname.endsWith('.json')
   const candidates = isIndex ? [parsed] : INDEXES.map(path => new URL(path, parsed))
   const origin = isIndex ? parsed.href : parsed.origin
