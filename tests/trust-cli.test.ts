@@ -99,7 +99,7 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   await kit.update()
   kit.rows('approve', 'pdf')
   const { json: records } = kit.run<
-    { event: string; cause: string; author: { name: string }; note?: string }[]
+    { event: string; cause: string; revision: string; author: { name: string }; note?: string }[]
   >('log', 'pdf', '--json')
   expect(records.map(({ event, cause, note }) => [event, cause, note])).toEqual([
     ['live', 'approve', undefined],
@@ -109,6 +109,7 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   ])
   expect(records[1]?.author).toEqual({ kind: 'commit', name: 'Ada' })
   const [[, second = ''] = []] = kit.listed()
+  const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
     /would go back to [0-9a-f]{8}; nothing was changed/,
   )
@@ -121,7 +122,8 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   expect(kit.run('why', 'pdf').stdout).toMatch(/nothing of it is served: disabled by/)
   kit.rows('enable', 'pdf')
   kit.rows('reject', `pdf@${second}`, '--note', 'asks for secrets')
-  expect(kit.listed()).toEqual([['pdf rejected', undefined]])
+  // What was approved before serves again.
+  expect(kit.listed()).toEqual([['pdf rejected', first]])
   expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
 })
 
@@ -212,7 +214,11 @@ test('a configuration names repositories, and none on this machine', () => {
   write([{ git: 'org/repo', branch: 'x' }])
   expect(run('list').stderr).toMatch(/skillstoke.json:1:\d+: there is no field "sources\[0\].branch"/)
   write([{ git: 'https://127.0.0.1:1/org/repo', ref: 'main', label: 'team' }])
-  const { status, json, stderr } = run('status', '--json')
+  const inside = run('status', '--json').json.sources[1]
+  expect(inside).toMatchObject({
+    lastError: expect.stringMatching(/in a private network or on this machine/),
+  })
+  const { status, json, stderr } = run('status', '--json', '--private-host', '127.0.0.1:1')
   expect(status).toBe(0)
   expect(stderr).toBe('')
   expect(json.sources).toMatchObject([

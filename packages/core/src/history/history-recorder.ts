@@ -5,7 +5,7 @@ import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type DecisionStore, keyOf } from './decisions.ts'
+import { type DecisionStore, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
 
 /** Who brought about a change, where that can be told. */
@@ -36,6 +36,8 @@ interface Seen {
   readonly name: string
   readonly revision?: Digest
   readonly event: RevisionRecord['event']
+  /** When it was visible; writing it down takes its time. */
+  readonly at: number
 }
 
 // Large batches give the event loop back now and then.
@@ -74,19 +76,20 @@ export class HistoryRecorder {
 
   #findSeen({ changes, reports }: RegistryUpdate): readonly Seen[] {
     const seen: Seen[] = []
+    const at = this.#options.clock.now()
     for (const change of changes) {
       const skill = change.kind === 'modified' ? change.newSkill : change.skill
       const place = this.#placeOf(skill)
       if (place === undefined) continue
       const event = change.kind === 'removed' ? 'removed' : 'live'
       const revision = event === 'live' ? { revision: skill.revision } : {}
-      seen.push({ place, source: skill.source, name: skill.name, event, ...revision })
+      seen.push({ place, source: skill.source, name: skill.name, event, at, ...revision })
     }
     for (const report of reports) {
       const place = this.#placeOf(report)
       if (place === undefined || report.revision === undefined || report.serving === report.revision) continue
       const { source, name, revision } = report
-      seen.push({ place, source, name, revision, event: 'held' })
+      seen.push({ place, source, name, revision, event: 'held', at })
     }
     return seen
   }
@@ -99,13 +102,13 @@ export class HistoryRecorder {
   async #write(seen: readonly Seen[]): Promise<void> {
     const { log, store, clock } = this.#options
     const added: RevisionRecord[] = []
-    for (const [index, { place, source, name, revision, event }] of seen.entries()) {
+    for (const [index, { place, source, name, revision, event, at }] of seen.entries()) {
       if (index > 0 && index % SLICE === 0) await new Promise<void>(resolve => void clock.after(0, resolve))
       const last = log.last(place)
       if (last?.event === event && last.revision === revision) continue
       const records = last === undefined ? [] : await log.list(place)
       if (isKnown(records, event, revision)) continue
-      const origin = await this.#findOrigin(place, source, revision, last)
+      const origin = await this.#findOrigin(place, source, revision, records)
       added.push({
         ...place,
         source,
@@ -113,7 +116,7 @@ export class HistoryRecorder {
         ...(revision === undefined ? {} : { revision }),
         event,
         ...origin,
-        at: clock.now(),
+        at,
       })
       if (revision !== undefined) store.setRef(refOf(place, revision), revision)
     }
@@ -124,18 +127,19 @@ export class HistoryRecorder {
     place: FolderPlace,
     label: string,
     revision: Digest | undefined,
-    last: RevisionRecord | undefined,
+    records: readonly RevisionRecord[],
   ): Promise<ChangeOrigin> {
     const source = this.#options.findSource(label)
     const unknown: RevisionAuthor = { kind: source?.isRemote === true ? 'source' : 'person' }
-    if (revision === undefined) return { author: unknown, cause: 'removal' }
+    const decided = await this.#findDecided(place, revision, records)
+    if (revision === undefined) return decided ?? { author: unknown, cause: 'removal' }
     return (
       (await this.#findExpected(place, revision)) ??
-      this.#findDecided(place, revision, last) ??
+      decided ??
       (await this.#findWritten(place, revision)) ??
       (await source?.describeChange?.(place.location)) ?? {
         author: unknown,
-        cause: last === undefined ? 'found' : source?.isRemote === true ? 'fetch' : 'edit',
+        cause: records.length === 0 ? 'found' : source?.isRemote === true ? 'fetch' : 'edit',
       }
     )
   }
@@ -153,23 +157,22 @@ export class HistoryRecorder {
     return undefined
   }
 
-  /** Somebody has let a revision be served that was known already. */
-  #findDecided(
+  /** What somebody decided since the last step, if that is what brought this one about. */
+  async #findDecided(
     place: FolderPlace,
-    revision: Digest,
-    last: RevisionRecord | undefined,
-  ): ChangeOrigin | undefined {
-    const decided = this.#options.decisions.find(place)
-    const approval = last?.revision === revision ? decided?.approved.get(revision) : undefined
-    const pin = decided?.pinned?.revision === revision && last !== undefined ? decided.pinned : undefined
-    const decision = pin ?? approval
-    if (decision === undefined) return undefined
-    const { by, note } = decision
-    return {
-      author: { kind: 'person', name: by },
-      cause: pin === undefined ? 'approve' : 'pin',
-      ...(note === undefined ? {} : { note }),
-    }
+    revision: Digest | undefined,
+    records: readonly RevisionRecord[],
+  ): Promise<ChangeOrigin | undefined> {
+    const { decisions } = this.#options
+    const [last] = records
+    // What was never seen before was written, whatever was decided.
+    const isSeen = revision === undefined || records.some(record => record.revision === revision)
+    if (last === undefined || !isSeen || decisions.find(place) === undefined) return undefined
+    const made = await decisions.list(place)
+    const decision = made.findLast(
+      each => each.at >= last.at && (revision === undefined ? isEnd(each) : isBeginning(each, revision)),
+    )
+    return decision === undefined ? undefined : toOrigin(decision)
   }
 
   /** What an agent of another process has noted before it wrote. */
@@ -181,6 +184,25 @@ export class HistoryRecorder {
       files.some(file => file.path === path && file.digest === digest),
     )
     return write === undefined ? undefined : { author: { kind: 'agent', name: write.by }, cause: 'write' }
+  }
+}
+
+/** Whether a decision may have ended that a skill is served. */
+function isEnd({ kind }: RecordedDecision): boolean {
+  return kind === 'disable' || kind === 'reject' || kind === 'unpin'
+}
+
+/** Whether a decision may be why a revision is served that was known before. */
+function isBeginning(decision: RecordedDecision, revision: Digest): boolean {
+  if (decision.kind === 'approve' || decision.kind === 'pin') return decision.revision === revision
+  return decision.kind === 'enable' || decision.kind === 'unpin' || decision.kind === 'reject'
+}
+
+function toOrigin({ kind, by, note }: RecordedDecision): ChangeOrigin {
+  return {
+    author: { kind: 'person', name: by },
+    cause: kind,
+    ...(note === undefined ? {} : { note }),
   }
 }
 

@@ -11,7 +11,19 @@ export interface RevisionAuthor {
 }
 
 /** Why a revision came up. */
-export type RevisionCause = 'found' | 'edit' | 'write' | 'fetch' | 'approve' | 'pin' | 'rollback' | 'removal'
+export type RevisionCause =
+  | 'found'
+  | 'edit'
+  | 'write'
+  | 'fetch'
+  | 'approve'
+  | 'reject'
+  | 'pin'
+  | 'unpin'
+  | 'disable'
+  | 'enable'
+  | 'rollback'
+  | 'removal'
 
 /** One step in the history of a folder. */
 export interface RevisionRecord extends FolderPlace {
@@ -34,6 +46,8 @@ export interface RevisionRecord extends FolderPlace {
 export interface RevisionLog {
   /** What was recorded last of a folder, at once from memory. */
   last(place: FolderPlace): RevisionRecord | undefined
+  /** What was recorded last of every folder, in any order. */
+  lasts(): readonly RevisionRecord[]
   /** Resolves when the records outlive the process, where the log does. */
   append(records: readonly RevisionRecord[]): Promise<void>
   /** Newest first. */
@@ -60,6 +74,10 @@ export class MemoryRevisionLog implements RevisionLog {
 
   last(place: FolderPlace): RevisionRecord | undefined {
     return this.#records.get(keyOf(place))?.[0]
+  }
+
+  lasts(): readonly RevisionRecord[] {
+    return [...this.#records.values()].flatMap(([last]) => last ?? [])
   }
 
   async append(records: readonly RevisionRecord[]): Promise<void> {

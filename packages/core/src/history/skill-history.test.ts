@@ -87,7 +87,8 @@ describe('log', () => {
     it.files.remove('/s/pdf')
     await it.skills.reload()
     await it.skills.delivered()
-    await expect(it.skills.history.log('pdf')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    expect((await it.log())[0]).toBe('removed removal person')
+    await expect(it.skills.history.log('nope')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Third.'))
     expect((await it.log()).slice(0, 2)).toEqual(['live edit person r', 'removed removal person'])
   })
@@ -99,6 +100,35 @@ describe('log', () => {
     await it.skills.review.approve('pdf', { by: 'ada', note: 'fine' })
     expect(await it.log()).toEqual(['live approve ada r', 'held write the bot r', 'live found person r'])
     expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
+  })
+
+  test('what was decided says who, why and how, also when nothing is served by it', async () => {
+    await using it = await open({ trust: 'review' })
+    await it.skills.review.approve('pdf', { by: 'ada' })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Evil.'))
+    await it.skills.review.reject('pdf', { by: 'eve', note: 'asks for secrets' })
+    await it.skills.review.disable('pdf', { by: 'bob', note: 'incident' })
+    await it.clock.advance(1000)
+    await it.skills.review.enable('pdf', { by: 'cyd' })
+    await it.skills.delivered()
+    expect(await it.log()).toEqual([
+      'live enable cyd r',
+      'removed disable bob',
+      'held edit person r',
+      'held reject eve r',
+      'live approve ada r',
+      'held found person r',
+    ])
+    const notes = (await it.skills.history.log('pdf')).flatMap(({ note }) => note ?? [])
+    expect(notes).toEqual(['incident', 'asks for secrets'])
+  })
+
+  test("a change after a decision is nobody else's", async () => {
+    await using it = await open()
+    await it.skills.review.disable('pdf', { by: 'bob' })
+    await it.skills.review.enable('pdf', { by: 'bob' })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    expect((await it.log())[0]).toBe('live edit person r')
   })
 
   test('agents whose texts are live at once are named all the same', async () => {
@@ -221,13 +251,47 @@ describe('rollback', () => {
     ])
   })
 
+  test('a skill that is gone comes back', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    it.files.remove('/s/pdf')
+    await it.skills.reload()
+    expect(it.skills.current.find('pdf')).toBeUndefined()
+    expect(await it.skills.history.rollback('pdf')).toMatchObject({ skill: 'pdf', how: 'written' })
+    expect(await it.body()).toBe('Second.')
+    expect(await it.skills.history.rollback('s/pdf')).toMatchObject({ how: 'written' })
+    expect(await it.body()).toBe('First.')
+  })
+
+  test('what is gone from a read-only source cannot be brought back, and says so', async () => {
+    await using it = await open({ isReadOnly: true })
+    it.files.remove('/s/pdf')
+    await it.skills.reload()
+    await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({
+      code: 'READ_ONLY',
+      message: '"pdf" is gone from the source "s", which is not written to',
+    })
+  })
+
+  test('a revision that was rejected is not gone back to', async () => {
+    await using it = await open()
+    const first = it.skills.current.get('pdf').revision
+    await it.skills.review.reject('pdf', { by: 'eve' })
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await expect(it.skills.history.rollback('pdf', { revision: first })).rejects.toThrow(
+      /was rejected by eve; pin it when it is meant all the same/,
+    )
+    expect(await it.body()).toBe('Second.')
+    await expect(it.skills.history.rollback('pdf')).rejects.toThrow(/there is no revision of "pdf" before/)
+  })
+
   test('of a read-only source the old revision is pinned', async () => {
     await using it = await open({ isReadOnly: true })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf')).toMatchObject({ how: 'pinned' })
     expect([await it.body(), await read(it, '/s/pdf/SKILL.md')]).toEqual(['First.', text('pdf', 'Second.')])
     await it.skills.delivered()
-    expect((await it.log())[0]).toBe('live pin somebody r')
+    expect((await it.log())[0]).toBe('live rollback somebody r')
   })
 
   test('what somebody else wrote meanwhile is not overwritten', async () => {

@@ -4,17 +4,20 @@ import type { SkillReport } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
+import type { RecordedDecision } from './decisions.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
 import type { Found, SkillTarget } from './skill-review.ts'
 
 /** What the history needs of the runtime. */
 export interface HistoryHost {
   find(target: SkillTarget): Found
+  /** Everything that was decided about a folder, oldest first. */
+  decisions(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /** Any stored revision of a folder; `undefined` when the store no longer has it. */
   readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined>
   /** Writes a revision back into the folder; false when the source is not written to. */
   restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean>
-  /** Serves a revision whatever is written. */
+  /** Serves a revision whatever is written; of a folder that is there. */
   pin(place: FolderPlace, revision: Digest, by: string): Promise<SkillReport>
   /** Resolves when everything that is visible is written down. */
   recorded(): Promise<void>
@@ -49,10 +52,22 @@ export class SkillHistory {
     this.#log = log
   }
 
-  /** Every step of a skill that is known, newest first. @throws {SkillError} SKILL_NOT_FOUND */
+  /**
+   * Every step of a skill that is known, newest first, also of one that is gone; with what was rejected of it.
+   * @throws {SkillError} SKILL_NOT_FOUND
+   */
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
-    await this.#host.recorded()
-    return await this.#log.list(this.#host.find(target).place)
+    const { place, name, source } = await this.#find(target)
+    const records = await this.#log.list(place)
+    const rejections = (await this.#host.decisions(place)).flatMap((decision): RevisionRecord[] => {
+      if (decision.kind !== 'reject') return []
+      const { revision, by, at, note } = decision
+      const author = { kind: 'person', name: by } as const
+      const noted = note === undefined ? {} : { note }
+      return [{ ...place, source, name, revision, event: 'held', cause: 'reject', author, at, ...noted }]
+    })
+    // Of one moment the step that came of a decision is the newer one.
+    return [...records, ...rejections].sort((a, b) => b.at - a.at)
   }
 
   /**
@@ -61,66 +76,127 @@ export class SkillHistory {
    * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
    */
   async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {
-    const { report, place } = this.#host.find(target)
-    const newest = report.revision ?? report.serving
+    const { place, name, serving, newest = serving } = await this.#find(target)
     const after = to === undefined ? newest : await this.#resolve(place, to)
     if (after === undefined)
       throw new SkillError(
         'SKILL_INVALID',
-        `the text of ${JSON.stringify(report.name)} is broken, and nothing is served`,
+        `the text of ${JSON.stringify(name)} is broken or gone, and nothing is served`,
       )
     const before =
-      from === undefined ? await this.#findBefore(place, report, after) : await this.#resolve(place, from)
+      from === undefined ? await this.#findBefore(place, serving, after) : await this.#resolve(place, from)
     const newer = await this.#read(place, after)
     const older = before === undefined ? undefined : await this.#read(place, before)
     return { ...compareRevisions(older, newer), before: older, after: newer }
   }
 
   /**
-   * Brings an old revision back: as a new change of the folder, which can be rolled back itself, or as a pin where the source is
-   * not written to.
+   * Brings an old revision back, also of a skill that is gone: as a new change of the folder, which can be rolled back itself, or
+   * as a pin where the source is not written to.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is none to go back to, or it is no longer stored;
-   * CHANGED_SINCE_READ when the folder changed meanwhile; IO_FAILED
+   * INVALID_OPTION for one that was rejected; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone from a source that is not written to;
+   * IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
-    const { report, place } = this.#host.find(target)
+    const found = await this.#find(target)
+    const { place, name, isGone, serving, newest = serving } = found
     const { by = 'somebody' } = options
-    const present = report.revision ?? report.serving
-    const to = await this.findRollback(target, options.revision)
+    const to = await this.#findRollback(found, options.revision)
     const skill = await this.#read(place, to)
     const isWritten = await this.#host.restore(place, skill, by)
+    if (!isWritten && isGone)
+      throw new SkillError(
+        'READ_ONLY',
+        `${JSON.stringify(name)} is gone from the source ${JSON.stringify(found.source)}, which is not written to`,
+      )
     if (!isWritten) await this.#host.pin(place, to, by)
-    return { skill: report.name, from: present, to, how: isWritten ? 'written' : 'pinned' }
+    return { skill: name, from: newest, to, how: isWritten ? 'written' : 'pinned' }
   }
 
   /** The revision to which `rollback` would go. @throws {SkillError} as `rollback` */
   async findRollback(target: SkillTarget, revision?: string): Promise<Digest> {
-    const { report, place } = this.#host.find(target)
+    return await this.#findRollback(await this.#find(target), revision)
+  }
+
+  async #findRollback(
+    { place, name, serving, newest }: Known,
+    revision: string | undefined,
+  ): Promise<Digest> {
     const to =
       revision === undefined
-        ? await this.#findBefore(place, report, report.revision)
+        ? await this.#findBefore(place, serving, newest)
         : await this.#resolve(place, revision)
-    if (to !== undefined) return to
-    const shown = JSON.stringify(report.name)
-    throw new SkillError('REVISION_NOT_FOUND', `there is no revision of ${shown} before the present one`)
+    if (to === undefined)
+      throw new SkillError(
+        'REVISION_NOT_FOUND',
+        `there is no revision of ${JSON.stringify(name)} before the present one`,
+      )
+    const decided = await this.#findRejection(place, to)
+    if (decided !== undefined) {
+      throw new SkillError(
+        'INVALID_OPTION',
+        `revision ${shortDigest(to)} of ${JSON.stringify(name)} was rejected by ${decided.by}; pin it when it is meant all the same`,
+      )
+    }
+    return to
+  }
+
+  /** The decision by which a revision is not wanted, unless a later one wants it. */
+  async #findRejection(place: FolderPlace, revision: Digest): Promise<RecordedDecision | undefined> {
+    const decisions = await this.#host.decisions(place)
+    const last = decisions.findLast(each => 'revision' in each && each.revision === revision)
+    return last?.kind === 'reject' ? last : undefined
+  }
+
+  /** The folder that a name means, live or not, or was the last to mean. */
+  async #find(target: SkillTarget): Promise<Known> {
+    await this.#host.recorded()
+    try {
+      const { report, place } = this.#host.find(target)
+      const { name, source, serving, revision: newest } = report
+      return { place, name, source, serving, newest, isGone: false }
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
+      const gone = this.#log.lasts().filter(({ name, source, location, event }) => {
+        return event === 'removed' && [name, `${source}/${name}`, `${source}/${location}`].includes(target)
+      })
+      const [only, another] = gone
+      if (only === undefined) throw thrown
+      if (another !== undefined) {
+        const choices = gone.map(({ source, location }) => JSON.stringify(`${source}/${location}`)).join(', ')
+        throw new SkillError('INVALID_OPTION', `several skills of this name are gone: use one of ${choices}`)
+      }
+      const { origin, location, name, source } = only
+      return {
+        place: { origin, location },
+        name,
+        source,
+        serving: undefined,
+        newest: undefined,
+        isGone: true,
+      }
+    }
   }
 
   /** The revision that is served instead of the newest one, or was before it. */
   async #findBefore(
     place: FolderPlace,
-    report: SkillReport,
+    serving: Digest | undefined,
     after: Digest | undefined,
   ): Promise<Digest | undefined> {
-    if (report.serving !== undefined && report.serving !== after) return report.serving
+    if (serving !== undefined && serving !== after) return serving
     return await this.#findServedBefore(place, after)
   }
 
   async #findServedBefore(place: FolderPlace, present: Digest | undefined): Promise<Digest | undefined> {
-    await this.#host.recorded()
     const records = await this.#log.list(place)
     const live = records.filter(({ event, revision }) => event === 'live' && revision !== undefined)
     const at = live.findIndex(({ revision }) => revision === present)
-    return live.slice(at + 1).find(({ revision }) => revision !== present)?.revision
+    for (const { revision } of live.slice(at + 1)) {
+      if (revision === undefined || revision === present) continue
+      if ((await this.#findRejection(place, revision)) === undefined) return revision
+    }
+    return undefined
   }
 
   /** The revision that a text of digits means. */
@@ -131,7 +207,6 @@ export class SkillHistory {
         'INVALID_OPTION',
         `revision is ${JSON.stringify(text)}; use its first hexadecimal digits`,
       )
-    await this.#host.recorded()
     const known = new Set((await this.#log.list(place)).flatMap(({ revision }) => revision ?? []))
     const matching = [...known].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
     const [only, another] = matching
@@ -155,6 +230,17 @@ export class SkillHistory {
     if (skill !== undefined) return skill
     throw new SkillError('REVISION_NOT_FOUND', `revision ${shortDigest(revision)} is no longer stored`)
   }
+}
+
+/** A folder with what is known of it now. */
+interface Known {
+  readonly place: FolderPlace
+  readonly name: string
+  readonly source: string
+  readonly serving: Digest | undefined
+  /** Of its text; absent when that is broken, or the folder is gone. */
+  readonly newest: Digest | undefined
+  readonly isGone: boolean
 }
 
 export interface RevisionPair {

@@ -56,6 +56,7 @@ class SqliteRevisionLog implements RevisionLog {
   readonly #insert: StatementSync
   readonly #newest: StatementSync
   readonly #ofPlace: StatementSync
+  readonly #lasts: StatementSync
   readonly #prune: StatementSync
 
   constructor(database: DatabaseSync, maxRecords: number) {
@@ -65,6 +66,9 @@ class SqliteRevisionLog implements RevisionLog {
     this.#insert = database.prepare('INSERT INTO revision (origin, location, body) VALUES (?, ?, ?)')
     this.#newest = database.prepare(`SELECT body ${ofPlace} LIMIT 1`)
     this.#ofPlace = database.prepare(`SELECT body ${ofPlace}`)
+    this.#lasts = database.prepare(
+      'SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)',
+    )
     this.#prune = database.prepare(
       `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)`,
     )
@@ -74,6 +78,10 @@ class SqliteRevisionLog implements RevisionLog {
     if (!this.#database.isOpen) return undefined
     const row = this.#newest.get(origin, location)
     return row === undefined ? undefined : toRecord(row)
+  }
+
+  lasts(): readonly RevisionRecord[] {
+    return this.#database.isOpen ? this.#lasts.all().map(toRecord) : []
   }
 
   async append(records: readonly RevisionRecord[]): Promise<void> {

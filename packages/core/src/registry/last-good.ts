@@ -42,7 +42,7 @@ export class LastGood {
   /** Any stored revision of a folder as a skill. */
   async readRevision(
     { label, reading }: LastGoodSource,
-    entry: SourceEntry,
+    entry: Pick<SourceEntry, 'location' | 'skillFile' | 'directory'>,
     revision: Digest,
   ): Promise<Skill | undefined> {
     const files = await this.#store.getTree(revision)

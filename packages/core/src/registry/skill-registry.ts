@@ -182,10 +182,12 @@ export class SkillRegistry {
   /** Any stored revision of a folder as a skill; `undefined` when the store does not have it, or cannot read it. */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)
-    const candidate = slot?.candidates.find(({ entry }) => entry.location === place.location)
-    if (slot === undefined || candidate === undefined) return undefined
-    const known = [candidate.entry.skill, candidate.live].find(skill => skill?.revision === revision)
-    return known ?? (await this.#lastGood.readRevision(slot, candidate.entry, revision))
+    if (slot === undefined) return undefined
+    const candidate = slot.candidates.find(({ entry }) => entry.location === place.location)
+    const known = [candidate?.entry.skill, candidate?.live].find(skill => skill?.revision === revision)
+    // A folder that is gone has revisions all the same.
+    const entry = candidate?.entry ?? { location: place.location }
+    return known ?? (await this.#lastGood.readRevision(slot, entry, revision))
   }
 
   /**

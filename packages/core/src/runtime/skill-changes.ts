@@ -143,9 +143,13 @@ export class SkillChanges {
     const { registry } = this.#options
     const host = {
       find: (target: string) => this.review.find(target),
+      decisions: async (place: FolderPlace) => await this.#options.decisions.list(place),
       readRevision: (place: FolderPlace, revision: Digest) => registry.readRevision(place, revision),
       restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
-      pin: (place: FolderPlace, revision: Digest, by: string) => this.review.pinAt(place, revision, { by }),
+      pin: async (place: FolderPlace, revision: Digest, by: string) => {
+        this.#recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
+        return await this.review.pinAt(place, revision, { by })
+      },
       recorded: () => registry.delivered(),
     }
     return new SkillHistory(host, log)
