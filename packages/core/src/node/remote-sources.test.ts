@@ -392,7 +392,7 @@ describe('a network that fails: contents stay, nobody else waits, and it is take
       const own = join(folder, 'own')
       {
         await using skills = await open(source, directory(own))
-        expect(names(skills)).toEqual(['pdf'])
+        await seen(skills, generation => generation.find('pdf') !== undefined)
         proxy.fault = fault
         put('Second.')
         const failed = skills.reload()
@@ -407,7 +407,6 @@ describe('a network that fails: contents stay, nobody else waits, and it is take
         })
         proxy.fault = 'none'
         await seen(skills, (_, status) => status[0]?.lastError === undefined)
-        await skills.reload()
         expect((await skills.load('pdf')).body).toBe('Second.')
       }
       await proxy[Symbol.asyncDispose]()
