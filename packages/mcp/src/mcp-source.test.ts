@@ -143,6 +143,15 @@ describe('what cannot be trusted', () => {
     expect([moved.status()[0]?.failures, redirected > 0]).toEqual([1, true])
   })
 
+  test('T26: more bytes than the limit in all skills together are refused, and what was there stays', async () => {
+    await using skills = await open({ maxBytes: 1_000 })
+    await put('/s/docx/SKILL.md', text('docx', 'x'.repeat(1_000)))
+    calls.length = 0
+    await skills.reload()
+    expect(skills.status()[0]?.lastError).toMatch(/have 1\d\d\d bytes together; at most 1000 are read/)
+    expect([skills.current.list().length, calls.includes('resources/read')]).toEqual([1, false])
+  })
+
   test('reviewed by default: nothing is served before approval', async () => {
     await using skills = await createSkillRuntime({ sources: [mcpServer(url(), { privateHosts: [host()] })] })
     expect([skills.current.list().length, skills.review.pending().map(({ name }) => name)]).toEqual([

@@ -38,10 +38,13 @@ export interface McpServerOptions
   readonly headers?: Readonly<Record<string, string>>
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
+  /** A server with more in all its skills together is refused, in bytes. @default 256 MB */
+  readonly maxBytes?: number
 }
 
 const MAX_SKILLS = 2_000
 const MAX_SKILL_BYTES = 16 * 1024 * 1024
+const DEFAULT_MAX_SERVER_BYTES = 256 * 1024 * 1024
 
 /**
  * The skills of another MCP server, through the Skills extension: each file's size and digest is verified, and an unchanged file
@@ -49,20 +52,25 @@ const MAX_SKILL_BYTES = 16 * 1024 * 1024
  * @throws {SkillError} INVALID_OPTION
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
-  const { label, headers, privateHosts, ...remote } = options
-  const fetcher = new McpFetcher(target, { headers: headers ?? {}, privateHosts: privateHosts ?? [] })
+  const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES, ...remote } = options
+  const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes })
   return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
+}
+
+interface ServerAccess {
+  readonly headers: Readonly<Record<string, string>>
+  readonly privateHosts: readonly string[]
+  readonly maxBytes: number
 }
 
 class McpFetcher implements TreeFetcher {
   readonly name: string
   readonly origin: string
+  readonly #maxBytes: number
   readonly #createTransport: () => Transport
 
-  constructor(
-    target: string | McpCommand,
-    access: { readonly headers: Readonly<Record<string, string>>; readonly privateHosts: readonly string[] },
-  ) {
+  constructor(target: string | McpCommand, access: ServerAccess) {
+    this.#maxBytes = access.maxBytes
     if (typeof target === 'string') {
       if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
         throw new SkillError(
@@ -71,7 +79,7 @@ class McpFetcher implements TreeFetcher {
         )
       const url = new URL(target)
       checkUrl(url, access)
-      const fetch = createGuardedFetch(access)
+      const fetch = createGuardedFetch({ privateHosts: access.privateHosts })
       this.name = url.hostname
       this.origin = `mcp+${url.href}`
       this.#createTransport = () =>
@@ -129,6 +137,12 @@ class McpFetcher implements TreeFetcher {
         'TOO_LARGE',
         `${this.origin} has ${entries.length} skills; at most ${MAX_SKILLS} are read`,
       )
+    const total = entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
+    if (total > this.#maxBytes)
+      throw new SkillError(
+        'TOO_LARGE',
+        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes if that is meant`,
+      )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
     const files: FetchedFile[] = []
     for (const entry of entries) {
@@ -157,7 +171,7 @@ class McpFetcher implements TreeFetcher {
   ): Promise<readonly FetchedFile[]> {
     if (entry.resources === 'dynamic')
       throw new SkillError('IO_FAILED', 'its files have no digests, so they cannot be verified')
-    const total = entry.resources.reduce((sum, { size }) => sum + size, 0)
+    const total = sizeOf(entry)
     if (total > MAX_SKILL_BYTES)
       throw new SkillError('TOO_LARGE', `it has ${total} bytes; at most ${MAX_SKILL_BYTES} are read`)
     const root = entry.uri.replace(/[^/]*$/, '')
@@ -182,6 +196,11 @@ class McpFetcher implements TreeFetcher {
       fix: 'correct it where it comes from',
     }
   }
+}
+
+/** What it says its files have together, in bytes; a file that has more is refused when it is read. */
+function sizeOf({ resources }: SkillEntry): number {
+  return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
 
 /** `skill://a/b/SKILL.md` is the folder `a/b`. */

@@ -287,6 +287,41 @@ describe('wellKnown', () => {
     expect(JSON.stringify([report, skills.status()])).not.toMatch(/verified|publisher|trusted/i)
   })
 
+  test.each([
+    [
+      'texts',
+      (name: string) => ({ name, type: 'skill-md', ...page(`/${name}.md`, text(name, 'x'.repeat(500))) }),
+    ],
+    [
+      'packed tightly',
+      (name: string) => {
+        const bytes = zip([{ path: 'SKILL.md', content: text(name, 'x'.repeat(500)) }])
+        site.pages.set(`/${name}.zip`, bytes)
+        return { name, type: 'archive', url: `/${name}.zip`, digest: `sha256:${sha256(bytes)}` }
+      },
+    ],
+    [
+      'the older form',
+      (name: string) => {
+        site.pages.set(`/.well-known/agent-skills/${name}/SKILL.md`, text(name, 'x'.repeat(500)))
+        return { name, files: ['SKILL.md'] }
+      },
+    ],
+  ])(
+    'T26: more than the limit in all skills together is refused, and what was there stays: %s',
+    async (_, make) => {
+      publish([make('a')])
+      await using skills = await open(wellKnown(`http://${site.host}`, { ...onSite(), maxBytes: 1_000 }))
+      expect(names(skills)).toEqual(['a'])
+      publish([make('a'), make('b')])
+      await skills.reload()
+      expect([names(skills), errorOf(skills)]).toEqual([
+        ['a'],
+        expect.stringMatching(/have more than 1000 bytes together; raise maxBytes/),
+      ])
+    },
+  )
+
   test('the older form with a list of files is understood', async () => {
     site.pages.set(
       '/.well-known/skills/index.json',

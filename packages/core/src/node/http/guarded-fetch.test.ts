@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { archive } from '../archive/archive-source.ts'
 import { wellKnown } from '../well-known/well-known-source.ts'
 import { isPublicAddress } from './address-guard.ts'
-import { guardedFetch } from './guarded-fetch.ts'
+import { createGuardedFetch, guardedFetch } from './guarded-fetch.ts'
 
 let answer: RequestListener
 let requests = 0
@@ -139,6 +139,20 @@ describe('answers', () => {
       response.end('x'.repeat(600))
     }
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+  })
+
+  test('a fetch for others ends a longer answer, and the connection with it', async () => {
+    const closed = Promise.withResolvers<void>()
+    answer = (_, response) => {
+      response.on('close', closed.resolve)
+      response.write('x'.repeat(600))
+      response.write('x'.repeat(600))
+    }
+    const fetch = createGuardedFetch({ privateHosts: [host], maxBytes: 1000 })
+    await expect((await fetch(`http://${host}/`)).text()).rejects.toMatchObject({ code: 'TOO_LARGE' })
+    await closed.promise
+    answer = (_, response) => void response.end('x'.repeat(1000))
+    expect(await (await fetch(`http://${host}/`)).text()).toHaveLength(1000)
   })
 
   test.each([

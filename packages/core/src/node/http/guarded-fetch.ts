@@ -101,7 +101,7 @@ async function readBody(
 ): Promise<Uint8Array> {
   const tooLarge = (): SkillError => {
     response.destroy()
-    return new SkillError('TOO_LARGE', `${url.host} answers with more than ${maxBytes} bytes`)
+    return tooLong(url, maxBytes)
   }
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
   const chunks: Buffer[] = []
@@ -139,10 +139,18 @@ function toMs(retryAfter: string | undefined): number | undefined {
   return Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 
+export interface GuardedFetchOptions extends HostAccess {
+  /** Longer answers end with a TOO_LARGE, in bytes; a stream of events counts as one answer. @default 64 MB */
+  readonly maxBytes?: number
+}
+
+const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
+
 /**
  * A `fetch` with the same guards, for clients that bring their own protocol; redirects are handed back and not followed.
  */
-export function createGuardedFetch(access: HostAccess): typeof fetch {
+export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
+  const { maxBytes = DEFAULT_MAX_ANSWER_BYTES, ...access } = options
   return async (input, init) => {
     const request = new Request(input, init)
     const url = new URL(request.url)
@@ -157,10 +165,27 @@ export function createGuardedFetch(access: HostAccess): typeof fetch {
         ? []
         : [[name, Array.isArray(value) ? value.join(', ') : value] as [string, string]],
     )
-    const isEmpty = status === 204 || status === 205 || status === 304
-    return new Response(isEmpty ? null : (Readable.toWeb(response) as ReadableStream), {
-      status,
-      headers: pairs,
-    })
+    if (status === 204 || status === 205 || status === 304) {
+      response.resume()
+      return new Response(null, { status, headers: pairs })
+    }
+    const stream = Readable.toWeb(response) as ReadableStream<Uint8Array>
+    return new Response(stream.pipeThrough(limitTo(maxBytes, url)), { status, headers: pairs })
   }
+}
+
+/** An error in the stream ends the connection behind it. */
+function limitTo(maxBytes: number, url: URL): TransformStream<Uint8Array, Uint8Array> {
+  let length = 0
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      length += chunk.length
+      if (length > maxBytes) controller.error(tooLong(url, maxBytes))
+      else controller.enqueue(chunk)
+    },
+  })
+}
+
+function tooLong(url: URL, maxBytes: number): SkillError {
+  return new SkillError('TOO_LARGE', `${url.host} answers with more than ${maxBytes} bytes`)
 }

@@ -29,12 +29,15 @@ export interface WellKnownOptions
   readonly label?: string
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
+  /** A site with more in all its skills together is refused, in bytes, unpacked. @default 256 MB */
+  readonly maxBytes?: number
 }
 
 // The newer form first; a server has mostly one of the two.
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
 const MAX_FILE_BYTES = 5_000_000
+const DEFAULT_MAX_SITE_BYTES = 256 * 1024 * 1024
 const CONCURRENCY = 4
 
 /**
@@ -43,7 +46,7 @@ const CONCURRENCY = 4
  * @throws {SkillError} INVALID_OPTION
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
-  const { label, privateHosts, ...remote } = options
+  const { label, privateHosts, maxBytes = DEFAULT_MAX_SITE_BYTES, ...remote } = options
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(
       'INVALID_OPTION',
@@ -54,7 +57,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   const isIndex = parsed.pathname.endsWith('.json')
   const candidates = isIndex ? [parsed] : INDEXES.map(path => new URL(path, parsed))
   const origin = isIndex ? parsed.href : parsed.origin
-  const fetcher = new WellKnownFetcher(origin, candidates, privateHosts ?? [])
+  const fetcher = new WellKnownFetcher(origin, candidates, { privateHosts: privateHosts ?? [], maxBytes })
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
@@ -64,17 +67,24 @@ interface FetchedSkill {
   readonly files: readonly FetchedFile[]
 }
 
+interface SiteAccess {
+  readonly privateHosts: readonly string[]
+  readonly maxBytes: number
+}
+
 class WellKnownFetcher implements TreeFetcher {
   readonly #origin: string
   readonly #candidates: readonly URL[]
   readonly #privateHosts: readonly string[]
+  readonly #maxBytes: number
   /** By name. */
   #skills: ReadonlyMap<string, FetchedSkill> = new Map()
 
-  constructor(origin: string, candidates: readonly URL[], privateHosts: readonly string[]) {
+  constructor(origin: string, candidates: readonly URL[], options: SiteAccess) {
     this.#origin = origin
     this.#candidates = candidates
-    this.#privateHosts = privateHosts
+    this.#privateHosts = options.privateHosts
+    this.#maxBytes = options.maxBytes
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
@@ -86,13 +96,15 @@ class WellKnownFetcher implements TreeFetcher {
     const notices: Diagnostic[] = index.faults.map(fault => this.#notice(url, fault))
     const skills = new Map<string, FetchedSkill>()
     const queue = [...index.entries]
+    const budget = new ByteBudget(this.#maxBytes, url.host)
     const work = async (): Promise<void> => {
       for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
         const known = this.#skills.get(entry.name)
         try {
-          skills.set(entry.name, await this.#fetchSkill(entry, known, context))
+          skills.set(entry.name, await this.#fetchSkill(entry, known, context, budget))
         } catch (thrown) {
           context.signal.throwIfAborted()
+          budget.throwIfExceeded()
           // One skill that cannot be had takes no other with it, and stays as it was.
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
@@ -130,14 +142,21 @@ class WellKnownFetcher implements TreeFetcher {
     entry: IndexEntry,
     known: FetchedSkill | undefined,
     { signal, hasher }: FetchContext,
+    budget: ByteBudget,
   ): Promise<FetchedSkill> {
     if (entry.kind === 'files') {
       const files: FetchedFile[] = []
-      for (const { path, url } of entry.files)
-        files.push(toFile(path, (await this.#get(url, MAX_FILE_BYTES, signal)).bytes))
+      for (const { path, url } of entry.files) {
+        const { bytes } = await this.#get(url, MAX_FILE_BYTES, signal)
+        budget.take(bytes.length)
+        files.push(toFile(path, bytes))
+      }
       return { mark: '', files }
     }
-    if (known?.mark === entry.digest) return known
+    if (known?.mark === entry.digest) {
+      budget.take(known.files.reduce((sum, { bytes }) => sum + bytes.length, 0))
+      return known
+    }
     const isArchive = entry.kind === 'archive'
     const { bytes } = await this.#get(
       entry.url,
@@ -147,7 +166,9 @@ class WellKnownFetcher implements TreeFetcher {
     const actual = digestOf(bytes, hasher)
     if (actual !== entry.digest)
       throw new SkillError('IO_FAILED', `what came is ${actual} and not ${entry.digest}, as the index says`)
-    return { mark: entry.digest, files: isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)] }
+    const files = isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)]
+    budget.take(files.reduce((sum, file) => sum + file.bytes.length, 0))
+    return { mark: entry.digest, files }
   }
 
   /** What a restarted process still has of a skill. */
@@ -179,6 +200,30 @@ class WellKnownFetcher implements TreeFetcher {
       path: url.href,
       fix: 'correct it where it comes from',
     }
+  }
+}
+
+/** What one look may still take: each skill has its limits, and two thousand of them are a flood all the same. */
+class ByteBudget {
+  readonly #max: number
+  readonly #host: string
+  #taken = 0
+
+  constructor(max: number, host: string) {
+    this.#max = max
+    this.#host = host
+  }
+
+  /** @throws {SkillError} TOO_LARGE */
+  take(bytes: number): void {
+    this.#taken += bytes
+    this.throwIfExceeded()
+  }
+
+  throwIfExceeded(): void {
+    if (this.#taken <= this.#max) return
+    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes if that is meant`
+    throw new SkillError('TOO_LARGE', message)
   }
 }
 
