@@ -38,13 +38,13 @@ export interface McpServerOptions
   readonly headers?: Readonly<Record<string, string>>
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
-  /** A server with more in all its skills together is refused, in bytes. @default 256 MB */
+  /** A server with more in all its skills together is refused, in bytes. @default 200 MB */
   readonly maxBytes?: number
 }
 
 const MAX_SKILLS = 2_000
 const MAX_SKILL_BYTES = 16 * 1024 * 1024
-const DEFAULT_MAX_SERVER_BYTES = 256 * 1024 * 1024
+const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
  * The skills of another MCP server, through the Skills extension: each file's size and digest is verified, and an unchanged file

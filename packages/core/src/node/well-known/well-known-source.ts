@@ -29,7 +29,7 @@ export interface WellKnownOptions
   readonly label?: string
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
-  /** A site with more in all its skills together is refused, in bytes, unpacked. @default 256 MB */
+  /** A site with more in all its skills together is refused, in bytes, unpacked. @default 200 MB */
   readonly maxBytes?: number
 }
 
@@ -37,7 +37,7 @@ export interface WellKnownOptions
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
 const MAX_FILE_BYTES = 5_000_000
-const DEFAULT_MAX_SITE_BYTES = 256 * 1024 * 1024
+const DEFAULT_MAX_SITE_BYTES = 200_000_000
 const CONCURRENCY = 4
 
 /**
