@@ -91,6 +91,46 @@ test('a repository waits for approval, a newer commit again, and what is new abo
   )
 })
 
+test('pending asks the places itself, and what it suggests can be run as it is printed', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const suggested = (): string[] => kit.run('pending').stdout.match(/^ {2}stoke (.*)$/gm) ?? []
+  const run = (line = ''): CliRun<unknown> =>
+    stoke(
+      line
+        .trim()
+        .split(' ')
+        .slice(1)
+        .map(word => word.replaceAll("'", '')),
+      { cwd: kit.folder.path, env: { HOME: kit.folder.at('home'), NO_COLOR: '1' } },
+    )
+  expect(run(suggested()[1]).stdout).toMatch(/^approved pdf of repository: ok/)
+  kit.commit('Second.')
+  const [diff, approve] = suggested()
+  expect(run(diff).stdout).toMatch(/^\+Second\.$/m)
+  expect(run(approve).stdout).toMatch(/^approved pdf of repository: ok/)
+  expect(run(approve).stdout).toMatch(/^approved already: pdf/)
+  expect(kit.run('unpin', 'pdf').stdout).toMatch(/^not pinned: pdf/)
+  expect(kit.run('unpin', 'pdf@a1b2c3d4').stderr).toMatch(
+    /about all revisions of a skill; leave "a1b2c3d4" out/,
+  )
+  kit.repository[Symbol.dispose]()
+  const unreachable = kit.run('pending')
+  expect([unreachable.status, unreachable.stdout]).toEqual([0, 'nothing waits for approval\n'])
+  expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
+})
+
+test('what was decided is told also when the next one cannot be', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const { stdout, stderr, status } = kit.run('approve', 'pdf', 'nope')
+  expect([stdout, stderr, status]).toEqual([
+    expect.stringMatching(/^approved pdf/),
+    expect.stringMatching(/there is no skill "nope"/),
+    2,
+  ])
+})
+
 test('the log tells who, when and why; rollback, pin, reject, disable and their way back', async () => {
   using kit = new Kit()
   kit.commit('First.')
@@ -111,10 +151,11 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /would go back to [0-9a-f]{8}; nothing was changed/,
+    /^pdf {2}[0-9a-f]{8} -> [0-9a-f]{8}: the old revision would be pinned; nothing was changed\n[\s\S]*^-Second\.$/m,
   )
   expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
   expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
+  expect(kit.run('rollback', 'pdf').stdout).toBe(`pdf is at ${first} already\n`)
   kit.rows('unpin', 'pdf')
   expect(kit.listed()).toEqual([['pdf ok', second]])
   kit.rows('disable', 'pdf')

@@ -4,6 +4,7 @@ import {
   SkillError,
   type SkillReport,
   type SkillRuntime,
+  shortDigest,
 } from '@skillstoke/core'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
@@ -25,14 +26,18 @@ export async function describeLastChange(
   return parts.length === 0 ? 'nothing that is served changed' : parts.join('\n')
 }
 
-/** As a unified diff of every file that differs. */
+/** As a unified diff of every file that differs, each side with its revision. */
 export async function describeModified(before: Skill, after: Skill, skills: SkillRuntime): Promise<string> {
+  const [from, to] = [before, after].map(({ files, revision }) =>
+    files.length === 0 ? 'nothing' : shortDigest(revision),
+  )
   const paths = new Set([...before.files, ...after.files].map(file => file.path))
   const parts: string[] = []
   for (const path of [...paths].sort()) {
     const oldText = await readText(before, path, skills)
     const newText = await readText(after, path, skills)
-    if (oldText !== newText) parts.push(toPatch(`${after.name}/${path}`, oldText ?? '', newText ?? ''))
+    if (oldText !== newText)
+      parts.push(toPatch(`${after.name}/${path}`, oldText ?? '', newText ?? '', from, to))
   }
   return parts.join('\n')
 }
@@ -60,6 +65,6 @@ async function readText(skill: Skill, path: string, skills: SkillRuntime): Promi
   }
 }
 
-function toPatch(path: string, before: string, after: string, from = 'before', to = 'live'): string {
+function toPatch(path: string, before: string, after: string, from?: string, to?: string): string {
   return createTwoFilesPatch(path, path, before, after, from, to, { context: 2 })
 }

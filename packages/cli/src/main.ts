@@ -1,8 +1,8 @@
 import { SkillError, toMessage } from '@skillstoke/core'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { ApiError } from './client/api-error.ts'
-import type { DecisionVerb } from './commands/decide.ts'
 import { type ConfigFlags, resolveConfig } from './config/config.ts'
+import type { DecisionVerb } from './decide-skill.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { readVersion } from './version.ts'
 

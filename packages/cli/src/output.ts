@@ -96,3 +96,10 @@ export function shorten(text: string, length: number): string {
   const line = toTerminalText(text).replace(/\s+/g, ' ')
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
 }
+
+/** Words as a person would type them into a shell. */
+export function toCommandLine(words: readonly string[]): string {
+  return words
+    .map(word => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`))
+    .join(' ')
+}

@@ -111,7 +111,9 @@ export {
   SkillHistory,
 } from './history/skill-history.ts'
 export {
+  type DecidedSkill,
   type DecideOptions,
+  type DecisionNote,
   type FolderRevisions,
   type Found,
   SkillReview,

@@ -124,8 +124,8 @@ export interface RollbackResult {
   readonly skill: string
   readonly from?: Digest | undefined
   readonly to: Digest
-  /** Whether the old files were written, or the old revision was pinned. */
-  readonly how: 'written' | 'pinned'
+  /** Whether the old files were written, or the old revision was pinned, or nothing was to be done. */
+  readonly how: 'written' | 'pinned' | 'unchanged'
 }
 
 /** `GET /api/skills/:name/history` */

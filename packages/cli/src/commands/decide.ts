@@ -1,11 +1,25 @@
-import { describeNewCapabilities, type SkillReport, type SkillRuntime, shortDigest } from '@skillstoke/core'
-import type { Config } from '../config/config.ts'
+import {
+  type DecidedSkill,
+  type DecisionNote,
+  describeNewCapabilities,
+  type SkillReport,
+  type SkillRuntime,
+  shortDigest,
+} from '@skillstoke/core'
+import { type Config, findingsOf } from '../config/config.ts'
+import { type DecisionVerb, decideSkill, type Wish } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
-import { createPaint, paintStatus, printJson, printLine, toTerminalLine } from '../output.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  paintStatus,
+  printJson,
+  printLine,
+  toCommandLine,
+  toTerminalLine,
+} from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'
-
-export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
 
 export interface DecideFlags {
   readonly json: boolean
@@ -35,87 +49,88 @@ export async function decide(
   const granted = new Map(
     skills.review.pending().map(report => [placeOf(report), capabilitiesOf(report, skills)]),
   )
-  const reports: SkillReport[] = []
-  if (flags.all === true) reports.push(...(await skills.review.approveAll(meta)))
-  for (const target of targets) {
-    const { name, revision } = splitTarget(target)
-    if (verb === 'pin') reports.push(await pin(skills, name, revision, meta))
-    else
-      reports.push(
-        await skills.review[verb](name, { ...meta, ...(revision === undefined ? {} : { revision }) }),
-      )
+  const reports: DecidedSkill[] = []
+  try {
+    if (flags.all === true) reports.push(...(await skills.review.approveAll(meta)))
+    for (const target of targets) reports.push(await decideSkill(toWish(verb, target, meta), skills))
+  } finally {
+    // One that cannot be decided does not hide what was.
+    if (flags.json) printJson(reports.map(report => ({ ...toRow(report, null), isNew: report.isNew })))
+    else printDecided(verb, reports, granted, config)
   }
-  if (flags.json) {
-    printJson(reports.map(report => toRow(report, null)))
-    return EXIT_OK
-  }
-  const paint = createPaint(config.hasColor)
-  if (reports.length === 0) printLine('nothing waits for approval')
+  if (reports.length === 0 && !flags.json) printLine('nothing waits for approval')
+  return EXIT_OK
+}
+
+function printDecided(
+  verb: DecisionVerb,
+  reports: readonly DecidedSkill[],
+  granted: ReadonlyMap<string, readonly string[]>,
+  { hasColor }: Config,
+): void {
+  const paint = createPaint(hasColor)
   for (const report of reports) {
     const serving = report.serving === undefined ? 'nothing' : shortDigest(report.serving)
+    const [done, already] = WORDS[verb]
     printLine(
-      `${PAST[verb]} ${paint('bold', toTerminalLine(report.name))} of ${toTerminalLine(report.source)}: ${paintStatus(report.status, paint)}, serving ${serving}`,
+      `${report.isNew ? done : already} ${paint('bold', toTerminalLine(report.name))} of ${toTerminalLine(report.source)}: ${paintStatus(report.status, paint)}, serving ${serving}`,
     )
     if (verb !== 'approve') continue
     for (const grown of granted.get(placeOf(report)) ?? []) printLine(`  with it: ${toTerminalLine(grown)}`)
   }
-  return EXIT_OK
 }
 
-/** `stoke pending`: what waits for a decision, with what is new about it. Exits with 1 when something does. */
+/**
+ * `stoke pending`: asks the other places what they have now, and tells what waits for a decision, with what is new about it. Exits
+ * with 1 when something does.
+ */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off' })
+  if (config.remotes.length > 0) {
+    if (config.isInteractive)
+      process.stderr.write(`asking ${config.remotes.map(({ label }) => label).join(', ')} ...\n`)
+    await skills.reload()
+  }
+  const paint = createPaint(config.hasColor)
+  for (const finding of findingsOf(skills.current.sources(), config))
+    process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   const reports = skills.review.pending()
   if (flags.json)
     printJson(
       reports.map(report => ({ ...toRow(report, null), newCapabilities: capabilitiesOf(report, skills) })),
     )
   else if (reports.length === 0) printLine('nothing waits for approval')
-  else {
-    const paint = createPaint(config.hasColor)
-    for (const report of reports) {
-      const from = report.serving === undefined ? 'new' : shortDigest(report.serving)
-      const to = report.revision === undefined ? 'broken' : shortDigest(report.revision)
-      printLine(`${paint('bold', toTerminalLine(`${report.source}/${report.name}`))}  ${from} -> ${to}`)
-      for (const grown of capabilitiesOf(report, skills))
-        printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
-      printLine(
-        paint(
-          'dim',
-          `  stoke diff ${report.source}/${report.name}; stoke approve ${report.source}/${report.name}@${to}`,
-        ),
-      )
-    }
+  for (const report of flags.json ? [] : reports) {
+    const target = `${report.source}/${report.name}`
+    const from = report.serving === undefined ? 'new' : shortDigest(report.serving)
+    const to = report.revision === undefined ? 'broken' : shortDigest(report.revision)
+    printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
+    for (const grown of capabilitiesOf(report, skills))
+      printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
+    for (const words of [
+      ['diff', target],
+      ['approve', `${target}@${to}`],
+    ])
+      printLine(paint('dim', `  stoke ${toTerminalLine(toCommandLine([...words, ...config.options]))}`))
   }
   return reports.length === 0 ? EXIT_OK : EXIT_FINDINGS
 }
 
-const PAST: Readonly<Record<DecisionVerb, string>> = {
-  approve: 'approved',
-  reject: 'rejected',
-  pin: 'pinned',
-  unpin: 'unpinned',
-  enable: 'enabled',
-  disable: 'disabled',
-}
-
-async function pin(
-  skills: SkillRuntime,
-  name: string,
-  revision: string | undefined,
-  meta: { readonly by: string },
-): Promise<SkillReport> {
-  if (revision === undefined) return await skills.review.pin(name, meta)
-  const { to } = await skills.history.diff(name, revision, revision)
-  return await skills.review.pin(name, { ...meta, revision: to })
+/** What was done, and what is said when it was so already. */
+const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
+  approve: ['approved', 'approved already:'],
+  reject: ['rejected', 'rejected already:'],
+  pin: ['pinned', 'pinned already:'],
+  unpin: ['unpinned', 'not pinned:'],
+  enable: ['enabled', 'not disabled:'],
+  disable: ['disabled', 'disabled already:'],
 }
 
 /** `name@a1b2c3d4`; names have no `@`. */
-function splitTarget(target: string): { readonly name: string; readonly revision: string | undefined } {
-  const at = target.lastIndexOf('@')
-  return at < 0
-    ? { name: target, revision: undefined }
-    : { name: target.slice(0, at), revision: target.slice(at + 1) }
+function toWish(verb: DecisionVerb, text: string, note: DecisionNote): Wish {
+  const at = text.lastIndexOf('@')
+  if (at < 0) return { verb, skill: text, ...note }
+  return { verb, skill: text.slice(0, at), revision: text.slice(at + 1), ...note }
 }
 
 function placeOf({ source, location }: SkillReport): string {

@@ -1,4 +1,4 @@
-import { type RevisionRecord, type SkillRuntime, shortDigest } from '@skillstoke/core'
+import { type Digest, type RevisionRecord, type SkillRuntime, shortDigest } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { describeModified } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
@@ -52,8 +52,8 @@ export async function diff(
     return EXIT_OK
   }
   const paint = createPaint(config.hasColor)
-  const from = difference.from === undefined ? 'nothing' : shortDigest(difference.from)
-  printLine(`${paint('bold', toTerminalLine(after.name))}  ${from} -> ${shortDigest(difference.to)}`)
+  const [from, to] = [showRevision(difference.from), shortDigest(difference.to)]
+  printLine(`${paint('bold', toTerminalLine(after.name))}  ${from} -> ${to}`)
   for (const { field, before: old, after: now } of difference.fields)
     printLine(`  ${toTerminalLine(field)}: ${show(old)} -> ${show(now)}`)
   for (const grown of difference.newCapabilities)
@@ -80,32 +80,46 @@ export async function rollback(
     printJson(done)
     return EXIT_OK
   }
-  const from = done.from === undefined ? 'nothing' : shortDigest(done.from)
-  const how =
-    done.how === 'written'
-      ? 'the old files are in the folder again'
-      : 'the source is read-only or the skill pinned, so the old revision is pinned; "stoke unpin" follows the source again'
-  printLine(`${toTerminalLine(done.skill)}  ${from} -> ${shortDigest(done.to)}: ${how}`)
+  const shown = toTerminalLine(done.skill)
+  const to = shortDigest(done.to)
+  if (done.how === 'unchanged') printLine(`${shown} is at ${to} already`)
+  else printLine(`${shown}  ${showRevision(done.from)} -> ${to}: ${HOW[done.how]}`)
   return EXIT_OK
 }
 
+const HOW = {
+  written: 'the old files are in the folder again',
+  pinned:
+    'the folder is not written to, so the old revision is pinned; "stoke unpin" follows the source again',
+} as const
+
 async function rehearse(
-  name: string,
+  target: string,
   revision: string | undefined,
   skills: SkillRuntime,
   config: Config,
   flags: { readonly json: boolean },
 ): Promise<number> {
-  const to = await skills.history.findRollback(name, revision)
-  const { before, after } = await skills.history.diff(name, undefined, to)
+  const plan = await skills.history.planRollback(target, revision)
   if (flags.json) {
-    printJson({ skill: after.name, to })
+    printJson(plan)
     return EXIT_OK
   }
-  printLine(`${toTerminalLine(after.name)} would go back to ${shortDigest(to)}; nothing was changed`)
-  if (before !== undefined)
+  const name = toTerminalLine(plan.skill)
+  if (plan.how === 'unchanged') {
+    printLine(`${name} is at ${shortDigest(plan.to)} already`)
+    return EXIT_OK
+  }
+  const how = plan.how === 'written' ? 'the old files would be written' : 'the old revision would be pinned'
+  printLine(`${name}  ${showRevision(plan.from)} -> ${shortDigest(plan.to)}: ${how}; nothing was changed`)
+  const { before, after } = await skills.history.diff(target, plan.from, plan.to)
+  if (before !== undefined && plan.from !== plan.to)
     printLine(paintDiff(await describeModified(before, after, skills), createPaint(config.hasColor)))
   return EXIT_OK
+}
+
+function showRevision(revision: Digest | undefined): string {
+  return revision === undefined ? 'nothing' : shortDigest(revision)
 }
 
 function describeAuthor({ author }: RevisionRecord): string {

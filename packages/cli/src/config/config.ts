@@ -56,6 +56,8 @@ export interface Config {
   /** The configuration file that was read. */
   readonly file?: string
   readonly scope?: Scope
+  /** The options by which another command finds the same skills, as they were given. */
+  readonly options: readonly string[]
   /** How the catalog is written, and how long it may be. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
   readonly onDuplicate: 'first-wins' | 'last-wins'
@@ -136,6 +138,7 @@ export async function resolveConfig(
     stateDirectory: resolve(
       flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment),
     ),
+    options: repeatOptions(flags),
     ...(file === undefined ? {} : { file: file.path }),
     ...(scope === undefined ? {} : { scope }),
     catalog: {
@@ -153,6 +156,21 @@ export async function resolveConfig(
     hasColor: isTerminal && !environment['NO_COLOR'] && environment['TERM'] !== 'dumb',
     isInteractive: isTerminal && process.stdin.isTTY === true && !environment['CI'],
   }
+}
+
+function repeatOptions(flags: ConfigFlags): readonly string[] {
+  const each = (name: string, values: readonly string[] | string = []): string[] =>
+    [values].flat().flatMap(value => [name, value])
+  return [
+    ...each('--root', flags.root),
+    ...each('--source', flags.source),
+    ...each('--git-base-url', flags.gitBaseUrl),
+    ...each('--private-host', flags.privateHost),
+    ...each('--link-root', flags.linkRoot),
+    ...(flags.frozen === true ? ['--frozen'] : []),
+    ...each('--state', flags.state),
+    ...each('--config', flags.config),
+  ]
 }
 
 /** A variable that is set to nothing is one that is not set. */

@@ -18,6 +18,7 @@ import {
   paintStatus,
   shorten,
   sortForPeople,
+  toCommandLine,
   toTerminalText,
 } from '../output.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
@@ -79,7 +80,7 @@ export class DevPrinter {
       print(
         paint(
           'cyan',
-          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: stoke pending`,
+          `  ${waiting} ${waiting === 1 ? 'change waits' : 'changes wait'} for approval: stoke ${toCommandLine(['pending', ...config.options])}`,
         ),
       )
     this.#sourceFindings(skills.current)

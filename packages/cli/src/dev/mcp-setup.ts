@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
+import { toCommandLine } from '../output.ts'
 
 /** How an MCP client starts `stoke mcp` for the same roots, from whatever folder. */
 interface McpCommand {
@@ -11,12 +12,12 @@ interface McpCommand {
 /** What to paste into known clients. Without shell features, so that it means the same in each. */
 export function describeMcpSetup(config: Config): readonly string[] {
   const { command, args } = toMcpCommand(config)
-  const words = [command, ...args].map(quote).join(' ')
+  const words = toCommandLine([command, ...args])
   const server = JSON.stringify({ command, args })
   return [
     `Claude Code   claude mcp add skillstoke -- ${words}`,
     `Codex         codex mcp add skillstoke -- ${words}`,
-    `VS Code       code --add-mcp ${quote(JSON.stringify({ name: 'skillstoke', command, args }))}`,
+    `VS Code       code --add-mcp ${toCommandLine([JSON.stringify({ name: 'skillstoke', command, args })])}`,
     `Cursor, Claude Desktop and others   {"mcpServers":{"skillstoke":${server}}}`,
   ]
 }
@@ -36,8 +37,4 @@ function toMcpCommand(config: Config): McpCommand {
   return /[\\/]node_modules[\\/]skillstoke[\\/]/.test(bin)
     ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
     : { command: process.execPath, args: [bin, 'mcp', ...options] }
-}
-
-function quote(word: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -2,6 +2,7 @@ import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { SkillHistory } from '../client/api-types.ts'
+import { decideSkill } from '../decide-skill.ts'
 import { currentUser } from '../open-skills.ts'
 import { fail } from './api-failure.ts'
 import { toRow } from './skill-rows.ts'
@@ -22,21 +23,11 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
   api.post('/decide', async context => {
     const parsed = decision.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describe(parsed.error))
-    const { verb, skill, revision, note } = parsed.data
-    const meta = { by: currentUser(), ...(note === undefined ? {} : { note }) }
-    return await answer(context, async () => {
-      if (verb !== 'pin')
-        return toRow(
-          await skills.review[verb](skill, { ...meta, ...(revision === undefined ? {} : { revision }) }),
-          null,
-        )
-      const to =
-        revision === undefined ? undefined : (await skills.history.diff(skill, revision, revision)).to
-      return toRow(
-        await skills.review.pin(skill, { ...meta, ...(to === undefined ? {} : { revision: to }) }),
-        null,
-      )
-    })
+    const { note, revision, ...wish } = parsed.data
+    const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
+    return await answer(context, async () =>
+      toRow(await decideSkill({ ...wish, ...given, by: currentUser() }, skills), null),
+    )
   })
   api.post('/rollback', async context => {
     const parsed = rollback.safeParse(await readJson(context))

@@ -16,10 +16,9 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   // No list of tools is no restriction: taking it away is as good as naming them all.
   if (before?.allowedTools !== undefined && after.allowedTools === undefined)
     found.push('allowed-tools is gone, so every tool may be used')
-  if (before === undefined || before.allowedTools !== undefined) {
-    const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
-    if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
-  }
+  // And a first list may ask for tools to be allowed in advance, as some agents read it.
+  const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
+  if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
   const wanted = new Set(capabilitiesOf(before))
   const grown = capabilitiesOf(after).filter(capability => !wanted.has(capability))
   if (grown.length > 0) found.push(`metadata.capabilities asks for ${grown.join(', ')}`)

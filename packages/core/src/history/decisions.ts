@@ -149,6 +149,29 @@ export function withDecision(
   }
 }
 
+/** Whether a decision would change nothing of what holds for a folder. */
+export function holdsAlready(now: FolderDecisions | undefined, decision: Decision): boolean {
+  const { approved, rejected, pinned, disabled } = now ?? NOTHING
+  switch (decision.kind) {
+    case 'approve':
+      return approved.has(decision.revision) && decision.settles === undefined
+    case 'reject':
+      return rejected.has(decision.revision)
+    case 'pin':
+      return pinned?.revision === decision.revision
+    case 'unpin':
+      return pinned === undefined
+    case 'disable':
+      return disabled !== undefined
+    case 'enable':
+      return disabled === undefined
+    case 'write':
+      return false
+    default:
+      return decision satisfies never
+  }
+}
+
 function notWrittenIn(writes: readonly AgentWrite[], files: readonly WrittenFile[]): readonly AgentWrite[] {
   return writes.filter(each => !files.some(file => file.path === each.path && file.digest === each.digest))
 }

@@ -241,6 +241,19 @@ describe('rollback', () => {
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
   })
 
+  test('to what is there and served already it does nothing, and a plan says so before', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    const { history, current } = it.skills
+    const { revision } = current.get('pdf')
+    const plan = await history.planRollback('pdf', revision.slice(7, 15))
+    expect(plan).toEqual({ skill: 'pdf', from: revision, to: revision, how: 'unchanged' })
+    const steps = await it.log()
+    expect(await history.rollback('pdf', { revision })).toEqual(plan)
+    expect(await history.planRollback('pdf')).toMatchObject({ how: 'written', from: revision })
+    expect([await it.log(), await it.body()]).toEqual([steps, 'Second.'])
+  })
+
   test('of a broken text it brings back what is served', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')

@@ -15,8 +15,12 @@ export interface HistoryHost {
   decisions(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /** Any stored revision of a folder; `undefined` when the store no longer has it. */
   readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined>
-  /** Writes a revision back into the folder; false when the source is not written to. */
-  restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean>
+  /** Whether nothing but this revision is served, whatever is written. */
+  isPinned(place: FolderPlace): boolean
+  /** Whether the source of a folder may be written to. */
+  isWritable(place: FolderPlace): boolean
+  /** Writes a revision back into a folder that may be written to. */
+  restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
   /** Serves a revision whatever is written; of a folder that is there. */
   pin(place: FolderPlace, revision: Digest, by: string): Promise<SkillReport>
   /** Resolves when everything that is visible is written down. */
@@ -37,8 +41,11 @@ export interface Rollback {
   readonly skill: string
   readonly from: Digest | undefined
   readonly to: Digest
-  /** `written`: the old files are in the folder again. `pinned`: the source is read-only, so the old revision is served. */
-  readonly how: 'written' | 'pinned'
+  /**
+   * `written`: the old files are in the folder again. `pinned`: the source is read-only or the skill pinned already, so the old
+   * revision is served whatever is written. `unchanged`: it is the revision that is there and served.
+   */
+  readonly how: 'written' | 'pinned' | 'unchanged'
 }
 
 /** What skills were, and the way back. */
@@ -94,28 +101,47 @@ export class SkillHistory {
    * Brings an old revision back, also of a skill that is gone: as a new change of the folder, which can be rolled back itself, or
    * as a pin where the source is not written to.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is none to go back to, or it is no longer stored;
-   * INVALID_OPTION for one that was rejected; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone from a source that is not written to;
-   * IO_FAILED
+   * INVALID_OPTION for one that was rejected; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
+   * from a source that is not written to; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
-    const found = await this.#find(target)
-    const { place, name, isGone, serving, newest = serving } = found
     const { by = 'somebody' } = options
-    const to = await this.#findRollback(found, options.revision)
-    const skill = await this.#read(place, to)
-    const isWritten = await this.#host.restore(place, skill, by)
+    const { found, ...done } = await this.#plan(target, options.revision)
+    const { place } = found
+    const skill = await this.#read(place, done.to)
+    if (done.how === 'written') await this.#host.restore(place, skill, by)
+    else if (done.how === 'pinned') await this.#host.pin(place, done.to, by)
+    return done
+  }
+
+  /** What `rollback` would do; nothing is changed. @throws {SkillError} as `rollback` */
+  async planRollback(target: SkillTarget, revision?: string): Promise<Rollback> {
+    const { found: _, ...plan } = await this.#plan(target, revision)
+    return plan
+  }
+
+  async #plan(
+    target: SkillTarget,
+    revision: string | undefined,
+  ): Promise<Rollback & { readonly found: Known }> {
+    const found = await this.#find(target)
+    const { place, name, source, isGone, serving, newest = serving } = found
+    const to = await this.#findRollback(found, revision)
+    const isPinned = this.#host.isPinned(place)
+    const isWritten = this.#host.isWritable(place) && !isPinned
     if (!isWritten && isGone)
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} is gone from the source ${JSON.stringify(found.source)}, which is not written to`,
+        `${JSON.stringify(name)} is gone from the source ${JSON.stringify(source)}, which is not written to`,
       )
-    if (!isWritten) await this.#host.pin(place, to, by)
-    return { skill: name, from: newest, to, how: isWritten ? 'written' : 'pinned' }
-  }
-
-  /** The revision to which `rollback` would go. @throws {SkillError} as `rollback` */
-  async findRollback(target: SkillTarget, revision?: string): Promise<Digest> {
-    return await this.#findRollback(await this.#find(target), revision)
+    const isThere = serving === to && (isPinned || found.newest === to)
+    return {
+      skill: name,
+      from: newest,
+      to,
+      how: isThere ? 'unchanged' : isWritten ? 'written' : 'pinned',
+      found,
+    }
   }
 
   async #findRollback(

@@ -169,6 +169,28 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
   })
 
+  test('what is so already is not decided again, unless there is something to note', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
+    const { review } = it.skills
+    expect((await review.unpin('pdf')).isNew).toBe(false)
+    expect((await review.reject('pdf', { note: 'asks for secrets' })).isNew).toBe(true)
+    const again = await review.reject('pdf')
+    expect([again.isNew, again.diagnostics.at(-1)?.message]).toEqual([
+      false,
+      expect.stringMatching(/^revision [0-9a-f]{8} is held: rejected by .*\(asks for secrets\)$/),
+    ])
+    expect((await review.reject('pdf', { note: 'still' })).isNew).toBe(true)
+    expect((await review.approve('pdf')).isNew).toBe(true)
+    expect((await review.approve('pdf')).isNew).toBe(false)
+    expect((await review.disable('pdf', { note: 'incident' })).isNew).toBe(true)
+    expect((await review.disable('pdf')).isNew).toBe(false)
+    expect((await review.enable('pdf')).isNew).toBe(true)
+    expect((await review.pin('pdf')).isNew).toBe(true)
+    expect((await review.pin('pdf')).isNew).toBe(false)
+    const kinds = (await review.decisions('pdf')).map(({ kind }) => kind)
+    expect(kinds).toEqual(['reject', 'reject', 'approve', 'disable', 'enable', 'pin'])
+  })
+
   test('everything can be approved in one go', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a'), '/team/b/SKILL.md': text('b') })
     expect((await it.skills.review.approveAll({ by: 'ada' })).map(({ name }) => name)).toEqual(['a', 'b'])
@@ -498,6 +520,12 @@ describe('describeNewCapabilities() names what a revision may do that the one be
       { [path]: text('a', 'x', 'allowed-tools: Read Bash\n') },
       { [path]: text('a', 'x', 'allowed-tools: Read\n') },
       [],
+    ],
+    [
+      'a first list of tools',
+      {},
+      { [path]: text('a', 'x', 'allowed-tools: Bash(curl:*)\n') },
+      ['allowed-tools names Bash(curl:*)'],
     ],
     [
       'no list of tools',

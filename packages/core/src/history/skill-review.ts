@@ -4,7 +4,7 @@ import type { FolderPlace } from '../registry/admission.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Decision, DecisionStore, RecordedDecision } from './decisions.ts'
+import { type Decision, type DecisionStore, holdsAlready, type RecordedDecision } from './decisions.ts'
 import { findHeldWrites } from './review-admission.ts'
 
 /** What a review needs of the runtime. */
@@ -27,19 +27,31 @@ export interface ReviewOptions {
 /** Which skill is meant: its name, or `source/name` when several sources have one. */
 export type SkillTarget = string
 
-export interface DecideOptions {
-  /**
-   * The revision that was looked at, whole or its first eight digits and more; refused when there is another one by now.
-   * @default the newest
-   */
-  readonly revision?: string
+export interface DecisionNote {
   /** For people, in the history. @default 'somebody' */
   readonly by?: string
   /** Why. */
   readonly note?: string
 }
 
-/** Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. */
+/** A skill after something was decided about it. */
+export interface DecidedSkill extends SkillReport {
+  /** False when it was so already: then nothing is written down. */
+  readonly isNew: boolean
+}
+
+export interface DecideOptions extends DecisionNote {
+  /**
+   * The revision that was looked at, whole or its first eight digits and more; refused when there is another one by now.
+   * @default the newest
+   */
+  readonly revision?: string
+}
+
+/**
+ * Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. What is
+ * so already is not decided again, unless there is something to note.
+ */
 export class SkillReview {
   readonly #host: ReviewHost
   readonly #options: ReviewOptions
@@ -72,13 +84,13 @@ export class SkillReview {
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
    * its text is broken; INVALID_OPTION when several sources have the name
    */
-  async approve(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+  async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     return await this.#approve(this.#find(target, isWaiting), options)
   }
 
   /** Approves everything that waits now; one that changes meanwhile goes on waiting. */
-  async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly SkillReport[]> {
-    const approved: SkillReport[] = []
+  async approveAll(options: DecisionNote = {}): Promise<readonly DecidedSkill[]> {
+    const approved: DecidedSkill[] = []
     for (const report of this.pending()) {
       const origin = this.#host.originOf(report.source)
       if (origin === undefined) continue
@@ -88,7 +100,7 @@ export class SkillReview {
   }
 
   /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
-  async reject(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+  async reject(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     const { report, place } = this.#find(target, isWaiting)
     return await this.#decide(place, { kind: 'reject', revision: checkRevision(report, options) }, options)
   }
@@ -99,8 +111,8 @@ export class SkillReview {
    */
   async pin(
     target: SkillTarget,
-    options: Omit<DecideOptions, 'revision'> & { readonly revision?: Digest } = {},
-  ): Promise<SkillReport> {
+    options: DecisionNote & { readonly revision?: Digest } = {},
+  ): Promise<DecidedSkill> {
     const { report, place } = this.#find(target)
     return await this.pinAt(place, options.revision ?? report.serving ?? report.revision, options)
   }
@@ -109,25 +121,25 @@ export class SkillReview {
   async pinAt(
     place: FolderPlace,
     revision: Digest | undefined,
-    options: Omit<DecideOptions, 'revision'> = {},
-  ): Promise<SkillReport> {
+    options: DecisionNote = {},
+  ): Promise<DecidedSkill> {
     if (revision === undefined || !(await this.#host.isStored(revision)))
       throw new SkillError('REVISION_NOT_FOUND', `revision ${revision ?? 'of a broken text'} is not stored`)
     return await this.#decide(place, { kind: 'pin', revision }, options)
   }
 
   /** Follows the source again. */
-  async unpin(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+  async unpin(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     return await this.#decide(this.#find(target).place, { kind: 'unpin' }, options)
   }
 
   /** Serves nothing of a skill until it is enabled. */
-  async disable(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+  async disable(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     const { place } = this.#find(target, ({ serving }) => serving !== undefined)
     return await this.#decide(place, { kind: 'disable' }, options)
   }
 
-  async enable(target: SkillTarget, options: DecideOptions = {}): Promise<SkillReport> {
+  async enable(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     const { place } = this.#find(target, ({ status }) => status === 'disabled')
     return await this.#decide(place, { kind: 'enable' }, options)
   }
@@ -145,7 +157,7 @@ export class SkillReview {
     return this.#find(target, ({ serving }) => serving !== undefined)
   }
 
-  async #approve({ report, place }: Found, options: DecideOptions): Promise<SkillReport> {
+  async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
     const revision = checkRevision(report, options)
     const skill = this.#host.findNewest(place)
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
@@ -156,11 +168,14 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: FolderPlace, decision: Decision, { by, note }: DecideOptions): Promise<SkillReport> {
+  async #decide(place: FolderPlace, decision: Decision, { by, note }: DecisionNote): Promise<DecidedSkill> {
     const { decisions, clock } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
-    await decisions.record(place, { ...decision, ...meta })
-    await this.#host.reconsider(place)
+    const isNew = note !== undefined || !holdsAlready(decisions.find(place), decision)
+    if (isNew) {
+      await decisions.record(place, { ...decision, ...meta })
+      await this.#host.reconsider(place)
+    }
     const report = this.#host
       .current()
       .reports()
@@ -168,7 +183,7 @@ export class SkillReview {
       .find(each => each.location === place.location && this.#host.originOf(each.source) === place.origin)
     if (report === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} is not there any more`)
-    return report
+    return { ...report, isNew }
   }
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */

@@ -8,6 +8,7 @@ import {
   type MadeDecision,
   type RecordedDecision,
   SkillError,
+  toMessage,
   withDecision,
 } from '../index.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -49,7 +50,7 @@ export async function openDecisions(
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `the decisions in ${JSON.stringify(path)} cannot be opened; choose another state directory`,
+      `the decisions in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
       { cause: thrown },
     )
   }

@@ -119,3 +119,13 @@ test('a project without packages has none', async () => {
   expect([skills.current.list(), skills.status()[0]?.lastError]).toEqual([[], undefined])
   expect(() => npmPackages(' ')).toThrow(/path of the project is empty/)
 })
+
+test('a project without installed packages is told, until there are some', async () => {
+  const told = (skills: SkillRuntime): string[] =>
+    skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
+  await using skills = await open({ polling: 'manual' })
+  expect(told(skills)).toEqual(['ROOT_MISSING'])
+  write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
+  await skills.reload()
+  expect([told(skills), found(skills)]).toEqual([[], ['pdf kit/pdf']])
+})

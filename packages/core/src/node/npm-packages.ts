@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import {
+  type Diagnostic,
   type FetchResult,
   type FileTree,
   RemoteSource,
@@ -73,7 +74,18 @@ class PackageFetcher implements TreeFetcher {
       await this.#walk({ root: skills, prefix: name, files }, skills, '')
     }
     const version = nodeHasher.sha256(JSON.stringify(files.map(({ path, id }) => [path, id])))
-    return known?.version === version ? {} : { tree: { version, files } }
+    const notices = (await realFolder(this.#folder)) === undefined ? [this.#missing()] : []
+    return known?.version === version ? { notices } : { tree: { version, files }, notices }
+  }
+
+  #missing(): Diagnostic {
+    return {
+      code: 'ROOT_MISSING',
+      severity: 'warning',
+      message: 'there are no installed packages; the folder is awaited',
+      path: this.#folder,
+      fix: 'run npm install, or name the folder that has node_modules',
+    }
   }
 
   async #listPackages(): Promise<readonly string[]> {

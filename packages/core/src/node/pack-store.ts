@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore } from '../index.ts'
+import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore, toMessage } from '../index.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { PackIndex, type PackPosition } from './pack-index.ts'
@@ -33,7 +33,7 @@ export async function openPackStore(stateDirectory: string): Promise<SkillStore>
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `the store in ${JSON.stringify(folder)} cannot be opened; choose another state directory`,
+      `the store in ${JSON.stringify(folder)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
       { cause: thrown },
     )
   }

@@ -247,6 +247,30 @@ describe('archive', () => {
   })
 })
 
+test('an archive of this machine is looked at first, also by who does not poll; what is wrong with it is told', async () => {
+  const path = join(folder, 'a.zip')
+  const put = (body: string): void =>
+    writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
+  const look = async (): Promise<readonly [string, readonly string[]]> => {
+    const store = await openPackStore(join(folder, 'state'))
+    await using skills = await createSkillRuntime({
+      sources: [archive(path, { trust: 'auto', polling: 'manual', label: 'a' })],
+      store,
+    })
+    const [source] = skills.current.sources()
+    return [(await skills.load('pdf')).body, source?.diagnostics.map(({ message }) => message) ?? []]
+  }
+  put('First.')
+  expect(await look()).toEqual(['First.', []])
+  put('Second.')
+  expect(await look()).toEqual(['Second.', []])
+  writeFileSync(path, 'garbage')
+  expect(await look()).toEqual([
+    'Second.',
+    [expect.stringMatching(/could not be read: this is neither a zip .*; its last contents stay/)],
+  ])
+})
+
 describe('wellKnown', () => {
   const publish = (skills: readonly unknown[]): void =>
     void site.pages.set('/.well-known/agent-skills/index.json', JSON.stringify({ skills }))

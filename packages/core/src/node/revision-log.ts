@@ -9,6 +9,7 @@ import {
   type RevisionLog,
   type RevisionRecord,
   SkillError,
+  toMessage,
 } from '../index.ts'
 import { createStateDirectory } from './state-directory.ts'
 
@@ -44,7 +45,7 @@ export async function openRevisionLog(
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
-      `the history in ${JSON.stringify(path)} cannot be opened; choose another state directory`,
+      `the history in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
       { cause: thrown },
     )
   }

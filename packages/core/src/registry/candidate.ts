@@ -1,6 +1,7 @@
 import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { AdmissionVerdict } from './admission.ts'
@@ -117,33 +118,40 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
 }
 
 /** What was decided about a folder, as far as it keeps the newest text from being live. */
-function describeDecision({ entry, held, standing, live }: Candidate): Diagnostic[] {
+function describeDecision(candidate: Candidate): Diagnostic[] {
+  const { source, entry, held, standing, live } = candidate
+  const target = `${source}/${entry.location === '' ? nameOf(candidate) : entry.location}`
+  const path = entry.directory ?? target
   const found: Diagnostic[] = []
   if (standing?.kind === 'disabled') {
     found.push({
       code: 'SKILL_DISABLED',
       severity: 'info',
       message: `nothing of it is served: ${standing.reason}`,
-      fix: 'enable it',
+      path,
+      fix: `enable ${JSON.stringify(target)}`,
     })
   }
   if (standing?.kind === 'pinned') {
     const isThere = live?.revision === standing.revision
+    const revision = shortDigest(standing.revision)
     found.push({
       code: isThere ? 'REVISION_PINNED' : 'REVISION_LOST',
       severity: isThere ? 'info' : 'warning',
       message: isThere
-        ? `revision ${standing.revision} is served whatever is written: ${standing.reason}`
-        : `revision ${standing.revision} is pinned and no longer stored; the last good one stays`,
-      fix: 'unpin it to follow its source again',
+        ? `revision ${revision} is served whatever is written: ${standing.reason}`
+        : `revision ${revision} is pinned and no longer stored; the last good one stays`,
+      path,
+      fix: `unpin ${JSON.stringify(target)} to follow its source again`,
     })
   }
-  if (held !== undefined && standing === undefined) {
+  if (held !== undefined && standing === undefined && entry.skill !== undefined) {
     found.push({
       code: 'REVISION_HELD',
       severity: 'warning',
-      message: `revision ${entry.skill?.revision} is held: ${held.reason}`,
-      fix: 'approve the revision to make it live',
+      message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
+      path,
+      fix: `approve ${JSON.stringify(target)} to make it live`,
     })
   }
   return found

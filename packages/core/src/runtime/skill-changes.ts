@@ -145,6 +145,8 @@ export class SkillChanges {
       find: (target: string) => this.review.find(target),
       decisions: async (place: FolderPlace) => await this.#options.decisions.list(place),
       readRevision: (place: FolderPlace, revision: Digest) => registry.readRevision(place, revision),
+      isPinned: (place: FolderPlace) => this.#options.decisions.find(place)?.pinned !== undefined,
+      isWritable: (place: FolderPlace) => this.#findSource(place)?.writable !== undefined,
       restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
       pin: async (place: FolderPlace, revision: Digest, by: string) => {
         this.#recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
@@ -155,12 +157,10 @@ export class SkillChanges {
     return new SkillHistory(host, log)
   }
 
-  /** False when the folder cannot, or must not, be written to. */
-  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<boolean> {
-    const { registry, sources, decisions } = this.#options
-    const source = sources.find(({ origin }) => origin === place.origin)
-    const isPinned = decisions.find(place)?.pinned !== undefined
-    if (source?.writable === undefined || isPinned) return false
+  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<void> {
+    const { registry } = this.#options
+    const source = this.#findSource(place)
+    if (source?.writable === undefined) return
     this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
     await this.createWriter(source, source.writable).restore(skill, registry.findNewest(place))
     // Whoever goes back to a revision wants it served, whoever wrote it.
@@ -169,6 +169,9 @@ export class SkillChanges {
       .find(each => each.source === source.label && each.location === place.location)
     if (report?.status === 'pending' && report.revision === skill.revision)
       await this.review.approve(`${report.source}/${report.location}`, { by, revision: skill.revision })
-    return true
+  }
+
+  #findSource({ origin }: FolderPlace): SkillSource | undefined {
+    return this.#options.sources.find(source => source.origin === origin)
   }
 }

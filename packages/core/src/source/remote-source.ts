@@ -1,4 +1,4 @@
-import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import type { FileTree } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
 import { type Clock, type Hasher, LATE, systemClock, untilAborted, within } from '../host.ts'
@@ -36,6 +36,8 @@ export interface FetchResult {
 
 /** How the files of a remote place come to this machine. */
 export interface TreeFetcher {
+  /** The place is on this machine: it is asked first, and what was kept is for when that fails. */
+  readonly isLocal?: boolean
   /** What was fetched last, from this machine alone; `undefined` when nothing was. */
   restore(context: FetchContext): Promise<FileTree | undefined>
   /** Asks the remote place, and ends soon after an abort. Calls do not overlap. Throws when it cannot be reached or gives nonsense. */
@@ -168,8 +170,10 @@ export class RemoteSource implements SkillSource {
     if (isFirst) {
       await this.#restore(context)
       this.#hasBegun = true
-      if (this.#tree !== undefined && this.#options.polling === 'manual')
+      if (this.#tree !== undefined && this.#options.polling === 'manual') {
+        if (this.#fetcher.isLocal === true) await this.#askFirst(context)
         return await this.#show(context, true)
+      }
       const fetching = this.#start(context)
       // Nobody waits for the network for what is on this machine already.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
@@ -206,6 +210,22 @@ export class RemoteSource implements SkillSource {
       // What is kept here and cannot be read is no reason not to ask for it again.
       if (signal.aborted) throw thrown
     }
+  }
+
+  /** Shows what was kept all the same, and says what is wrong with the place. */
+  async #askFirst(context: ReadContext): Promise<void> {
+    await this.#wait(this.#start(context))
+    this.#hasNews = false
+    if (this.#failure === undefined) return
+    this.#notices = [
+      {
+        code: 'SOURCE_FAILED',
+        severity: 'error',
+        message: `the source could not be read: ${toMessage(this.#failure.thrown)}; its last contents stay`,
+        path: this.origin,
+      },
+    ]
+    this.#failure = undefined
   }
 
   /** While a reading waits for a fetch, its end needs no hint. */

@@ -262,10 +262,11 @@ export class SourceSync {
 
   async #report(): Promise<void> {
     const { source, registry } = this.#options
+    const rest = this.#contents === undefined ? 'nothing of it was ever read' : 'its last contents stay'
     await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
       severity: 'error',
-      message: `the source could not be read: ${toMessage(this.#failure)}; its last contents stay`,
+      message: `the source could not be read: ${toMessage(this.#failure)}; ${rest}`,
       path: source.origin,
     })
   }

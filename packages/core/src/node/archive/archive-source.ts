@@ -91,12 +91,14 @@ interface ArchiveFetcherOptions {
 
 class ArchiveFetcher implements TreeFetcher {
   readonly origin: string
+  readonly isLocal: boolean
   readonly #options: ArchiveFetcherOptions
   /** What tells the present state of the archive from another one, without reading it. */
   #mark: string | undefined
 
   constructor(options: ArchiveFetcherOptions) {
     this.origin = options.origin
+    this.isLocal = typeof options.place === 'string'
     this.#options = options
   }
 
