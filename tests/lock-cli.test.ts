@@ -169,7 +169,8 @@ test('link makes a skill that is written elsewhere part of a root', () => {
 
 test.each([
   ['{', /is no JSON/],
-  ['{"version":2,"skills":{}}', /skillstoke.lock.json: version: /],
+  ['{"version":2,"skills":{}}', /lock.json is of version 2, which a newer skillstoke has written; use that/],
+  ['[]', /lock.json is no lock file: .*restore it, or remove it/],
   [
     JSON.stringify({
       version: 1,

@@ -235,6 +235,10 @@ test.each([
   ['ext::sh -c true', /is no URL of a repository/],
   ['https://user:pw@example.com/x.git', /has credentials in it/],
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
+  [
+    '/srv/skills',
+    /is a path; use --root for a folder of skills, file:\/\/\/srv\/skills for a bare repository/,
+  ],
   ['owner/repo#-x', /use the name of a branch or tag/],
   ['owner/repo#main:../up', /use a folder of the repository/],
 ])('--source %j is refused', (source, message) => {
@@ -251,7 +255,11 @@ test('a configuration names repositories, and none on this machine', () => {
   const run = (...args: string[]): CliRun<{ sources: { label: string; path: string }[] }> =>
     stoke([...args, '--state', folder.at('state')], { cwd: folder.path })
   write([{ git: `file://${kit.repository.directory}` }])
-  expect(run('list').stderr).toMatch(/is a file URL, which is not allowed here/)
+  expect(run('list').stderr).toMatch(
+    /^error: skillstoke.json:1:\d+: .* is a file URL, which is not allowed here/,
+  )
+  write([{ gti: 'org/repo' }])
+  expect(run('list').stderr).toMatch(/json:1:\d+: "sources\[0\]": name one place: git, archive, wellKnown/)
   write([{ git: 'org/repo', branch: 'x' }])
   expect(run('list').stderr).toMatch(/skillstoke.json:1:\d+: there is no field "sources\[0\].branch"/)
   write([{ git: 'https://127.0.0.1:1/org/repo', ref: 'main', label: 'team' }])

@@ -358,7 +358,7 @@ function addAdd(program: Command, finish: (code: number) => void): void {
     .description('copy skills of another place into the project, and write down where they came from')
     .argument(
       '<place>',
-      'as for --source: a repository, x.zip, npm:folder, well-known+https://host, mcp+https://host/mcp',
+      'as for --source: a repository, x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp',
     )
     .argument('[skill...]', 'names (default: the only one there is)')
     .option('--all', 'all that the place has')
@@ -489,7 +489,7 @@ function withSourceOptions(command: Command): Command {
     .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
     .option(
       '--source <place>',
-      'a repository (URL or owner/repo, with #branch:folder), x.zip, npm:folder, well-known+https://host, mcp+https://host/mcp; repeatable',
+      'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp; repeatable',
       collect,
     )
     .option('--git-base-url <url>', 'where owner/repo is, for a GitHub of your own')

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { shortDigest, toMessage } from '@skillstoke/core'
+import { type Digest, shortDigest, toMessage } from '@skillstoke/core'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
@@ -54,7 +54,9 @@ export async function update(names: readonly string[], config: Config, flags: Up
     }
   }
   outcomes.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const isDone = outcomes.every(({ kind }) => kind === 'current' || kind === 'updated')
+  const isDone = outcomes.every(
+    ({ kind, from, to }) => kind === 'current' || kind === 'updated' || (kind === 'kept' && from === to),
+  )
   if (flags.json) printJson(outcomes)
   else print(outcomes, config)
   return isDone ? EXIT_OK : EXIT_FINDINGS
@@ -96,7 +98,8 @@ async function updateOne(
   // One that was ended after it had copied the files has not written it down.
   const isThere = state.revision === skill.revision
   if (state.kind === 'modified' && !isThere && !isForced) {
-    const note = `changed here: ${describeChanged(state)}${isNewer ? '; the newer one was not taken' : ''}`
+    const isLeft = isNewer ? '; the newer one was not taken, --force takes it' : ''
+    const note = `changed here: ${describeChanged(state)}${isLeft}`
     return { ...same, kind: 'kept', to: skill.revision, note }
   }
   if (!isNewer && isThere) return { ...same, kind: 'current', note: '' }
@@ -118,8 +121,12 @@ function print(outcomes: readonly Outcome[], config: Config): void {
   const rows = outcomes.map(({ name, kind, from, to, note }) => [
     kind,
     paint('bold', toTerminalLine(name)),
-    `${shortDigest(from as `sha256:${string}`)} -> ${to === null ? '-' : shortDigest(to as `sha256:${string}`)}`,
+    from === to ? short(from) : `${short(from)} -> ${short(to)}`,
     toTerminalLine(note),
   ])
   printLine(formatTable(rows))
+}
+
+function short(revision: string | null): string {
+  return revision === null ? '-' : shortDigest(revision as Digest)
 }

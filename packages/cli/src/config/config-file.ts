@@ -13,7 +13,7 @@ const MAX_BYTES = 262_144
 export interface LoadedConfigFile {
   readonly path: string
   readonly roots: readonly LoadedRoot[] | undefined
-  readonly sources: readonly ConfigSource[]
+  readonly sources: readonly { readonly source: ConfigSource; readonly place: string }[]
   readonly linkRoots: readonly string[]
   readonly scope: ConfigFile['scope']
   readonly maxTokens: number | undefined
@@ -71,7 +71,11 @@ export async function loadConfigFile(named: string | undefined): Promise<LoadedC
     })
     throw new UsageError(lines.join('\n'))
   }
-  return toLoaded(path, parsed.data)
+  const sources = (parsed.data.sources ?? []).map((source, index) => {
+    const { offset } = findNodeAtLocation(tree, ['sources', index]) ?? tree
+    return { source, place: `${shown}:${toPlace(text, offset)}` }
+  })
+  return { ...toLoaded(path, parsed.data), sources }
 }
 
 function readText(path: string, isNamed: boolean): string | undefined {
@@ -87,7 +91,7 @@ function readText(path: string, isNamed: boolean): string | undefined {
   }
 }
 
-function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
+function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sources'> {
   const folder = dirname(path)
   return {
     path,
@@ -100,7 +104,6 @@ function toLoaded(path: string, file: ConfigFile): LoadedConfigFile {
         ...(label === undefined ? {} : { label }),
       }
     }),
-    sources: file.sources ?? [],
     linkRoots: file.linkRoots?.map(each => toAbsolute(each, folder)) ?? [],
     scope: file.scope,
     maxTokens: file.catalog?.maxTokens,
@@ -193,13 +196,20 @@ function toFaults(issue: Issue): Fault[] {
       isAboutKey: true,
     }))
   }
-  // Of the alternatives, the one that got furthest says most.
-  const deepest = issue.errors?.flat().sort((a, b) => b.path.length - a.path.length)[0]
+  // Of the alternatives, one of which the value has the field that makes it one; of those the one that got furthest says most.
+  const meant = issue.errors?.filter(each => !each.some(isMissing)) ?? []
+  const isNothing = meant.length === 0 && (issue.errors?.length ?? 0) > 2
+  const alternatives = meant.length > 0 || isNothing ? meant : issue.errors
+  const deepest = alternatives?.flat().sort((a, b) => b.path.length - a.path.length)[0]
   if (deepest !== undefined && deepest.path.length > 0)
     return toFaults({ ...deepest, path: [...issue.path, ...deepest.path] })
   const name = toName(issue.path)
   const reason = `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`
   return [{ path: issue.path, reason: name === '' ? reason : `"${name}": ${reason}` }]
+}
+
+function isMissing({ path, message }: Issue): boolean {
+  return path.length === 1 && /received undefined$/.test(message)
 }
 
 function toName(path: readonly PropertyKey[]): string {

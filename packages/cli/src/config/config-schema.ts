@@ -12,39 +12,42 @@ const common = {
   pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
 }
 
-const source = z.union([
-  z.strictObject({
-    git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
-    ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
-    path: path.optional().describe('The folder of the repository that holds the skills.'),
-    update: z
-      .enum(['ff-only', 'reset'])
-      .optional()
-      .describe(
-        'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
-      ),
-    ...common,
-  }),
-  z.strictObject({
-    archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
-    path: path.optional().describe('The folder of the archive that holds the skills.'),
-    digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
-    ...common,
-  }),
-  z.strictObject({
-    wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
-    ...common,
-  }),
-  z.strictObject({
-    npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
-    packages: z.array(path).optional().describe('Only packages of these names.'),
-    ...common,
-  }),
-  z.strictObject({
-    mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
-    ...common,
-  }),
-])
+const source = z.union(
+  [
+    z.strictObject({
+      git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
+      ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
+      path: path.optional().describe('The folder of the repository that holds the skills.'),
+      update: z
+        .enum(['ff-only', 'reset'])
+        .optional()
+        .describe(
+          'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
+        ),
+      ...common,
+    }),
+    z.strictObject({
+      archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
+      path: path.optional().describe('The folder of the archive that holds the skills.'),
+      digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
+      ...common,
+    }),
+    z.strictObject({
+      wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
+      ...common,
+    }),
+    z.strictObject({
+      npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
+      packages: z.array(path).optional().describe('Only packages of these names.'),
+      ...common,
+    }),
+    z.strictObject({
+      mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
+      ...common,
+    }),
+  ],
+  { error: 'name one place: git, archive, wellKnown, npm or mcp' },
+)
 
 /** A place besides the roots, as it is written: one of `git`, `archive`, `wellKnown`, `npm` and `mcp`. */
 export interface ConfigSource {

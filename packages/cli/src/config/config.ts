@@ -122,7 +122,7 @@ export async function resolveConfig(
     remotes: await resolveRemotes(
       [
         ...(flags.source ?? []).map(text => ({ source: parseSourceFlag(text), isNamed: true })),
-        ...(isAnyGiven ? [] : (file?.sources ?? [])).map(source => ({ source, isNamed: false })),
+        ...(isAnyGiven ? [] : (file?.sources ?? [])).map(each => ({ ...each, isNamed: false })),
       ],
       roots.map(root => root.label),
       access,

@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core'
+import { type ReadingPolicy, type RemoteSourceOptions, type SkillSource, toMessage } from '@skillstoke/core'
 import { archive, git, npmPackages, wellKnown } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import type { ConfigSource } from './config-schema.ts'
@@ -28,6 +28,8 @@ export interface RemoteAccess {
 export interface NamedSource {
   readonly source: ConfigSource
   readonly isNamed: boolean
+  /** Where it is written, as file, line and column. */
+  readonly place?: string
 }
 
 export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trust'> {
@@ -39,6 +41,7 @@ export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trus
 /**
  * Understands `--source`: a repository (`url#branch:folder`), an archive (`x.zip#folder`), `npm:folder`,
  * `well-known+https://host` or `mcp+https://host/mcp`.
+ * @throws {UsageError} for a folder
  */
 export function parseSourceFlag(text: string): ConfigSource {
   const written = text.trim()
@@ -46,7 +49,11 @@ export function parseSourceFlag(text: string): ConfigSource {
   if (/^mcp\+https?:/i.test(written)) return { mcp: written.slice('mcp+'.length) }
   if (/^well-known\+https?:/i.test(written)) return { wellKnown: written.slice('well-known+'.length) }
   const [, place = '', ref, path] = /^([^#]*)(?:#([^:]*)(?::(.*))?)?$/.exec(written) ?? []
-  if (/\.(zip|tgz|tar\.gz)$/i.test(place)) return { archive: place, path: ref || undefined }
+  if (/\.(zip|tgz|tar\.gz|tar)$/i.test(place)) return { archive: place, path: ref || undefined }
+  if (/^[./~]/.test(place))
+    throw new UsageError(
+      `the source ${JSON.stringify(text)} is a path; use --root for a folder of skills, file://${resolve(place)} for a bare repository, or a .zip or .tar.gz`,
+    )
   return { git: place, ref: ref || undefined, path: path || undefined }
 }
 
@@ -58,19 +65,30 @@ export async function resolveRemotes(
 ): Promise<readonly RemoteConfig[]> {
   const taken = new Set(labels)
   const remotes: RemoteConfig[] = []
-  for (const { source, isNamed } of sources) {
-    // Made once to hear what is wrong with it, and by what it goes; nothing is started by that.
-    const made = await createRemote(
-      { source, isNamed, label: source.label },
-      { access, stateDirectory: '.', reading: {} },
-    )
-    if (source.label !== undefined && taken.has(source.label))
-      throw new UsageError(`two sources have the label ${JSON.stringify(source.label)}; give each its own`)
+  for (const { source, isNamed, place } of sources) {
+    const made = await tryRemote({ source, isNamed, ...(place === undefined ? {} : { place }) }, access)
+    if (source.label !== undefined && taken.has(source.label)) {
+      const where = place === undefined ? '' : `${place}: `
+      throw new UsageError(
+        `${where}two sources have the label ${JSON.stringify(source.label)}; give each its own`,
+      )
+    }
     const label = source.label ?? findFreeLabel(made.label, taken)
     taken.add(label)
     remotes.push({ label, origin: made.origin, source, isNamed, flag: toFlag(source) })
   }
   return remotes
+}
+
+/** Made once to hear what is wrong with it, and by what it goes; nothing is started by that. */
+async function tryRemote(named: NamedSource, access: RemoteAccess): Promise<SkillSource> {
+  const { source, place } = named
+  try {
+    return await createRemote({ ...named, label: source.label }, { access, stateDirectory: '.', reading: {} })
+  } catch (thrown) {
+    if (place === undefined) throw thrown
+    throw new UsageError(`${place}: ${toMessage(thrown)}`, { cause: thrown })
+  }
 }
 
 /** The source that a configuration names. */

@@ -24,7 +24,7 @@ export interface LockedSkill {
   readonly files: Readonly<Record<string, string>>
 }
 
-const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'a digest has "sha256:" and 64 hexadecimal digits')
 const locked: z.ZodType<LockedSkill> = z.strictObject({
   source: z.string().min(1),
   location: z.string(),
@@ -48,7 +48,8 @@ export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)
   const text = readIfThere(path)
   if (text === undefined) return {}
-  const parsed = lockFile.safeParse(parseJson(text, path))
+  const json = parseJson(text, path)
+  const parsed = lockFile.safeParse(json)
   if (parsed.success) {
     for (const [name, { path: folder }] of Object.entries(parsed.data.skills)) {
       const fault = findFolderFault(name, folder, config)
@@ -57,10 +58,17 @@ export function readLock(config: Config): LockedSkills {
     }
     return parsed.data.skills
   }
-  const [issue] = parsed.error.issues
-  throw new UsageError(
-    `${path}: ${issue?.path.join('.')}: ${issue?.message}; restore the file, or remove it and add the skills again`,
-  )
+  throw new UsageError(`${path} ${describeFault(parsed.error, json)}`)
+}
+
+/** The second half of a sentence. */
+function describeFault({ issues }: z.ZodError, json: unknown): string {
+  const version: unknown = (json as { version?: unknown } | null)?.version
+  if (typeof version === 'number' && version > 1)
+    return `is of version ${version}, which a newer skillstoke has written; use that`
+  const [{ path, message } = { path: [], message: 'it makes no sense' }] = issues
+  const where = path.length === 0 ? '' : ` at ${path.map(String).join('.')}`
+  return `is no lock file${where}: ${message}; restore it, or remove it and add the skills again`
 }
 
 /**
@@ -139,6 +147,9 @@ function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (thrown) {
-    throw new UsageError(`${path} is no JSON: ${toMessage(thrown)}`, { cause: thrown })
+    throw new UsageError(
+      `${path} is no JSON: ${toMessage(thrown)}; restore it, or remove it and add the skills again`,
+      { cause: thrown },
+    )
   }
 }

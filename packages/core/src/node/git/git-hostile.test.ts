@@ -324,7 +324,7 @@ test.each([
 ])('T27: %s is in a private network, and git is not started for it', async url => {
   const calls = recordGit()
   await using skills = await open({ privateHosts: [] }, url)
-  expect(errorOf(skills)).toMatch(/in a private network or on this machine; name it in privateHosts/)
+  expect(errorOf(skills)).toMatch(/in a private network or on this machine; allow it as a private host/)
   expect(calls().flatMap(({ args }) => args)).not.toContain('ls-remote')
 })
 

@@ -56,7 +56,7 @@ describe.skipIf(!hasSsh)('git over ssh (skipped without an ssh client)', () => {
   test('T27: a server in a private network is not asked unless it is named', async () => {
     await using skills = await open({ privateHosts: [] })
     expect(skills.status()[0]?.lastError).toMatch(
-      /is at 127.0.0.1, in a private network .* name it in privateHosts/,
+      /is at 127.0.0.1, in a private network .* allow it as a private host/,
     )
   })
 

@@ -91,14 +91,14 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
     // The text is not repeated: it holds a secret.
     throw new SkillError(
       'INVALID_OPTION',
-      `the URL of ${url.host} has credentials in it, which would end up in logs; use the option token, or a credential helper of git`,
+      `the URL of ${url.host} has credentials in it, which would end up in logs; use a credential helper of git, or in a program the option token`,
     )
   }
   if (url.username.startsWith('-') || isUnsafePath(decode(url.pathname, text))) throw invalid(text)
   if (protocol === 'http' && !isAllowedHttp(url, options.privateHosts ?? [])) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(input)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in privateHosts when it is a server on this machine`,
+      `${JSON.stringify(input)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) when it is a server on this machine`,
     )
   }
   const host = [new URL(GITHUB), base].find(each => each.host === url.host && each.protocol === url.protocol)
@@ -127,7 +127,7 @@ function parseFile(url: URL, text: string, { allowFile }: GitUrlOptions): GitPla
   if (allowFile !== true)
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(text)} is a file URL, which is not allowed here; use directory(path), or allowFile: true for a bare repository`,
+      `${JSON.stringify(text)} is a file URL, which is not allowed here: name it yourself with --source, or allowFile: true in a program; for a folder of skills use a root`,
     )
   if (url.host !== '' || url.search !== '' || url.hash !== '') throw invalid(text)
   return { protocol: 'file', url: url.href, origin: url.href, name: lastOf(url.pathname), path: '' }
@@ -209,6 +209,6 @@ function lastOf(path: string): string {
 function invalid(text: string): SkillError {
   return new SkillError(
     'INVALID_OPTION',
-    `${JSON.stringify(text)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository or owner/repository`,
+    `${JSON.stringify(text)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for one on this machine`,
   )
 }

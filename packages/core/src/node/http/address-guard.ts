@@ -74,7 +74,7 @@ export function checkUrl(url: URL, { privateHosts }: HostAccess): void {
   if (url.protocol !== 'https:') {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(url.href)} is not encrypted; use https, or name ${JSON.stringify(url.host)} in privateHosts when it is a server on this machine`,
+      `${JSON.stringify(url.href)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) when it is a server on this machine`,
     )
   }
   if (isIP(host) !== 0 && !isAllowed && !isPublicAddress(host)) throw refused(url.host, host)
@@ -135,6 +135,6 @@ function isLoopbackAddress(address: string): boolean {
 function refused(host: string, address: string): SkillError {
   return new SkillError(
     'INVALID_OPTION',
-    `${host} is at ${address}, in a private network or on this machine; name it in privateHosts when that is meant`,
+    `${host} is at ${address}, in a private network or on this machine; allow it as a private host (privateHosts, --private-host) when that is meant`,
   )
 }

@@ -56,7 +56,7 @@ describe('T27: private places', () => {
   ])('%s is refused', async url => {
     await expect(get(url)).rejects.toMatchObject({
       code: 'INVALID_OPTION',
-      message: expect.stringMatching(/in a private network or on this machine; name it in privateHosts/),
+      message: expect.stringMatching(/in a private network or on this machine; allow it as a private host/),
     })
   })
 
