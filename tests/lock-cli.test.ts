@@ -264,9 +264,22 @@ test('copying out of a place that is followed leaves what was approved of it as 
   it.repository.commit(pdf('Second.'))
   it.run('add', it.place, 'pdf', '--to', 'copies')
   expect(it.read('copies/pdf/SKILL.md')).toContain('Second.')
-  expect(it.run('list', '--source', it.place, '--json', '--root', 'none').stdout).toContain(
-    '"serving": "sha256:',
-  )
+  const shown = it.run('show', 'pdf', '--source', it.place)
+  expect(shown.stdout).toMatch(/First\.\n$/)
+})
+
+test('the name of a skill leads to no other folder, however forgivingly it is read', () => {
+  using it = new Project()
+  writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], reading: { names: 'any' } }))
+  it.repository.commit({ 'skills/x/SKILL.md': '---\nname: ../../x\ndescription: Does it.\n---\n' })
+  const { status, stderr } = it.run('add', it.place, '--all')
+  expect([status, stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /^error .*skills\/x\/SKILL.md:\d.*"\.\.\/\.\.\/x"[\s\S]*has no skill that could be copied/,
+    ),
+  ])
+  expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
 test('a link or a hidden file that was added is a difference; what running a skill leaves is none', () => {

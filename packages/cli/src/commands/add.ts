@@ -15,7 +15,7 @@ import {
   readLock,
   writeLock,
 } from '../lock/lock-file.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
+import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
 
 export interface AddFlags {
   readonly json: boolean
@@ -34,6 +34,8 @@ export async function add(
   flags: AddFlags,
 ): Promise<number> {
   await using available = await openAvailable(place, config, { takesRewritten: true })
+  const paint = createPaint(config.hasColor)
+  for (const fault of available.faults) process.stderr.write(`${formatDiagnostic(fault, paint)}\n`)
   const chosen = choose(available.skills, names, flags.isAll, place)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
@@ -66,7 +68,6 @@ export async function add(
     printJson(added)
     return EXIT_OK
   }
-  const paint = createPaint(config.hasColor)
   for (const [index, { name, path, revision }] of added.entries()) {
     printLine(
       `added ${paint('bold', toTerminalLine(name))} ${shortDigest(revision as `sha256:${string}`)} in ${toTerminalLine(path)}`,
@@ -102,6 +103,7 @@ function choose(
   place: string,
 ): readonly Skill[] {
   const known = skills.map(({ name }) => name).join(', ') || 'none'
+  if (skills.length === 0) throw new UsageError(`${place} has no skill that could be copied`)
   if (isAll) return skills
   if (names.length === 0 && skills.length === 1) return skills
   if (names.length === 0)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import {
   createSkillRuntime,
+  type Diagnostic,
   type FolderFile,
   MemorySkillStore,
   type Skill,
@@ -16,6 +17,8 @@ export interface Available extends AsyncDisposable {
   /** A commit, or the digest of everything. */
   readonly version: string
   readonly skills: readonly Skill[]
+  /** What is wrong with those that cannot be served, and so not copied. */
+  readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
 }
 
@@ -61,6 +64,9 @@ export async function openAvailable(
     return {
       version: source.version?.() ?? skills.current.digest,
       skills: skills.current.list(),
+      faults: skills.current
+        .reports()
+        .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
       [Symbol.asyncDispose]: async () => await skills.close(),
     }

@@ -26,6 +26,7 @@ test('a replacement that fails between its two moves puts the old folder back', 
 test('what is not a name of a folder keeps no other replacement from being ended', async () => {
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',
+    '/root/.trash/.swap/..%2Fhome/SKILL.md': 'x',
     '/root/.trash/.swap/pdf/SKILL.md': 'New.',
   })
   await finishSwaps(fileSystem, '/root')

@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
+import { findPathFault } from '../skill/skill-path.ts'
 
 /** A file as it is to be in a folder. */
 export interface FolderFile {
@@ -82,9 +83,11 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
   }
 }
 
+/** The folder that a name stands for, if it is one of ours: anybody may have put something there. */
 function decode(name: string): string | undefined {
   try {
-    return decodeURIComponent(name)
+    const location = decodeURIComponent(name)
+    return findPathFault(location) === undefined ? location : undefined
   } catch {
     return undefined
   }
