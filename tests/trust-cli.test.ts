@@ -305,7 +305,9 @@ test('gc tells what it would free, and frees it', () => {
   kit.commit('First.')
   kit.run('list')
   const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
-  expect(gc('--dry-run').stdout).toMatch(/^0 revisions and 0 files would be gone, .* 0 B kept\n$/)
+  expect(gc('--dry-run').stdout).toMatch(
+    /^0 steps of the history, 0 revisions and 0 files would be gone; .* 0 B kept\n$/,
+  )
   expect(gc('--json').json).toEqual({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0, keptBytes: 0 })
   expect(stoke(['gc', '--state', kit.folder.at('nothing')])).toMatchObject({
     status: 2,

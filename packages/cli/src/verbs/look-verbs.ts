@@ -1,0 +1,104 @@
+import { type Command, Option } from 'commander'
+import { resolveConfig } from '../config/config.ts'
+import {
+  type Finish,
+  parseCount,
+  type SharedFlags,
+  withScopeOptions,
+  withSharedOptions,
+} from './verb-options.ts'
+
+/** Verbs that look once and change nothing. */
+export function addLookVerbs(program: Command, finish: Finish): void {
+  addList(program, finish)
+  addShow(program, finish)
+  addValidate(program, finish)
+  addRender(program, finish)
+  addWhy(program, finish)
+  addStatus(program, finish)
+}
+
+function addList(program: Command, finish: Finish): void {
+  withSharedOptions(program.command('list').alias('ls'))
+    .description('list every skill that was found: broken ones are never hidden')
+    .addHelpText('after', '\nExamples:\n  stoke list\n  stoke list --root ./skills --json')
+    .action(async (flags: SharedFlags) => {
+      const { list } = await import('../commands/list.ts')
+      finish(await list(await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addShow(program: Command, finish: Finish): void {
+  withSharedOptions(program.command('show').alias('info'))
+    .description('show one skill as it is served: fields, files, instructions')
+    .argument('<name>', 'name of the skill')
+    .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show pdf --json')
+    .action(async (name: string, flags: SharedFlags) => {
+      const { show } = await import('../commands/show.ts')
+      finish(await show(name, await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addValidate(program: Command, finish: Finish): void {
+  program
+    .command('validate')
+    .option('--json', 'print JSON')
+    .description('check skills against the agentskills.io specification')
+    .argument('<path...>', 'skill folders, SKILL.md files, folders of skills, or - for standard input')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when one of them is invalid.\n\nExamples:\n  stoke validate skills/pdf\n  stoke validate skills --json\n  stoke validate - < SKILL.md',
+    )
+    .action(async (paths: string[], flags: SharedFlags) => {
+      const { validate } = await import('../commands/validate.ts')
+      finish(await validate(paths, await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addRender(program: Command, finish: Finish): void {
+  withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
+    .description('print the catalog as a conversation that begins now would get it')
+    .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
+    .addOption(
+      new Option('--format <name>', 'how it is written (default: agentskills-xml)').choices([
+        'agentskills-xml',
+        'pai-xml',
+        'markdown',
+        'none',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke render\n  stoke render --format markdown\n  stoke render --include "support-*" --max-tokens 1000 --json',
+    )
+    .action(async (flags: SharedFlags) => {
+      const { render } = await import('../commands/render.ts')
+      finish(await render(await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
+
+function addWhy(program: Command, finish: Finish): void {
+  withSharedOptions(program.command('why'))
+    .description('tell where a skill stopped: found, parsed, eligible, scoped, listed')
+    .argument('<name>', 'name of the skill')
+    .option('--session <id>', 'as this conversation of the running dev sees it')
+    .addHelpText(
+      'after',
+      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why pdf --session dev\n  stoke why pdf --json',
+    )
+    .action(async (name: string, flags: SharedFlags & { session?: string }) => {
+      const { why } = await import('../commands/why.ts')
+      const session = flags.session === undefined ? {} : { session: flags.session }
+      finish(await why(name, await resolveConfig(flags), { json: flags.json === true, ...session }))
+    })
+}
+
+function addStatus(program: Command, finish: Finish): void {
+  withSharedOptions(program.command('status').alias('ps'))
+    .description('tell which folders are read, how they are watched, and what was found')
+    .addHelpText('after', '\nExamples:\n  stoke status\n  stoke status --root ./skills --json')
+    .action(async (flags: SharedFlags) => {
+      const { status } = await import('../commands/status.ts')
+      finish(await status(await resolveConfig(flags), { json: flags.json === true }))
+    })
+}
