@@ -209,7 +209,7 @@ function toFaults(issue: Issue): Fault[] {
 }
 
 function isMissing({ path, message }: Issue): boolean {
-  return path.length === 1 && /received undefined$/.test(message)
+  return path.length === 1 && message.endsWith('received undefined')
 }
 
 function toName(path: readonly PropertyKey[]): string {
