@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
 import { type CliRun, stoke } from './fixtures/cli.ts'
-import { startDev } from './fixtures/dev.ts'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
+import { GitServer } from './fixtures/git-server.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface Row {
@@ -279,6 +281,49 @@ test('a configuration names repositories, and none on this machine', () => {
       lastError: expect.stringMatching(/git ls-remote failed/),
     },
   ])
+})
+
+test('a configuration says how much may be fetched', () => {
+  using folder = new TemporaryFolder()
+  writeFileSync(folder.at('team.zip'), zip([{ path: 'pdf/a.bin', content: randomBytes(1_100_000) }]))
+  const sources = [{ archive: 'team.zip', maxMegabytes: 1 }]
+  writeFileSync(folder.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], sources }))
+  expect(stoke(['list', '--state', folder.at('state')], { cwd: folder.path }).stderr).toMatch(
+    /team.zip" has 1\d{6} bytes; at most 1000000 are read; there is nothing of it here yet/,
+  )
+})
+
+test('a configuration says what to do with a rewritten history', async () => {
+  using kit = new Kit()
+  const text = (body: string): string => skillText('pdf', { body })
+  await using server = await GitServer.start()
+  const repository = server.create('skills')
+  repository.commit({ 'pdf/SKILL.md': text('First.') })
+  const path = kit.folder.at('skillstoke.json')
+  const open = async (more: object): Promise<DevProcess> => {
+    const sources = [{ git: `http://${server.host}/skills.git`, ...more }]
+    writeFileSync(path, JSON.stringify({ roots: ['skills'], sources }))
+    return await startDev({
+      state: kit.state,
+      args: ['--config', path, '--private-host', server.host, '--no-agent'],
+      env: { HOME: kit.folder.at('home') },
+    })
+  }
+  const revisions = new Set<string | null | undefined>()
+  const note = async (dev: DevProcess): Promise<void> => {
+    await dev.client.reload()
+    revisions.add((await dev.client.skills()).skills[0]?.revision)
+  }
+  {
+    await using dev = await open({})
+    await note(dev)
+    repository.commit({ 'pdf/SKILL.md': text('Rewritten.') }, { parent: null })
+    await note(dev)
+    expect([revisions.size, dev.output()]).toEqual([1, expect.stringMatching(/the history was rewritten/)])
+  }
+  await using dev = await open({ update: 'reset' })
+  await note(dev)
+  expect(revisions.size).toBe(2)
 })
 
 test('archives, packages and repositories side by side, each under its own label', () => {

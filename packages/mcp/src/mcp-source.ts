@@ -141,7 +141,7 @@ class McpFetcher implements TreeFetcher {
     if (total > this.#maxBytes)
       throw new SkillError(
         'TOO_LARGE',
-        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes if that is meant`,
+        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`,
       )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
     const files: FetchedFile[] = []

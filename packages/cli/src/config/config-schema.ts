@@ -12,6 +12,16 @@ const common = {
   pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
 }
 
+const fetched = {
+  ...common,
+  maxMegabytes: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe('How much may be fetched of it; 200 without it, 50 for an archive.'),
+}
+
 const source = z.union(
   [
     z.strictObject({
@@ -24,17 +34,17 @@ const source = z.union(
         .describe(
           'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
         ),
-      ...common,
+      ...fetched,
     }),
     z.strictObject({
       archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
       path: path.optional().describe('The folder of the archive that holds the skills.'),
       digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
-      ...common,
+      ...fetched,
     }),
     z.strictObject({
       wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
-      ...common,
+      ...fetched,
     }),
     z.strictObject({
       npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
@@ -43,7 +53,7 @@ const source = z.union(
     }),
     z.strictObject({
       mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
-      ...common,
+      ...fetched,
     }),
   ],
   { error: 'name one place: git, archive, wellKnown, npm or mcp' },
@@ -63,6 +73,7 @@ export interface ConfigSource {
   readonly mcp?: string | undefined
   readonly label?: string | undefined
   readonly pollSeconds?: number | undefined
+  readonly maxMegabytes?: number | undefined
 }
 
 /** A configuration as it is written. */

@@ -105,10 +105,12 @@ export async function createRemote(
     ...(source.pollSeconds === undefined ? {} : { pollMs: source.pollSeconds * 1000 }),
   }
   const path = source.path === undefined ? {} : { path: source.path }
+  const maxBytes = source.maxMegabytes === undefined ? {} : { maxBytes: source.maxMegabytes * 1_000_000 }
   if (source.git !== undefined) {
     return git(source.git, {
       ...common,
       ...path,
+      ...maxBytes,
       stateDirectory,
       privateHosts,
       // A file that came with a project may not name what is on this machine.
@@ -121,7 +123,7 @@ export async function createRemote(
   if (source.archive !== undefined) {
     assertInside(source.archive, isNamed)
     const digest = source.digest === undefined ? {} : { digest: source.digest }
-    return archive(source.archive, { ...common, ...path, ...digest, privateHosts })
+    return archive(source.archive, { ...common, ...path, ...digest, ...maxBytes, privateHosts })
   }
   if (source.npm !== undefined) {
     assertInside(source.npm, isNamed)
@@ -131,9 +133,9 @@ export async function createRemote(
   if (source.mcp !== undefined) {
     // Only who follows a server needs the client for it.
     const { mcpServer } = await import('@skillstoke/mcp')
-    return mcpServer(source.mcp, { ...common, privateHosts })
+    return mcpServer(source.mcp, { ...common, ...maxBytes, privateHosts })
   }
-  return wellKnown(source.wellKnown ?? '', { ...common, privateHosts })
+  return wellKnown(source.wellKnown ?? '', { ...common, ...maxBytes, privateHosts })
 }
 
 /** Of a file that came with a project, paths stay in the folder in which it is read. */

@@ -262,7 +262,8 @@ export class SourceSync {
 
   async #report(): Promise<void> {
     const { source, registry } = this.#options
-    const rest = this.#contents === undefined ? 'nothing of it was ever read' : 'its last contents stay'
+    const isEmpty = (this.#contents?.entries.length ?? 0) === 0
+    const rest = isEmpty ? 'there is nothing of it here yet' : 'its last contents stay'
     await registry.reportSource(source.label, {
       code: 'SOURCE_FAILED',
       severity: 'error',

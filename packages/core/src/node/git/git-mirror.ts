@@ -246,7 +246,7 @@ export class GitMirror {
   #tooLarge(): SkillError {
     return new SkillError(
       'TOO_LARGE',
-      `the repository ${this.#url} needs more than ${this.#maxBytes} bytes here; raise maxBytes if that is meant`,
+      `the repository ${this.#url} needs more than ${this.#maxBytes} bytes here; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`,
     )
   }
 }

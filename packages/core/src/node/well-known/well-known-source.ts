@@ -222,7 +222,7 @@ class ByteBudget {
 
   throwIfExceeded(): void {
     if (this.#taken <= this.#max) return
-    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes if that is meant`
+    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`
     throw new SkillError('TOO_LARGE', message)
   }
 }
