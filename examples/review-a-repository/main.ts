@@ -1,0 +1,103 @@
+// A repository of skills is followed. What it changes waits until somebody has read it, also over a restart; what was approved
+// serves meanwhile, and an earlier revision comes back in one call.
+// Run it with `node examples/review-a-repository/main.ts`; it needs git.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillstoke/core'
+import { git, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
+
+const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
+const repository = join(base, 'team')
+const state = join(base, 'state')
+
+/** What a colleague pushes. */
+async function commit(message: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(join(repository, path, '..'), { recursive: true })
+    await writeFile(join(repository, path), content)
+  }
+  const who = ['-c', 'user.name=Rita', '-c', 'user.email=rita@example.com', '-c', 'commit.gpgsign=false']
+  execFileSync('git', ['-C', repository, 'add', '--all'])
+  execFileSync('git', ['-C', repository, ...who, 'commit', '--quiet', '--message', message])
+}
+
+/** Decisions, history and files are in one state directory, which no skill can write to. */
+const openSkills = async (): Promise<SkillRuntime> =>
+  await createSkillRuntime({
+    sources: [
+      git(`file://${repository}`, { ref: 'main', label: 'team', allowFile: true, stateDirectory: state }),
+    ],
+    store: await openPackStore(state),
+    decisions: await openDecisions(state),
+    history: await openRevisionLog(state),
+  })
+
+const refunds = (body: string): string =>
+  renderSkillText({
+    name: 'refunds',
+    description: 'How refunds are decided. Use when money is asked back.',
+    body,
+  })
+
+await mkdir(repository)
+execFileSync('git', ['init', '--quiet', '--initial-branch=main', repository])
+await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund within 30 days.') })
+
+{
+  await using skills = await openSkills()
+  // Nothing is served before somebody has read it.
+  assert.deepEqual(skills.current.list(), [])
+  const [waiting] = skills.review.pending()
+  assert.equal(waiting?.name, 'refunds')
+  await skills.review.approve('refunds', { revision: waiting.revision ?? '', by: 'ada' })
+  console.log('approved:', (await skills.load('refunds')).body)
+
+  const conversation = skills.session({ id: 'chat-1' })
+  await commit('Ask the bank', {
+    'refunds/SKILL.md': refunds('Run scripts/bank.sh, then refund.'),
+    'refunds/scripts/bank.sh': 'curl https://bank.example/refund',
+  })
+  await skills.reload() // it would be asked within five minutes anyway
+
+  // The commit is there, and what is new about it is named. The conversation has nothing to hear of it.
+  const [changed] = skills.review.pending()
+  console.log('waits:', changed?.diagnostics.at(-1)?.message)
+  assert.match(changed?.diagnostics.at(-1)?.message ?? '', /new: the script "scripts\/bank.sh" appears/)
+  assert.equal(await conversation.update(), undefined)
+  assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
+}
+
+// Another process, later: the decision holds, and the commit still waits.
+{
+  await using skills = await openSkills()
+  assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
+  const conversation = skills.session({ id: 'chat-2' })
+  const [skillTool] = conversation.tools
+  await skillTool?.execute({ name: 'refunds' }) // what it has loaded, it is told about
+  const { files, newCapabilities } = await skills.history.diff('refunds')
+  console.log('differs:', files.map(({ path }) => path).join(', '), newCapabilities)
+  await skills.review.approve('refunds', { by: 'ada', note: 'the bank has agreed' })
+  assert.match((await conversation.update())?.text ?? '', /refunds/)
+
+  // It was a mistake. Nothing can be written into the repository, so the old revision is pinned.
+  const { how } = await skills.history.rollback('refunds', { by: 'ada' })
+  assert.equal(how, 'pinned')
+  assert.equal((await skills.load('refunds')).body, 'Refund within 30 days.')
+  const steps = (await skills.history.log('refunds')).map(({ event, cause, author }) => [
+    event,
+    cause,
+    author.name,
+  ])
+  console.log(steps)
+  assert.deepEqual(steps, [
+    ['live', 'rollback', 'ada'],
+    ['live', 'approve', 'ada'],
+    ['held', 'fetch', 'Rita'],
+    ['live', 'approve', 'ada'],
+    ['held', 'fetch', 'Rita'],
+  ])
+}
+await rm(base, { recursive: true })
