@@ -11,7 +11,7 @@ export interface Requirement {
   /** One or two sentences in the present tense. */
   readonly behaviour: string
   /** Not proved yet on purpose: the part of the product that will bring it. */
-  readonly later?: 'scripts' | 'git sources' | 'trust'
+  readonly later?: 'scripts'
   /** Not built on purpose: the page that says why. */
   readonly declined?: `docs/decisions/${string}.md`
 }

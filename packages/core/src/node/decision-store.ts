@@ -1,5 +1,3 @@
-import { chmodSync } from 'node:fs'
-import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
   type DecisionStore,
@@ -8,10 +6,9 @@ import {
   type MadeDecision,
   type RecordedDecision,
   SkillError,
-  toMessage,
   withDecision,
 } from '../index.ts'
-import { createStateDirectory } from './state-directory.ts'
+import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
   /** How often decisions of other processes are looked for, in milliseconds. @default 250 */
@@ -39,21 +36,12 @@ export async function openDecisions(
   stateDirectory: string,
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
-  const folder = createStateDirectory(stateDirectory)
-  const { DatabaseSync } = await import('node:sqlite')
-  const path = join(folder, 'decisions.sqlite')
-  try {
-    const database = new DatabaseSync(path)
-    chmodSync(path, 0o600)
-    database.exec(SCHEMA)
-    return new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS)
-  } catch (thrown) {
-    throw new SkillError(
-      'IO_FAILED',
-      `the decisions in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown },
-    )
-  }
+  const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA }
+  return await openStateDatabase(
+    stateDirectory,
+    file,
+    database => new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS),
+  )
 }
 
 interface Row {

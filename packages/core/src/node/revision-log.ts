@@ -1,5 +1,3 @@
-import { chmodSync } from 'node:fs'
-import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import {
@@ -9,9 +7,8 @@ import {
   type RevisionLog,
   type RevisionRecord,
   SkillError,
-  toMessage,
 } from '../index.ts'
-import { createStateDirectory } from './state-directory.ts'
+import { openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
 const ROWS_PER_TRANSACTION = 500
@@ -35,20 +32,12 @@ export async function openRevisionLog(
   stateDirectory: string,
   options: MemoryRevisionLogOptions = {},
 ): Promise<RevisionLog> {
-  const { DatabaseSync } = await import('node:sqlite')
-  const path = join(createStateDirectory(stateDirectory), 'history.sqlite')
-  try {
-    const database = new DatabaseSync(path)
-    chmodSync(path, 0o600)
-    database.exec(SCHEMA)
-    return new SqliteRevisionLog(database, options.maxRecords ?? DEFAULT_HISTORY_LENGTH)
-  } catch (thrown) {
-    throw new SkillError(
-      'IO_FAILED',
-      `the history in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown },
-    )
-  }
+  const file = { name: 'history.sqlite', what: 'the history', schema: SCHEMA }
+  return await openStateDatabase(
+    stateDirectory,
+    file,
+    database => new SqliteRevisionLog(database, options.maxRecords ?? DEFAULT_HISTORY_LENGTH),
+  )
 }
 
 class SqliteRevisionLog implements RevisionLog {
