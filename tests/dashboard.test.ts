@@ -368,6 +368,7 @@ describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
     await page.getByRole('link', { name: /Sources/ }).click()
     await page.getByText('changes wait for approval').waitFor()
     await page.getByText(`file://${repository.directory}`).waitFor()
+    await page.getByText(repository.get('refs/heads/main').slice(0, 10), { exact: true }).waitFor()
     expect(await findBarriers(page)).toEqual([])
     expect(opened.trouble).toEqual([])
 

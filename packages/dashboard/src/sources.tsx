@@ -43,6 +43,7 @@ function Source({ source }: { readonly source: SourceState }): ComponentChildren
     mode,
     reason,
     skills,
+    version,
     lastReadAt,
     lastError,
     lastErrorAt,
@@ -68,6 +69,11 @@ function Source({ source }: { readonly source: SourceState }): ComponentChildren
           {reason !== undefined && `: ${reason}`}
         </Fact>
         <Fact label="Skills">{formatCount(skills)}</Fact>
+        {version !== undefined && (
+          <Fact label="State">
+            <code>{version.replace(/^sha256:/, '').slice(0, 10)}</code>
+          </Fact>
+        )}
         <Fact label="Read">
           {lastReadAt === undefined
             ? 'not yet in this process'
