@@ -182,6 +182,12 @@ test('a running dev follows what another process decides', async () => {
   kit.rows('approve', 'pdf')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
+  // What another process has fetched as well: nobody asks again in five minutes only.
+  kit.commit('Second.')
+  expect(kit.run('pending').status).toBe(1)
+  kit.rows('approve', 'pdf')
+  await dev.printed(/^LIVE pdf/m)
+  expect((await dev.client.skill('pdf')).body).toBe('Second.')
 })
 
 test('a folder of one’s own is rolled back by writing, as one change that can be undone', () => {

@@ -83,6 +83,12 @@ export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
+// Of a folder that an agent writes all day, and nobody reads; the oldest texts have been written over long ago.
+const MAX_WRITES = 500
+
+/** What is decided is visible at once, or as soon as another process has heard of it: a step that comes later has another cause. */
+export const EFFECT_MS = 60_000
+
 const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
@@ -142,7 +148,8 @@ export function withDecision(
         ...(digest === undefined ? {} : { digest }),
         ...(conversation === undefined ? {} : { conversation }),
       }
-      return { ...rest, approved, rejected, writes: [...notWrittenIn(writes, [write]), write] }
+      const latest = [...notWrittenIn(writes, [write]), write].slice(-MAX_WRITES)
+      return { ...rest, approved, rejected, writes: latest }
     }
     default:
       return recorded satisfies never

@@ -5,7 +5,7 @@ import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type DecisionStore, keyOf, type RecordedDecision } from './decisions.ts'
+import { type DecisionStore, EFFECT_MS, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
 
 /** Who brought about a change, where that can be told. */
@@ -108,7 +108,7 @@ export class HistoryRecorder {
       if (last?.event === event && last.revision === revision) continue
       const records = last === undefined ? [] : await log.list(place)
       if (isKnown(records, event, revision)) continue
-      const origin = await this.#findOrigin(place, source, revision, records)
+      const origin = await this.#findOrigin({ place, source, revision, at }, records)
       added.push({
         ...place,
         source,
@@ -124,14 +124,13 @@ export class HistoryRecorder {
   }
 
   async #findOrigin(
-    place: FolderPlace,
-    label: string,
-    revision: Digest | undefined,
+    step: Pick<Seen, 'place' | 'source' | 'at'> & { readonly revision: Digest | undefined },
     records: readonly RevisionRecord[],
   ): Promise<ChangeOrigin> {
-    const source = this.#options.findSource(label)
+    const { place, revision } = step
+    const source = this.#options.findSource(step.source)
     const unknown: RevisionAuthor = { kind: source?.isRemote === true ? 'source' : 'person' }
-    const decided = await this.#findDecided(place, revision, records)
+    const decided = await this.#findDecided(place, revision, step.at, records)
     if (revision === undefined) return decided ?? { author: unknown, cause: 'removal' }
     return (
       (await this.#findExpected(place, revision)) ??
@@ -161,6 +160,7 @@ export class HistoryRecorder {
   async #findDecided(
     place: FolderPlace,
     revision: Digest | undefined,
+    at: number,
     records: readonly RevisionRecord[],
   ): Promise<ChangeOrigin | undefined> {
     const { decisions } = this.#options
@@ -169,9 +169,12 @@ export class HistoryRecorder {
     const isSeen = revision === undefined || records.some(record => record.revision === revision)
     if (last === undefined || !isSeen || decisions.find(place) === undefined) return undefined
     const made = await decisions.list(place)
-    const decision = made.findLast(
-      each => each.at >= last.at && (revision === undefined ? isEnd(each) : isBeginning(each, revision)),
-    )
+    const decision = made.findLast(each => {
+      if (each.at < last.at) return false
+      if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
+      // It is about no revision, so only what followed at once came of it.
+      return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
+    })
     return decision === undefined ? undefined : toOrigin(decision)
   }
 

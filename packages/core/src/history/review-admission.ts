@@ -12,21 +12,15 @@ import type { AgentWrite, DecisionMeta, DecisionStore, FolderDecisions } from '.
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
   /** Whether every change waits, also those of sources that are not reviewed. */
-  readonly isFrozen?: () => boolean
-  /** Whether what was never served before is served while changes wait, as it is at the very beginning. */
-  readonly isStarting?: () => boolean
+  readonly isFrozen?: boolean
 }
 
 /** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
-export function createReviewAdmission({
-  decisions,
-  isFrozen,
-  isStarting,
-}: ReviewAdmissionOptions): AdmissionPolicy {
+export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOptions): AdmissionPolicy {
   return {
     admit: request => {
-      const isNew = request.live === undefined
-      const waits = isFrozen?.() === true && !(isNew && isStarting?.() === true)
+      // Whoever freezes a folder for the first time wants to begin with it as it is.
+      const waits = isFrozen === true && !(request.live === undefined && request.isFirst)
       return decide(request, decisions.find(placeOf(request)), waits)
     },
     standing: place => toStanding(decisions.find(place)),

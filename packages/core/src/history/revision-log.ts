@@ -32,8 +32,8 @@ export interface RevisionRecord extends FolderPlace {
   readonly name: string
   /** Absent when the skill went away. */
   readonly revision?: Digest
-  /** `live`: served from then on. `held`: seen, and not served. `removed`: no longer served. */
-  readonly event: 'live' | 'held' | 'removed'
+  /** `live`: served from then on. `held`: seen, and not served. `removed`: no longer served. `decided`: nothing changed by it at once. */
+  readonly event: 'live' | 'held' | 'removed' | 'decided'
   readonly cause: RevisionCause
   readonly author: RevisionAuthor
   /** Of a commit, or of a decision. */

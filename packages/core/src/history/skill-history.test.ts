@@ -15,6 +15,11 @@ import { FakeClock } from '../testing/index.ts'
 const text = (name: string, body = 'Body.', extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
 
+/** One that several processes have, one after the other. */
+class LastingLog extends MemoryRevisionLog {
+  override async close(): Promise<void> {}
+}
+
 interface Kit extends AsyncDisposable {
   readonly skills: SkillRuntime
   readonly files: MemoryFileSystem
@@ -74,6 +79,26 @@ async function read({ files }: Kit, path: string): Promise<string> {
 }
 
 describe('log', () => {
+  test('a decision that changes nothing at once is told all the same, and no later change is put down to it', async () => {
+    await using it = await open()
+    const { review } = it.skills
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await it.clock.advance(1)
+    await review.pin('pdf', { by: 'ann', note: 'for the fair' })
+    await it.clock.advance(1)
+    await review.unpin('pdf', { by: 'ann' })
+    await it.clock.advance(3_600_000)
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'First.'))
+    expect(await it.log()).toEqual([
+      'live edit person r',
+      'decided unpin ann',
+      'decided pin ann r',
+      'live edit person r',
+      'live found person r',
+    ])
+    expect((await it.skills.history.log('pdf'))[2]?.note).toBe('for the fair')
+  })
+
   test('every revision is written down once, newest first, with its time', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -115,7 +140,7 @@ describe('log', () => {
       'live enable cyd r',
       'removed disable bob',
       'held edit person r',
-      'held reject eve r',
+      'decided reject eve r',
       'live approve ada r',
       'held found person r',
     ])
@@ -262,6 +287,21 @@ describe('rollback', () => {
       text('pdf', 'First.'),
       'ok',
     ])
+  })
+
+  test('a skill that went while nothing ran comes back, and those of other folders with the same log are nobody here', async () => {
+    const history = new LastingLog()
+    const store = new MemorySkillStore()
+    const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
+    const source = new FileSource({ fileSystem: other, root: '/other', label: 's', watching: 'off' })
+    await (await createSkillRuntime({ sources: [source], store, history })).close()
+    const files = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.') })
+    await (await open({ history, store }, files)).skills.close()
+    files.remove('/s/pdf')
+    await using it = await open({ history, store }, files)
+    expect((await it.log())[0]).toBe('live found person r')
+    expect(await it.skills.history.rollback('pdf')).toMatchObject({ skill: 'pdf', how: 'written' })
+    expect(await it.body()).toBe('First.')
   })
 
   test('a skill that is gone comes back', async () => {

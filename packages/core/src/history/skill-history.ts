@@ -4,7 +4,7 @@ import type { SkillReport } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
-import type { RecordedDecision } from './decisions.ts'
+import { EFFECT_MS, type RecordedDecision } from './decisions.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
 import type { Found, SkillTarget } from './skill-review.ts'
 
@@ -23,6 +23,8 @@ export interface HistoryHost {
   restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
   /** Serves a revision whatever is written; of a folder that is there. */
   pin(place: FolderPlace, revision: Digest, by: string): Promise<SkillReport>
+  /** Whether a source is one of this runtime: a log may be shared by others. */
+  knows(origin: string): boolean
   /** Resolves when everything that is visible is written down. */
   recorded(): Promise<void>
 }
@@ -60,21 +62,23 @@ export class SkillHistory {
   }
 
   /**
-   * Every step of a skill that is known, newest first, also of one that is gone; with what was rejected of it.
+   * Every step of a skill that is known, newest first, also of one that is gone; with decisions that changed nothing that is served,
+   * and each revision that was rejected.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
     const { place, name, source } = await this.#find(target)
     const records = await this.#log.list(place)
-    const rejections = (await this.#host.decisions(place)).flatMap((decision): RevisionRecord[] => {
-      if (decision.kind !== 'reject') return []
-      const { revision, by, at, note } = decision
+    const decided = (await this.#host.decisions(place)).flatMap((decision): RevisionRecord[] => {
+      if (decision.kind === 'write' || records.some(record => cameOf(record, decision))) return []
+      const { kind: cause, by, at, note } = decision
       const author = { kind: 'person', name: by } as const
+      const revision = 'revision' in decision ? { revision: decision.revision } : {}
       const noted = note === undefined ? {} : { note }
-      return [{ ...place, source, name, revision, event: 'held', cause: 'reject', author, at, ...noted }]
+      return [{ ...place, source, name, ...revision, event: 'decided', cause, author, at, ...noted }]
     })
     // Of one moment the step that came of a decision is the newer one.
-    return [...records, ...rejections].sort((a, b) => b.at - a.at)
+    return [...records, ...decided].sort((a, b) => b.at - a.at)
   }
 
   /**
@@ -183,8 +187,11 @@ export class SkillHistory {
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
-      const gone = this.#log.lasts().filter(({ name, source, location, event }) => {
-        return event === 'removed' && [name, `${source}/${name}`, `${source}/${location}`].includes(target)
+      // It is not here, so whatever was written down last of it, it is gone: also when nobody was there to see it go.
+      const gone = this.#log.lasts().filter(({ origin, name, source, location }) => {
+        return (
+          this.#host.knows(origin) && [name, `${source}/${name}`, `${source}/${location}`].includes(target)
+        )
       })
       const [only, another] = gone
       if (only === undefined) throw thrown
@@ -256,6 +263,14 @@ export class SkillHistory {
     if (skill !== undefined) return skill
     throw new SkillError('REVISION_NOT_FOUND', `revision ${shortDigest(revision)} is no longer stored`)
   }
+}
+
+/** Whether a decision is why a step was made, so that the step tells all of it; that of a rejection does not name the revision. */
+function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
+  const { kind, by } = decision
+  if (kind === 'reject' || author.name !== by || at < decision.at || at - decision.at > EFFECT_MS)
+    return false
+  return cause === kind || (cause === 'rollback' && (kind === 'pin' || kind === 'approve'))
 }
 
 /** A folder with what is known of it now. */

@@ -191,6 +191,24 @@ describe('a reviewed source', () => {
     expect(kinds).toEqual(['reject', 'reject', 'approve', 'disable', 'enable', 'pin'])
   })
 
+  test('what another process has decided a moment ago counts, also when it was not heard of yet', async () => {
+    // A store that answers from memory what it was told last, as one that several processes share does.
+    class Shared extends MemoryDecisions {
+      heard: ReturnType<MemoryDecisions['find']>
+      override find(): ReturnType<MemoryDecisions['find']> {
+        return this.heard
+      }
+    }
+    const decisions = new Shared()
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') }, { decisions })
+    const revision = it.skills.current.reports()[0]?.revision as `sha256:${string}`
+    await it.skills.review.reject('pdf')
+    decisions.heard = await new MemoryDecisions().find({ origin: '/team', location: 'pdf' })
+    const place = { origin: '/team', location: 'pdf' }
+    await decisions.record(place, { kind: 'approve', revision, by: 'bob', at: 1 })
+    expect((await it.skills.review.reject('pdf')).isNew).toBe(true)
+  })
+
   test('everything can be approved in one go', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a'), '/team/b/SKILL.md': text('b') })
     expect((await it.skills.review.approveAll({ by: 'ada' })).map(({ name }) => name)).toEqual(['a', 'b'])
@@ -321,6 +339,61 @@ test('frozen: what was changed while no process ran waits as well, and what was 
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pending'])
   await it.skills.review.approve('pdf')
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Second.', 'mine:ok'])
+})
+
+describe('frozen, over restarts', () => {
+  /** Runs one process after the other over the same store and decisions. */
+  function createProcesses() {
+    const store = new MemorySkillStore()
+    const decisions = new MemoryDecisions()
+    return async (mine: Readonly<Record<string, string>>, frozen: boolean): Promise<Kit & AsyncDisposable> =>
+      await open({}, { mine, store, decisions, frozen })
+  }
+  const pdf = (body: string) => ({ '/mine/pdf/SKILL.md': text('pdf', body) })
+  const docx = { '/mine/docx/SKILL.md': text('docx') }
+
+  test('what was new while it was frozen waits at the next start, too', async () => {
+    const start = createProcesses()
+    await (await start(pdf('First.'), true)).skills.close()
+    await using it = await start({ ...pdf('First.'), ...docx }, true)
+    expect([it.statusOf('pdf'), it.statusOf('docx')]).toEqual(['mine:ok', 'mine:pending'])
+  })
+
+  test('what left and came back changed waits, also when nothing else is there', async () => {
+    const start = createProcesses()
+    await (await start(pdf('First.'), true)).skills.close()
+    await (await start({}, true)).skills.close()
+    await using it = await start(pdf('Second.'), true)
+    expect(it.statusOf('pdf')).toBe('mine:pending')
+  })
+
+  test('a pin that is taken back leaves what was served before it', async () => {
+    const start = createProcesses()
+    await using it = await start(pdf('First.'), true)
+    await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
+    const { revision } = it.skills.current.reports()[0] ?? {}
+    await it.skills.review.pin('pdf', { revision: revision as `sha256:${string}` })
+    expect(await it.bodyOf('pdf')).toBe('Second.')
+    await it.skills.review.unpin('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pending'])
+    await it.skills.close()
+    await using again = await start(pdf('Second.'), true)
+    expect([await again.bodyOf('pdf'), again.statusOf('pdf')]).toEqual(['First.', 'mine:pending'])
+  })
+})
+
+test('a pinned revision that is no longer stored leaves the last good one, and not the newest', async () => {
+  const decisions = new MemoryDecisions()
+  const store = new MemorySkillStore()
+  const first = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
+  await (await open({}, { mine: first, store, decisions })).skills.close()
+  const place = { origin: '/mine', location: 'pdf' }
+  await decisions.record(place, { kind: 'pin', revision: `sha256:${'0'.repeat(64)}`, by: 'ada', at: 0 })
+  const second = { '/mine/pdf/SKILL.md': text('pdf', 'Second.') }
+  await using it = await open({}, { mine: second, store, decisions })
+  expect(await it.bodyOf('pdf')).toBe('First.')
+  await using without = await open({}, { mine: second, decisions })
+  expect(without.skills.current.find('pdf')).toBeUndefined()
 })
 
 test('a bare name means the skill, wherever else identical copies of it are', async () => {
@@ -461,6 +534,16 @@ describe('what an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'By hand.'))
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['By hand.', 'ok'])
+  })
+
+  test('a pin of it that is taken back leaves what people had', async () => {
+    await using it = await openOwn()
+    await writing(it.skills, 'c').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
+    const { revision } = it.skills.current.reports()[0] ?? {}
+    await it.skills.review.pin('pdf', { revision: revision as `sha256:${string}` })
+    expect(await it.bodyOf('pdf')).toBe('Agent.')
+    await it.skills.review.unpin('pdf')
+    expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
   test('once approved it is a text like any other: edits beside it are live, also after a restart', async () => {

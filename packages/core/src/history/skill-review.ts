@@ -4,7 +4,13 @@ import type { FolderPlace } from '../registry/admission.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { type Decision, type DecisionStore, holdsAlready, type RecordedDecision } from './decisions.ts'
+import {
+  type Decision,
+  type DecisionStore,
+  holdsAlready,
+  type RecordedDecision,
+  withDecision,
+} from './decisions.ts'
 import { findHeldWrites } from './review-admission.ts'
 
 /** What a review needs of the runtime. */
@@ -171,7 +177,9 @@ export class SkillReview {
   async #decide(place: FolderPlace, decision: Decision, { by, note }: DecisionNote): Promise<DecidedSkill> {
     const { decisions, clock } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
-    const isNew = note !== undefined || !holdsAlready(decisions.find(place), decision)
+    // What another process has decided a moment ago is in the log, and may not have been heard of yet.
+    const made = await decisions.list(place)
+    const isNew = note !== undefined || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
       await decisions.record(place, { ...decision, ...meta })
       await this.#host.reconsider(place)

@@ -17,6 +17,8 @@ export interface AdmissionRequest {
   /** What the source is on this machine. */
   readonly origin: string
   readonly trust: 'auto' | 'review'
+  /** Nothing of the source was ever shown before, neither in this process nor in an earlier one with the same store. */
+  readonly isFirst: boolean
 }
 
 /** Decides whether a revision goes live or is held; who keeps approvals is the policy's business. */

@@ -1,5 +1,5 @@
 import type { Hasher } from '../host.ts'
-import type { Digest } from '../skill/digest.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { createSkill, type Skill } from '../skill/skill.ts'
@@ -25,6 +25,21 @@ export class LastGood {
 
   remember(origin: string, location: string, revision: Digest | undefined): void {
     this.#store.setRef(refOf(origin, location), revision)
+  }
+
+  /** Keeps what a pin serves from being collected, beside what was served before it. */
+  keepPinned(origin: string, location: string, revision: Digest | undefined): void {
+    this.#store.setRef(JSON.stringify(['pinned', origin, location]), revision)
+  }
+
+  /** Whether a source was shown before, whatever it had then. */
+  isKnown(origin: string): boolean {
+    return this.#store.getRef(markOf(origin)) !== undefined
+  }
+
+  markKnown(origin: string): void {
+    // Any digest says it; that of nothing needs nothing to be kept.
+    if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
   }
 
   /** Whether another revision of a folder was served last than the one that is there. */
@@ -65,6 +80,10 @@ export class LastGood {
     }
     return createSkill(parsed.value, files, place, parsed.diagnostics, this.#hasher)
   }
+}
+
+function markOf(origin: string): string {
+  return JSON.stringify(['known', origin])
 }
 
 function refOf(origin: string, location: string): string {

@@ -74,6 +74,8 @@ interface SourceSlot extends RegisteredSource {
   candidates: readonly Candidate[]
   /** Why the last reading failed. */
   fault: Diagnostic | undefined
+  /** Nothing of it was ever shown before; known with its first contents. */
+  isFirst: boolean | undefined
 }
 
 /**
@@ -153,6 +155,7 @@ export class SkillRegistry {
       contents: EMPTY_CONTENTS,
       candidates: [],
       fault: undefined,
+      isFirst: undefined,
     })
   }
 
@@ -279,7 +282,10 @@ export class SkillRegistry {
     if (contents === slot.contents && slot.fault === undefined) return
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
+    slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
     await this.#apply(slot, contents, paired)
+    slot.isFirst = false
+    this.#lastGood.markKnown(slot.origin)
   }
 
   /** Decides about folders, and shows what came of it in one step. */
@@ -351,8 +357,8 @@ export class SkillRegistry {
       }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
       if (this.#findLive(slot, old, standing) !== undefined) continue
-      const isKnown = !this.#lastGood.isOther(slot, entry)
-      if (isKnown && this.#isAdmitted(slot, entry.skill, undefined)) continue
+      const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
+      if (isNewest && this.#isAdmitted(slot, entry.skill, undefined)) continue
       const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
       if (skill !== undefined) restored.set(entry.location, skill)
     }
@@ -369,7 +375,7 @@ export class SkillRegistry {
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
     // A pin served it whatever else held; without the pin that is asked again.
     const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
-    return wasPinned && !this.#isAdmitted(slot, live, live) ? undefined : live
+    return wasPinned && !this.#isAdmitted(slot, live, undefined) ? undefined : live
   }
 
   /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
@@ -405,7 +411,8 @@ export class SkillRegistry {
   #askAdmission(slot: SourceSlot, skill: Skill, live: Skill | undefined): AdmissionVerdict {
     const { admission, logger } = this.#options
     try {
-      return admission.admit({ skill, live, origin: slot.origin, trust: slot.trust })
+      const { origin, trust, isFirst = false } = slot
+      return admission.admit({ skill, live, origin, trust, isFirst })
     } catch (error) {
       logger.error('the admission policy failed', { skill: skill.name, error })
       return { kind: 'hold', reason: `the admission policy failed: ${toMessage(error)}` }
@@ -426,11 +433,14 @@ export class SkillRegistry {
       } else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
     }
     const standing = toStanding(decision)
-    if (standing?.kind === 'pinned') live = restored.get(entry.location) ?? live
+    if (standing?.kind === 'pinned') live = restored.get(entry.location) ?? lastGood
     if (standing?.kind === 'disabled') live = undefined
-    // What was served before it was disabled comes back when it is enabled.
-    if (live !== old?.live && standing?.kind !== 'disabled')
+    // What was served before it was disabled or pinned comes back afterwards.
+    if (live !== old?.live && standing === undefined)
       this.#lastGood.remember(slot.origin, entry.location, live?.revision)
+    const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
+    if (pinned !== undefined || old?.standing?.kind === 'pinned')
+      this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
     const { index: sourceIndex, label: source, trust } = slot
     const refusesDuplicates = onDuplicate === 'error'
     const candidate = { entry, live, held, standing, sourceIndex, source, trust, refusesDuplicates }

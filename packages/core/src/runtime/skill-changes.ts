@@ -114,11 +114,26 @@ export class SkillChanges {
     const places = new Map(made.map(({ place }) => [`${place.origin}\0${place.location}`, place]))
     try {
       for (const place of places.values()) await registry.reconsider(place)
+      this.#fetchApproved(made)
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })
     }
     for (const { place, decision } of made)
       if (decision.kind !== 'write') await events.emit('skill:decided', { ...place, decision })
+  }
+
+  /** What another process has fetched and somebody has approved there is not here yet. */
+  #fetchApproved(made: readonly MadeDecision[]): void {
+    const { registry, sources, logger } = this.#options
+    const origins = made.flatMap(({ place, decision }) => {
+      if (decision.kind !== 'approve') return []
+      return registry.findNewest(place)?.revision === decision.revision ? [] : place.origin
+    })
+    for (const origin of new Set(origins)) {
+      sources.reloadOne(origin).catch((error: unknown) => {
+        if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a source could not be asked', { error })
+      })
+    }
   }
 
   async #noteWrite(origin: string, { location, path, digest, author }: NotedWrite): Promise<void> {
@@ -152,6 +167,7 @@ export class SkillChanges {
         this.#recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
         return await this.review.pinAt(place, revision, { by })
       },
+      knows: (origin: string) => this.#options.sources.find(source => source.origin === origin) !== undefined,
       recorded: () => registry.delivered(),
     }
     return new SkillHistory(host, log)

@@ -88,7 +88,6 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #sessions: LiveSessions
   readonly #logger: Logger
   readonly #changes: SkillChanges
-  #isStarting = true
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
@@ -113,8 +112,7 @@ export class SkillRuntime implements AsyncDisposable {
         options.admission ??
         createReviewAdmission({
           decisions,
-          isFrozen: () => options.frozen === true,
-          isStarting: () => this.#isStarting,
+          isFrozen: options.frozen === true,
         }),
     })
     this.#demands = {
@@ -171,7 +169,6 @@ export class SkillRuntime implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#changes.finishSwaps()
     await this.#sources.start()
-    this.#isStarting = false
     assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 

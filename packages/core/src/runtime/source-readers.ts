@@ -49,6 +49,11 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.reload()))
   }
 
+  /** Looks at one source, whatever it was told of changes. */
+  async reloadOne(origin: string): Promise<void> {
+    await this.#syncs.find(({ source }) => source.origin === origin)?.reload()
+  }
+
   /** The same at next to no cost while events can be trusted, and for no longer than `maxWaitMs`. */
   async fresh(maxWaitMs: number | undefined): Promise<void> {
     const read = this.#readNewer()
