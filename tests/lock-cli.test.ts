@@ -29,7 +29,8 @@ class Project implements Disposable {
   }
 
   run<T = unknown>(...args: string[]): CliRun<T> {
-    return stoke<T>([...args, '--state', this.folder.at('state')], {
+    const local = args[0] === 'update' ? ['--local'] : []
+    return stoke<T>([...args, ...local, '--state', this.folder.at('state')], {
       cwd: this.folder.at('project'),
       env: { HOME: this.folder.at('home'), NO_COLOR: '1' },
     })
@@ -223,6 +224,72 @@ test.each([
     ),
   })
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
+})
+
+test('a lock file cannot lead into a hidden folder by a link of the project, whatever its roots are', () => {
+  using it = new Project()
+  it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
+  mkdirSync(it.at('.git/hooks'), { recursive: true })
+  writeFileSync(it.at('.git/hooks/pre-commit'), 'mine')
+  symlinkSync('.git', it.at('skills'))
+  for (const roots of [undefined, ['skills'], ['.git']]) {
+    if (roots !== undefined) writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots }))
+    const { status, stderr } = it.run('add', it.place, 'hooks', '--force', '--to', roots?.[0] ?? 'skills')
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/is in a hidden folder that is no root/)])
+  }
+  writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['.github'] }))
+  expect(it.run('add', it.place, 'hooks').stderr).toMatch(/is in a hidden folder that is no root of skills/)
+  expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
+})
+
+test('a rewritten history is told by the commit in the lock file, whoever asks, and whatever was asked before', () => {
+  using it = new Project()
+  it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
+  it.run('add', it.place, 'pdf')
+  it.repository.commit({ ...pdf('Rewritten.'), 'skills/docx/SKILL.md': skillText('docx') }, { parent: null })
+  const rewritten = { status: 1, stdout: expect.stringMatching(/^failed +pdf .*the history was rewritten/) }
+  expect(it.run('add', it.place, 'docx').status).toBe(0)
+  expect(it.run('update', 'pdf')).toMatchObject(rewritten)
+  // As on another machine, which never saw the commit.
+  rmSync(it.folder.at('state'), { recursive: true })
+  expect(it.run('update', 'pdf')).toMatchObject(rewritten)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+})
+
+test('a file is itself under whatever form of its name, and packages in a skill are part of it', () => {
+  using it = new Project()
+  const name = 'u\u0308ber.md'
+  const files = [
+    { path: 'pdf/SKILL.md', content: skillText('pdf') },
+    { path: `pdf/${name}`, content: 'X.' },
+    { path: 'pdf/node_modules/kit/index.js', content: 'x' },
+  ]
+  writeFileSync(it.at('team.tar.gz'), tarGz(files))
+  expect(it.run('add', 'team.tar.gz').status).toBe(0)
+  expect(it.run('verify').stdout).toMatch(/^unmodified/)
+  rmSync(it.at('skills/pdf/u\u0308ber.md'), { force: true })
+  rmSync(it.at('skills/pdf/\u00fcber.md'), { force: true })
+  writeFileSync(it.at(`skills/pdf/${name}`), 'Mine.')
+  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here/)
+  writeFileSync(it.at('skills/pdf/node_modules/kit/index.js'), 'evil')
+  expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
+})
+
+test('a lock file names no place elsewhere on this machine, unless that is said', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  const { stdout } = stoke(['update', '--state', it.folder.at('state')], { cwd: it.at('.') })
+  expect(stdout).toMatch(/^failed +pdf .*is a file URL.*use --local/)
+})
+
+test('adding what is there already leaves it alone', () => {
+  using it = new Project()
+  it.repository.commit(pdf('First.'))
+  it.run('add', it.place, 'pdf')
+  expect(it.run('add', it.place, 'pdf').status).toBe(0)
+  expect(readdirSync(it.at('skills/.trash'))).toEqual(['.swap'])
+  expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/name no skills with it/)
 })
 
 test('a rewritten history is told, and taken only when that is meant', () => {

@@ -33,7 +33,7 @@ export async function add(
   config: Config,
   flags: AddFlags,
 ): Promise<number> {
-  await using available = await openAvailable(place, config, { takesRewritten: true })
+  await using available = await openAvailable(place, config, { isNamed: true })
   const paint = createPaint(config.hasColor)
   for (const fault of available.faults) process.stderr.write(`${formatDiagnostic(fault, paint)}\n`)
   const chosen = choose(available.skills, names, flags.isAll, place)
@@ -54,10 +54,12 @@ export async function add(
       await checkTarget(skill, { place, folder: join(root, skill.name) }, before, config, flags.isForced)
     let after: LockedSkills = before
     for (const skill of chosen) {
-      await install(skill, available, root)
+      const folder = relative(project, join(root, skill.name))
+      const there = await inspect(project, { path: folder, files: {}, revision: skill.revision })
+      if (there.revision !== skill.revision) await install(skill, available, root)
       after = {
         ...after,
-        [skill.name]: toLocked(skill, available, place, relative(project, join(root, skill.name))),
+        [skill.name]: toLocked(skill, available, place, folder),
       }
       // After each, so that the lock is true whenever this is ended.
       await writeLock(config, after)
@@ -104,6 +106,8 @@ function choose(
 ): readonly Skill[] {
   const known = skills.map(({ name }) => name).join(', ') || 'none'
   if (skills.length === 0) throw new UsageError(`${place} has no skill that could be copied`)
+  if (isAll && names.length > 0)
+    throw new UsageError('--all is for everything that is there; name no skills with it')
   if (isAll) return skills
   if (names.length === 0 && skills.length === 1) return skills
   if (names.length === 0)

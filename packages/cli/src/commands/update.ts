@@ -17,6 +17,8 @@ export interface UpdateFlags {
   readonly isReset: boolean
   /** Replaces what was changed here, too; it is kept in `.trash`. */
   readonly isForced: boolean
+  /** Whether the lock file may name places elsewhere on this machine. */
+  readonly isLocal: boolean
 }
 
 interface Outcome {
@@ -44,7 +46,7 @@ export async function update(names: readonly string[], config: Config, flags: Up
     const own = wanted.filter(([, each]) => each.source === source)
     try {
       // Asked first: whoever writes meanwhile does not wait for a network.
-      await using available = await openAvailable(source, config, { takesRewritten: flags.isReset })
+      await using available = await openAvailable(source, config, { isNamed: flags.isLocal })
       await using lock = await openWriteLock(config.stateDirectory)
       for (const [name, entry] of own)
         outcomes.push(await lock.run(async () => await tryUpdate(name, entry, available, config, flags)))
@@ -75,6 +77,10 @@ async function tryUpdate(
   flags: UpdateFlags,
 ): Promise<Outcome> {
   try {
+    // Somebody may have removed or replaced it while its place was asked.
+    const now = readLock(config)[name]
+    if (JSON.stringify(now) !== JSON.stringify(entry))
+      throw new UsageError('the lock file was changed meanwhile; run it again')
     return await updateOne(name, entry, available, config, flags)
   } catch (thrown) {
     return failed(name, entry, thrown)
@@ -86,13 +92,18 @@ async function updateOne(
   entry: LockedSkill,
   available: Available,
   config: Config,
-  { isCheck, isForced }: UpdateFlags,
+  { isCheck, isForced, isReset }: UpdateFlags,
 ): Promise<Outcome> {
   const project = projectFolder(config)
   const same = { name, from: entry.revision, to: entry.revision as string | null }
   const skill = available.skills.find(each => each.location === entry.location)
   if (skill === undefined)
     return { ...same, kind: 'gone', to: null, note: 'its source has it no more; it stays here' }
+  if (!isReset && !(await available.follows(entry.version))) {
+    const [from, to] = [entry.version, available.version].map(version => version.slice(0, 10))
+    const note = `the history was rewritten, or a tag moved: ${to} does not come after ${from}; --reset takes it`
+    return { ...same, kind: 'failed', to: skill.revision, note }
+  }
   const state = await inspect(project, entry)
   const isNewer = skill.revision !== entry.revision
   // One that was ended after it had copied the files has not written it down.

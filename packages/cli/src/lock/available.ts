@@ -7,10 +7,13 @@ import {
   type Skill,
   SkillError,
   type SkillRuntime,
+  type SkillSource,
+  toMessage,
 } from '@skillstoke/core'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
-import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
+import { createRemote, type NamedSource, parseSourceFlag, type RemoteSetup } from '../config/remote-config.ts'
+import { UsageError } from '../exit-code.ts'
 
 /** A source from which skills are copied, with what it holds now. */
 export interface Available extends AsyncDisposable {
@@ -20,23 +23,27 @@ export interface Available extends AsyncDisposable {
   /** What is wrong with those that cannot be served, and so not copied. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
+  /** Whether it comes after an earlier version, as far as the place has a history. */
+  follows(version: string): Promise<boolean>
 }
 
 /**
  * Asks a source, as `--source` names it, for what it holds now. What is copied out of it is a person's own decision, so nothing of
- * it waits here; and what is followed of the same place, with its approvals, knows nothing of it.
+ * it waits here; and what is followed of the same place, with its approvals, knows nothing of it. One that a person did not name,
+ * but a file that came with the project, may not be elsewhere on this machine.
  * @throws {SkillError} when it cannot be reached, or does not show what it has now
  */
 export async function openAvailable(
   flag: string,
   config: Config,
-  { takesRewritten }: { readonly takesRewritten: boolean },
+  { isNamed }: { readonly isNamed: boolean },
 ): Promise<Available> {
   const parsed = parseSourceFlag(flag)
-  const source = await createRemote(
+  const source = await createPlace(
     {
-      source: takesRewritten && parsed.git !== undefined ? { ...parsed, update: 'reset' } : parsed,
-      isNamed: true,
+      // What comes after what is for each copy to ask, by the version in its lock: this machine may never have seen that.
+      source: parsed.git === undefined ? parsed : { ...parsed, update: 'reset' },
+      isNamed,
       label: 'source',
     },
     {
@@ -68,6 +75,7 @@ export async function openAvailable(
         .reports()
         .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
+      follows: async version => (await source.follows?.(version)) ?? true,
       [Symbol.asyncDispose]: async () => await skills.close(),
     }
   } catch (thrown) {
@@ -76,8 +84,22 @@ export async function openAvailable(
   }
 }
 
+async function createPlace(
+  named: NamedSource & { readonly label: string },
+  setup: RemoteSetup,
+): Promise<SkillSource> {
+  try {
+    return await createRemote(named, setup)
+  } catch (thrown) {
+    if (named.isNamed) throw thrown
+    throw new UsageError(`${toMessage(thrown)}; when the lock file is meant to name it, use --local`, {
+      cause: thrown,
+    })
+  }
+}
+
 // What is shown then is older than what the place has.
-const STALE: ReadonlySet<string> = new Set(['HISTORY_REWRITTEN', 'REF_MISSING', 'PATH_MISSING'])
+const STALE: ReadonlySet<string> = new Set(['REF_MISSING', 'PATH_MISSING'])
 
 async function readAll(skill: Skill, skills: SkillRuntime): Promise<readonly FolderFile[]> {
   return await Promise.all(

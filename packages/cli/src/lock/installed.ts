@@ -38,12 +38,12 @@ export function describeChanged({ kind, changed }: InstalledState): string {
 
 interface Folder {
   readonly files: readonly SkillFile[]
-  /** Links, pipes, and files that cannot be read. */
+  /** Links, pipes, and whatever else is no file. */
   readonly others: readonly string[]
 }
 
-// What running a skill, or looking at its folder, leaves there.
-const LITTER: ReadonlySet<string> = new Set(['__pycache__', 'node_modules', '.DS_Store', 'Thumbs.db'])
+// What running a skill, or looking at its folder, leaves there: no part of a skill for anybody.
+const LITTER: ReadonlySet<string> = new Set(['__pycache__', '.DS_Store', 'Thumbs.db'])
 const MAX_FILE_BYTES = 1024 * 1024 * 1024
 
 /** Everything in a folder; `undefined` when there is none. */
@@ -54,14 +54,16 @@ async function readFolder(root: string): Promise<Folder | undefined> {
   const inside = [root]
   const visit = async (folder: string): Promise<void> => {
     for (const { name, kind } of await fileSystem.list(join(root, folder))) {
-      const path = (folder === '' ? name : `${folder}/${name}`).normalize('NFC')
+      // Opened as it is called there, and known as the lock file calls it.
+      const path = folder === '' ? name : `${folder}/${name}`
+      const known = path.normalize('NFC')
       if (LITTER.has(name)) continue
       else if (kind === 'directory') await visit(path)
       else if (kind === 'file') {
         const { bytes, stat } = await fileSystem.read(join(root, path), { inside, maxBytes: MAX_FILE_BYTES })
         const digest = digestOf(bytes, nodeHasher)
-        files.push({ path, digest, size: bytes.length, isExecutable: stat.isExecutable })
-      } else others.push(path)
+        files.push({ path: known, digest, size: bytes.length, isExecutable: stat.isExecutable })
+      } else others.push(known)
     }
   }
   try {

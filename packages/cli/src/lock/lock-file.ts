@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { findPathFault, toMessage } from '@skillstoke/core'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
@@ -80,28 +80,38 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   if (fault !== undefined) return fault
   const segments = folder.split('/')
   if (segments.at(-1) !== name) return `does not end in the name of the skill, ${JSON.stringify(name)}`
+  if (name.startsWith('.')) return 'is hidden'
   const project = projectFolder(config)
   const root = join(project, ...segments.slice(0, -1))
-  const isRoot = [
-    ...config.roots.map(each => resolve(each.path)),
-    ...KNOWN_ROOTS.map(each => join(project, each)),
-  ].includes(root)
-  const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
-  // The roots may come with the project, too: what is git's own is no skill's whatever they say.
-  const isNobodys = segments.includes('.git') || name.startsWith('.')
-  if (isNobodys || (isHidden && !isRoot)) return 'is in a hidden folder that is no root of skills'
-  return leadsOut(root, project) ? 'leads out of the project by a link' : undefined
+  const [realProject, realRoot] = [findReal(project), findReal(root)]
+  // The file of a project names roots, too, and must not open hidden folders by that.
+  const chosen = config.areRootsOfFile ? [] : config.roots.map(each => resolve(each.path))
+  return (
+    findPlaceFault(relative(project, root), chosen.includes(root)) ??
+    findPlaceFault(relative(realProject, realRoot), chosen.map(findReal).includes(realRoot))
+  )
 }
 
-// Where skills usually are.
-const KNOWN_ROOTS = ['.agents/skills', '.claude/skills'] as const
+/** Where agents have their skills: `.agents/skills`, `.claude/skills` and the like. */
+const USUAL_ROOT = /^\.[^/\\]+[/\\]skills$/
 
-/** By where the nearest folder that is there really is. */
-function leadsOut(folder: string, project: string): boolean {
-  let at = folder
-  while (!existsSync(at)) at = dirname(at)
-  const fromProject = relative(realpathSync(project), realpathSync(at))
-  return fromProject === '..' || fromProject.startsWith(`..${sep}`) || isAbsolute(fromProject)
+/** The same for where a folder is, seen from the project: as it is written, and where links really lead. */
+function findPlaceFault(fromProject: string, isChosen: boolean): string | undefined {
+  if (isAbsolute(fromProject)) return 'leads out of the project by a link'
+  const segments = fromProject.split(sep).map(segment => segment.toLowerCase())
+  if (segments[0] === '..') return 'leads out of the project by a link'
+  // What is git's own is no skill's, whatever anybody says.
+  const isHidden = segments.some(segment => segment.startsWith('.') || segment === 'node_modules')
+  const isRoot = isChosen || USUAL_ROOT.test(fromProject)
+  const isAllowed = !isHidden || (isRoot && !segments.includes('.git'))
+  return isAllowed ? undefined : 'is in a hidden folder that is no root of skills'
+}
+
+/** Where a folder is, or will be when it is made. */
+function findReal(folder: string): string {
+  if (existsSync(folder)) return realpathSync(folder)
+  const parent = dirname(folder)
+  return parent === folder ? folder : join(findReal(parent), basename(folder))
 }
 
 /** Written whole, sorted, so that two writings of the same are equal. */

@@ -52,18 +52,23 @@ function addUpdate(program: Command, finish: Finish): void {
     .option('--check', 'only tell what is newer')
     .option('--force', 'replace what was changed here; it is kept in .trash')
     .option('--reset', 'take what a branch or tag is now, also when its history was rewritten')
+    .option('--local', 'also from places elsewhere on this machine, when the lock file names some')
     .addHelpText(
       'after',
       '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
     )
     .action(
-      async (names: string[], flags: SharedFlags & { check?: boolean; reset?: boolean; force?: boolean }) => {
+      async (
+        names: string[],
+        flags: SharedFlags & { check?: boolean; reset?: boolean; force?: boolean; local?: boolean },
+      ) => {
         const { update } = await import('../commands/update.ts')
         const options = {
           json: flags.json === true,
           isCheck: flags.check === true,
           isReset: flags.reset === true,
           isForced: flags.force === true,
+          isLocal: flags.local === true,
         }
         finish(await update(names, await resolveConfig(flags), options))
       },

@@ -44,6 +44,8 @@ export interface TreeFetcher {
   fetch(context: FetchContext): Promise<FetchResult>
   /** Who changed a folder of a tree last. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
+  /** Whether a tree comes after an earlier version, where the place has a history. */
+  follows?(tree: FileTree, earlier: string): Promise<boolean>
   close?(): Promise<void>
 }
 
@@ -192,6 +194,10 @@ export class RemoteSource implements SkillSource {
 
   async describeChange(location: string): Promise<SourceChange | undefined> {
     return this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location)
+  }
+
+  async follows(earlier: string): Promise<boolean> {
+    return this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true)
   }
 
   async close(): Promise<void> {

@@ -107,6 +107,8 @@ export interface SkillSource {
   state(): SourceState
   /** What the place calls the state that was read last: a commit, a digest. */
   version?(): string | undefined
+  /** Whether that state comes after an earlier one; true where there is no order. */
+  follows?(earlier: string): Promise<boolean>
   /** Ends what the source has started, when nobody reads any more. It may be read again later. */
   close?(): Promise<void>
 }

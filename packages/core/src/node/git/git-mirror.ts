@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError, type TreeFile } from '../../index.ts'
 import { createStateDirectory } from '../state-directory.ts'
@@ -46,7 +46,7 @@ export class GitMirror {
 
   /** Where the mirror of a URL belongs in a state directory. */
   static folderOf(stateDirectory: string, url: string): string {
-    return join(stateDirectory, 'git', createHash('sha256').update(url).digest('hex').slice(0, 32))
+    return join(stateDirectory, 'git', keyOf(url))
   }
 
   get exists(): boolean {
@@ -152,8 +152,9 @@ export class GitMirror {
   }
 
   /** Whether the newer commit has the older one in its history. */
-  async descends(newer: string, older: string, signal: AbortSignal): Promise<boolean> {
-    const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1])
+  async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
+    // One that is not here at all is in no history that was fetched.
+    const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
 
@@ -171,6 +172,17 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
+  /** The commit that a source took last, also when the copy was lost since. */
+  lastTaken(source: string): string | undefined {
+    try {
+      const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
+      return isCommit(commit) ? commit : undefined
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw thrown
+    }
+  }
+
   /** Notes in one step what a source has taken, and that the commit is to be kept. */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
@@ -183,6 +195,10 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
+    // Beside the copy, so that one that is made anew does not take whatever it finds.
+    const note = this.#noteOf(source)
+    writeFileSync(`${note}.tmp`, `${commit}\n`)
+    renameSync(`${note}.tmp`, note)
     if (packsIn(this.directory) > MAX_PACKS) await runGit(['repack', '-a', '-d', '-k', '--quiet'], run)
   }
 
@@ -222,6 +238,10 @@ export class GitMirror {
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])
+  }
+
+  #noteOf(source: string): string {
+    return join(this.directory, '..', `${keyOf(source)}.taken`)
   }
 
   async #isKept(commit: string, signal: AbortSignal): Promise<boolean> {
@@ -265,8 +285,12 @@ function toEntry(line: string): TreeEntry {
 }
 
 function refsOf(source: string): { readonly commit: string; readonly folder: string } {
-  const name = `${OURS}/current/${createHash('sha256').update(source).digest('hex').slice(0, 32)}`
+  const name = `${OURS}/current/${keyOf(source)}`
   return { commit: `${name}/commit`, folder: `${name}/folder` }
+}
+
+function keyOf(source: string): string {
+  return createHash('sha256').update(source).digest('hex').slice(0, 32)
 }
 
 /** Every fetch that brings something leaves a pack. */

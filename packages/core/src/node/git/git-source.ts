@@ -104,6 +104,7 @@ class GitFetcher implements TreeFetcher {
   readonly #blobs: BlobReader
   /** Whether a failure now may be one of the copy. */
   #isSuspect = false
+  #isTag = false
 
   constructor(place: GitPlace, mirror: GitMirror, folder: string, update: 'ff-only' | 'reset') {
     this.#place = place
@@ -136,6 +137,12 @@ class GitFetcher implements TreeFetcher {
     return { author: { kind: 'commit', name: author }, cause: 'fetch', note: subject }
   }
 
+  async follows({ version }: FileTree, earlier: string): Promise<boolean> {
+    if (version === earlier) return true
+    // A tag is a promise: it stands for one commit.
+    return !this.#isTag && isCommit(earlier) && (await this.#mirror.descends(version, earlier))
+  }
+
   async close(): Promise<void> {
     this.#blobs.close()
   }
@@ -157,13 +164,14 @@ class GitFetcher implements TreeFetcher {
     const { origin } = this.#place
     await mirror.prepare(signal)
     this.#isSuspect = true
-    const taken = (await mirror.current(origin, signal))?.commit
+    const taken = (await mirror.current(origin, signal))?.commit ?? mirror.lastTaken(origin)
     // That a network is down says nothing about what is here.
     this.#isSuspect = false
     const found = await this.#resolve(signal)
     this.#isSuspect = true
     if (found === undefined) return this.#refMissing(taken)
     const { ref, folder } = found
+    this.#isTag = ref.isTag
     if (ref.commit === taken && known?.version === taken) return {}
     const commit = await mirror.fetch(ref, signal)
     const refusal = await this.#findRefusal(ref, commit, taken, signal)
@@ -241,7 +249,7 @@ class GitFetcher implements TreeFetcher {
       severity: 'warning',
       message: `${what}; the skills of ${short(taken)} stay`,
       path: this.#place.origin,
-      fix: "look at the new state, then take it with update: 'reset'",
+      fix: "look at the new state where it comes from, then take it with update: 'reset', which skillstoke.json has, too",
     }
   }
 

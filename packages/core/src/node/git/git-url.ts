@@ -55,10 +55,17 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
     const scp = SCP_LIKE.exec(input)?.groups
     const path = scp?.['path'] ?? ''
-    if (scp === undefined || path.startsWith('-') || isUnsafePath(path)) throw invalid(text)
+    // Brackets have a meaning for git wherever they are: it would go to another host than the one that is read here.
+    if (scp === undefined || path.startsWith('-') || isUnsafePath(path) || /[[\]]/.test(path))
+      throw invalid(text)
     return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
   }
   return finish(parseUrl(input, text, base, options), options)
+}
+
+/** The host of `user@host:path`, as `parseGitUrl` takes it. */
+export function hostOfScp(url: string): string | undefined {
+  return SCP_LIKE.exec(url)?.groups?.['host']
 }
 
 /** Whether a ref names a commit and not something that moves. */
@@ -85,6 +92,7 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   const protocol = url.protocol.slice(0, -1)
   if (protocol === 'file') return parseFile(url, text, options)
   if (protocol !== 'https' && protocol !== 'http' && protocol !== 'ssh') throw invalid(text)
+  if (/[[\]]/.test(`${url.username}${decode(url.pathname, text)}`)) throw invalid(text)
   if (url.hostname === '' || url.hostname.startsWith('-') || url.search !== '' || url.hash !== '')
     throw invalid(text)
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
@@ -207,8 +215,10 @@ function lastOf(path: string): string {
 }
 
 function invalid(text: string): SkillError {
+  // What could be a secret in it is not repeated.
+  const shown = text.replace(/:\/\/.*@/, '://...@')
   return new SkillError(
     'INVALID_OPTION',
-    `${JSON.stringify(text)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for one on this machine`,
+    `${JSON.stringify(shown)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for one on this machine`,
   )
 }
