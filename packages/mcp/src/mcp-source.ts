@@ -151,9 +151,9 @@ class McpFetcher implements TreeFetcher {
       } catch (thrown) {
         signal.throwIfAborted()
         // One skill that cannot be verified takes no other with it, and stays as it was.
-        const folder = `${folderOf(entry.uri)}/`
-        for (const file of known?.files ?? []) {
-          if (!file.path.startsWith(folder) || file.kind !== 'file') continue
+        const folder = folderOf(entry.uri)
+        for (const file of folder === undefined ? [] : (known?.files ?? [])) {
+          if (!file.path.startsWith(`${folder}/`) || file.kind !== 'file') continue
           const { path, isExecutable } = file
           files.push({ path, kind: 'file', bytes: await file.read(signal), isExecutable })
         }
@@ -175,13 +175,15 @@ class McpFetcher implements TreeFetcher {
     if (total > MAX_SKILL_BYTES)
       throw new SkillError('TOO_LARGE', `it has ${total} bytes; at most ${MAX_SKILL_BYTES} are read`)
     const root = entry.uri.replace(/[^/]*$/, '')
+    const folder = folderOf(entry.uri)
+    if (folder === undefined) throw new SkillError('INVALID_PATH', 'its URI cannot be decoded')
     const files: FetchedFile[] = []
     for (const { uri, digest } of entry.resources) {
       if (!uri.startsWith(root))
         throw new SkillError('INVALID_PATH', `its file ${JSON.stringify(uri)} is outside its folder`)
       const stored = await store.get(digest as `sha256:${string}`)
       const bytes = stored ?? (await skills.read(entry, uri, { signal })).bytes
-      const path = `${folderOf(entry.uri)}/${decodeURIComponent(uri.slice(root.length))}`
+      const path = `${folder}/${decodeURIComponent(uri.slice(root.length))}`
       files.push({ path, kind: 'file', bytes, isExecutable: false })
     }
     return files
@@ -203,10 +205,14 @@ function sizeOf({ resources }: SkillEntry): number {
   return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** `skill://a/b/SKILL.md` is the folder `a/b`. */
-function folderOf(uri: string): string {
+/** `skill://a/b/SKILL.md` is the folder `a/b`; `undefined` for one that cannot be decoded. */
+function folderOf(uri: string): string | undefined {
   const path = uri.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/[^/]*$/, '')
-  return path.split('/').map(decodeURIComponent).join('/')
+  try {
+    return path.split('/').map(decodeURIComponent).join('/')
+  } catch {
+    return undefined
+  }
 }
 
 /** What the guard said, under whatever the client made of it. */

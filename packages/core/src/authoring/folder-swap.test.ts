@@ -27,9 +27,11 @@ test('what is not a name of a folder keeps no other replacement from being ended
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',
     '/root/.trash/.swap/..%2Fhome/SKILL.md': 'x',
+    '/root/.trash/.swap/.git%2Fmodules%2Fsub/config': 'x',
     '/root/.trash/.swap/pdf/SKILL.md': 'New.',
   })
   await finishSwaps(fileSystem, '/root')
   expect((await fileSystem.list('/root/pdf')).map(({ name }) => name)).toEqual(['SKILL.md'])
   expect(await fileSystem.list('/root/.trash/.swap')).toEqual([])
+  expect((await fileSystem.list('/root')).map(({ name }) => name)).toEqual(['.trash', 'pdf'])
 })

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
@@ -53,8 +53,12 @@ export async function replaceFolder(
   try {
     await fileSystem.move(ready, target, inside)
   } catch (thrown) {
-    if (wasThere) await fileSystem.move(aside, target, inside)
-    await fileSystem.remove(ready, inside)
+    try {
+      if (wasThere) await fileSystem.move(aside, target, inside)
+      await fileSystem.remove(ready, inside)
+    } catch (again) {
+      throw new AggregateError([thrown, again], `${toMessage(thrown)}; what was there is in ${aside}`)
+    }
     throw thrown
   }
   return wasThere ? aside : undefined
@@ -87,7 +91,8 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
 function decode(name: string): string | undefined {
   try {
     const location = decodeURIComponent(name)
-    return findPathFault(location) === undefined ? location : undefined
+    const isHidden = location.split('/').some(segment => segment.startsWith('.'))
+    return findPathFault(location) === undefined && !isHidden ? location : undefined
   } catch {
     return undefined
   }

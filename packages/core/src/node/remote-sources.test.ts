@@ -251,12 +251,13 @@ test('an archive of this machine is looked at first, also by who does not poll; 
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
-  const look = async (): Promise<readonly [string, readonly string[]]> => {
+  const look = async (times = 0): Promise<readonly [string, readonly string[]]> => {
     const store = await openPackStore(join(folder, 'state'))
     await using skills = await createSkillRuntime({
       sources: [archive(path, { trust: 'auto', polling: 'manual', label: 'a' })],
       store,
     })
+    for (let i = 0; i < times; i++) await skills.reload()
     const [source] = skills.current.sources()
     return [(await skills.load('pdf')).body, source?.diagnostics.map(({ message }) => message) ?? []]
   }
@@ -269,6 +270,7 @@ test('an archive of this machine is looked at first, also by who does not poll; 
     'Second.',
     [expect.stringMatching(/could not be read: this is neither a zip .*; its last contents stay/)],
   ])
+  expect((await look(2))[1]).toHaveLength(1)
 })
 
 describe('wellKnown', () => {

@@ -465,7 +465,11 @@ export class SkillRegistry {
   ): void {
     const sources = this.#slots.map(({ label, contents, fault }) => ({
       label,
-      diagnostics: fault === undefined ? contents.diagnostics : [...contents.diagnostics, fault],
+      // Of one reading that failed after another the last one counts.
+      diagnostics:
+        fault === undefined
+          ? contents.diagnostics
+          : [...contents.diagnostics.filter(({ code }) => code !== fault.code), fault],
     }))
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
     if (served.length === 0 && reports.length === 0 && !hasMoved && isSourceSame) return

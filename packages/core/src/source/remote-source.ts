@@ -107,6 +107,8 @@ export class RemoteSource implements SkillSource {
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
+  /** Why the place on this machine could not be read at first; later failures are thrown. */
+  #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
   /** What a fetch that nobody waited for failed with. */
   #failure: { readonly thrown: unknown } | undefined
@@ -223,14 +225,12 @@ export class RemoteSource implements SkillSource {
     await this.#wait(this.#start(context))
     this.#hasNews = false
     if (this.#failure === undefined) return
-    this.#notices = [
-      {
-        code: 'SOURCE_FAILED',
-        severity: 'error',
-        message: `the source could not be read: ${toMessage(this.#failure.thrown)}; its last contents stay`,
-        path: this.origin,
-      },
-    ]
+    this.#firstFault = {
+      code: 'SOURCE_FAILED',
+      severity: 'error',
+      message: `the source could not be read: ${toMessage(this.#failure.thrown)}; its last contents stay`,
+      path: this.origin,
+    }
     this.#failure = undefined
   }
 
@@ -246,6 +246,7 @@ export class RemoteSource implements SkillSource {
 
   /** Asks the remote place; the outcome is taken up by a reading, which is asked for when nobody waits. */
   #start(context: ReadContext): Promise<void> {
+    this.#firstFault = undefined
     const abort = new AbortController()
     const { signal: closing } = this.#closing
     const onClose = (): void => abort.abort(closing.reason)
@@ -302,10 +303,11 @@ export class RemoteSource implements SkillSource {
   /** The contents with what is to be said about the place; the same object as long as nothing differs. */
   #combine(contents: SourceContents): SourceContents {
     const awaited: Diagnostic[] =
-      this.#tree === undefined
+      this.#tree === undefined && this.#notices.length === 0
         ? [{ code: 'SOURCE_AWAITED', severity: 'info', message: `${this.origin} is being fetched` }]
         : []
-    const diagnostics = [...contents.diagnostics, ...this.#refused, ...this.#notices, ...awaited]
+    const fault = this.#firstFault === undefined ? [] : [this.#firstFault]
+    const diagnostics = [...contents.diagnostics, ...this.#refused, ...this.#notices, ...fault, ...awaited]
     const isSame =
       contents === this.#shownFrom && JSON.stringify(diagnostics) === JSON.stringify(this.#shown.diagnostics)
     if (!isSame) this.#shown = Object.freeze({ entries: contents.entries, diagnostics })

@@ -9,6 +9,7 @@ import type { GitRepository } from '../../../../../tests/fixtures/git-repository
 import { GitServer } from '../../../../../tests/fixtures/git-server.ts'
 import { createSkillRuntime, renderSkillText, SkillError, type SkillRuntime } from '../../index.ts'
 import { type GitOptions, git } from '../index.ts'
+import { findRemoteSettings } from './git-address.ts'
 import { runGit } from './git-command.ts'
 
 let server: GitServer
@@ -321,6 +322,8 @@ test.each([
   'https://[::1]/a/b',
   'https://localhost/a/b',
   'git@127.0.0.1:a/b',
+  '127.0.0.1:team/repo@v2.git',
+  'ssh://git@127.0.0.1/a/b@v2',
 ])('T27: %s is in a private network, and git is not started for it', async url => {
   const calls = recordGit()
   await using skills = await open({ privateHosts: [] }, url)
@@ -338,4 +341,30 @@ test('T27: git connects to the addresses that were checked, whatever the name is
   expect(asked?.args.join(' ')).toMatch(
     new RegExp(`http\\.curloptResolve=localhost:${port}:(127\\.0\\.0\\.1|::1)`),
   )
+})
+
+test('T27: what was checked is where git goes, and it asks nobody for the name', async () => {
+  repository.commit({ 'pdf/SKILL.md': skill('pdf') })
+  const { port, pathname } = new URL(server.url(name))
+  const url = `http://nowhere.invalid:${port}${pathname}`
+  const run = {
+    settings: [`http.curloptResolve=nowhere.invalid:${port}:127.0.0.1`],
+    access: { protocols: ['http'] },
+  } as const
+  expect((await runGit(['ls-remote', '--', url], run)).stdout.toString()).toMatch(/refs\/heads\/main/)
+})
+
+test('an address needs no setting, and a proxy of the configuration finds hosts itself', async () => {
+  expect(await findRemoteSettings('http://[::1]:1/a', ['[::1]:1'])).toEqual([])
+  expect(await findRemoteSettings('http://localhost:1/a', ['localhost:1'])).toHaveLength(1)
+  const home = mkdtempSync(join(tmpdir(), 'home-'))
+  writeFileSync(join(home, '.gitconfig'), '[http]\n\tproxy = http://proxy.example:3128\n')
+  vi.stubEnv('HOME', home)
+  try {
+    expect(await findRemoteSettings('https://only-the-proxy-knows.invalid/a', [])).toEqual([])
+  } finally {
+    vi.unstubAllEnvs()
+    rmSync(home, { recursive: true })
+  }
+  await expect(findRemoteSettings('https://only-the-proxy-knows.invalid/a', [])).rejects.toThrow()
 })

@@ -326,6 +326,23 @@ test('a copy that was damaged is made anew', async () => {
   expect(await bodyOf(skills, 'pdf')).toBe('Second.')
 })
 
+test('a copy that was lost, or is damaged, is made anew and does not take a history that was rewritten meanwhile', async () => {
+  repository.commit(skill('pdf', 'First.'))
+  await (await open()).close()
+  repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
+  for (const path of readdirSync(state, { recursive: true, encoding: 'utf8' }))
+    if (/\.(pack|idx|rev)$/.test(path)) rmSync(join(state, path), { force: true })
+  for (let times = 0; times < 2; times++) {
+    await using skills = await open()
+    await skills.reload()
+    expect(names(skills)).toEqual([])
+    expect(told(skills)).toEqual([expect.stringMatching(/^HISTORY_REWRITTEN/)])
+  }
+  await using skills = await open({ update: 'reset' })
+  await skills.reload()
+  expect(await bodyOf(skills, 'pdf')).toBe('Rewritten.')
+})
+
 test('a server that stalls is given up in time', async () => {
   repository.commit(skill('pdf'))
   server.intercept = () => true
