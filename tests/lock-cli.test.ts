@@ -163,6 +163,12 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
+  const refused = it.run('link', '../elsewhere/maps')
+  expect([refused.status, refused.stdout]).toEqual([
+    1,
+    expect.stringMatching(/was not linked[\s\S]*--link-root/),
+  ])
+  expect(existsSync(it.at('skills/maps'))).toBe(false)
   const linked = it.run('link', '../elsewhere/maps', '--link-root', it.folder.at('elsewhere'))
   expect([linked.status, lstatSync(it.at('skills/maps')).isSymbolicLink()]).toEqual([0, true])
   expect(it.run('link', '../elsewhere/maps').stderr).toMatch(/cannot be made: EEXIST/)
@@ -398,12 +404,13 @@ test('a folder that is there and is not what the lock file says is kept, whateve
   expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
-test('without anything added, verify and update have nothing to say', () => {
+test('without anything added, update has nothing to say, and verify nothing to go by', () => {
   using it = new Project()
-  for (const verb of ['verify', 'update'])
-    expect(it.run(verb)).toMatchObject({
-      status: 0,
-      stdout: 'no skill was added to this project; see "stoke add --help"\n',
-    })
+  expect(it.run('update')).toMatchObject({
+    status: 0,
+    stdout: 'no skill was added to this project; see "stoke add --help"\n',
+  })
+  const there = { status: 2, stderr: expect.stringMatching(/there is no skillstoke.lock.json in/) }
+  expect(it.run('verify')).toMatchObject(there)
   expect(it.run('add', it.place, '--to', '../outside').stderr).toMatch(/lists no branch/)
 })

@@ -1,8 +1,9 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
-import { type CliRun, stoke } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { GitServer } from './fixtures/git-server.ts'
@@ -118,7 +119,7 @@ test('pending asks the places itself, and what it suggests can be run as it is p
   )
   kit.repository[Symbol.dispose]()
   const unreachable = kit.run('pending')
-  expect([unreachable.status, unreachable.stdout]).toEqual([0, 'nothing waits for approval\n'])
+  expect([unreachable.status, unreachable.stdout]).toEqual([1, 'nothing that is known waits for approval\n'])
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
@@ -131,6 +132,88 @@ test('what was decided is told also when the next one cannot be', () => {
     expect.stringMatching(/there is no skill "nope"/),
     2,
   ])
+})
+
+test('skills of scoped packages are decided by the names that pending prints', () => {
+  using folder = new TemporaryFolder()
+  for (const scope of ['acme', 'other'])
+    folder.writeSkill(`project/node_modules/@${scope}/kit/skills/pdf`, { body: scope })
+  const run = (...args: string[]): CliRun<unknown> =>
+    stoke([...args, '--source', 'npm:project', '--state', folder.at('state')], { cwd: folder.path })
+  const targets = run('pending').stdout.match(/^npm\/\S+/gm)
+  expect(targets).toEqual(['npm/@acme/kit/pdf', 'npm/@other/kit/pdf'])
+  expect(run('approve', ...(targets ?? [])).stdout.match(/^approved/gm)).toHaveLength(2)
+  const waiting = run('pending')
+  expect([waiting.status, waiting.stdout]).toEqual([0, 'nothing waits for approval\n'])
+})
+
+test('what would not be kept is not said to be done', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  writeFileSync(folder.at('state'), 'a file')
+  for (const args of [
+    ['approve', '--all'],
+    ['disable', 'pdf'],
+    ['log', 'pdf'],
+  ]) {
+    const { status, stdout } = stoke([...args, '--root', 'skills', '--state', folder.at('state')], {
+      cwd: folder.path,
+    })
+    expect([status, stdout]).toEqual([2, ''])
+  }
+})
+
+test('frozen holds what is new over processes, and the switch is understood or refused', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  const run = (frozen: string, ...args: string[]): CliRun<{ skills: Row[] }> =>
+    stoke([...args, '--root', 'skills', '--state', folder.at('state')], {
+      cwd: folder.path,
+      env: { SKILLSTOKE_FROZEN: frozen },
+    })
+  expect(run('yes', 'pending').status).toBe(0)
+  folder.writeSkill('skills/docx')
+  for (let times = 0; times < 2; times++)
+    expect(run('true', 'pending').stdout).toMatch(/^root-1\/docx {2}new ->/)
+  expect(run('1', 'list', '--json').json.skills.map(({ status }) => status)).toEqual(['pending', 'ok'])
+  expect(run('maybe', 'list')).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/SKILLSTOKE_FROZEN is "maybe"/),
+  })
+})
+
+test('reload tells of places, and what is printed for clients works from anywhere', async () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const zipped = kit.folder.at('team.zip')
+  writeFileSync(zipped, zip([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
+  await using dev = await startDev({
+    state: kit.state,
+    args: [
+      '--source',
+      kit.source,
+      '--source',
+      zipped,
+      '--frozen',
+      '--private-host',
+      'git.example',
+      '--no-agent',
+    ],
+    env: { HOME: kit.folder.at('home') },
+  })
+  expect(dev.output()).toMatch(/mcp .*--source \S*\/team\.zip --private-host git\.example --frozen/)
+  writeFileSync(zipped, 'garbage')
+  kit.repository.commit({ 'x/SKILL.md': skillText('x') }, { branch: 'other' })
+  kit.repository.git('symbolic-ref', 'HEAD', 'refs/heads/other')
+  kit.repository.git('update-ref', '-d', 'refs/heads/main')
+  const flags = ['--source', kit.source, '--source', zipped, '--state', kit.state, '--frozen']
+  const reloaded = await new Promise<string>(resolve => {
+    execFile(process.execPath, [BIN, 'reload', ...flags], (error, _, stderr) =>
+      resolve(`${error?.code} ${stderr}`),
+    )
+  })
+  expect(reloaded).toMatch(/^1 [\s\S]*neither a zip[\s\S]*/)
+  expect(reloaded).toMatch(/no branch or tag "main"/)
 })
 
 test('the log tells who, when and why; rollback, pin, reject, disable and their way back', async () => {
@@ -157,7 +240,7 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   )
   expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
   expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
-  expect(kit.run('rollback', 'pdf').stdout).toBe(`pdf is at ${first} already\n`)
+  expect(kit.run('rollback', 'pdf').stdout).toMatch(new RegExp(`^pdf is at ${first} already;`))
   kit.rows('unpin', 'pdf')
   expect(kit.listed()).toEqual([['pdf ok', second]])
   kit.rows('disable', 'pdf')
@@ -357,7 +440,7 @@ test('gc tells what it would free, and frees it', () => {
   kit.run('list')
   const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
   expect(gc('--dry-run').stdout).toMatch(
-    /^0 steps of the history, 0 revisions and 0 files would be gone; .* 0 B kept\n$/,
+    /^0 older steps .*; 0 revisions and 0 files would be gone; .* 0 B kept\n$/,
   )
   expect(gc('--json').json).toEqual({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0, keptBytes: 0 })
   expect(stoke(['gc', '--state', kit.folder.at('nothing')])).toMatchObject({

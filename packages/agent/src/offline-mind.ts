@@ -137,8 +137,8 @@ function toWords(text: string): string[] {
 }
 
 function firstParagraph(body: string): string {
-  const paragraphs = body.split(/\n\s*\n/).map(paragraph => paragraph.trim())
-  const prose = paragraphs.find(paragraph => paragraph !== '' && !paragraph.startsWith('#'))
+  const paragraphs = body.split(/\n\s*\n|^#.*$/m).map(paragraph => paragraph.trim())
+  const prose = paragraphs.find(paragraph => paragraph !== '')
   return (prose ?? 'it says nothing').replace(/\s+/g, ' ')
 }
 

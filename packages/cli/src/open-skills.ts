@@ -22,6 +22,8 @@ export interface OpenOptions {
   readonly watching: 'auto' | 'off'
   /** Whether other machines are asked now and then, or only for what is not here yet. @default as `watching` */
   readonly polling?: 'auto' | 'manual'
+  /** Whether it is about what outlives the process, and makes no sense without. @default false */
+  readonly needsState?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
 }
 
@@ -32,7 +34,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     hasher: nodeHasher,
     onDuplicate: config.onDuplicate,
     frozen: config.isFrozen,
-    ...(await openState(config)),
+    ...(await openState(config, options.needsState === true)),
     ...options.runtime,
   })
 }
@@ -66,13 +68,14 @@ async function createSources(
 type State = Pick<SkillRuntimeOptions, 'store' | 'decisions' | 'history' | 'writeLock'>
 
 /** Without a state directory everything works, and nothing outlives the process. */
-async function openState({ stateDirectory }: Config): Promise<State> {
+async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise<State> {
   try {
     const store = await openPackStore(stateDirectory)
     const decisions = await openDecisions(stateDirectory)
     const history = await openRevisionLog(stateDirectory)
     return { store, decisions, history, writeLock: await openWriteLock(stateDirectory) }
   } catch (error) {
+    if (isNeeded) throw error
     process.stderr.write(
       `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
     )

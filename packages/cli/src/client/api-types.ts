@@ -237,6 +237,8 @@ export interface ReloadResult {
   readonly changes: readonly TimelineChange[]
   /** Every skill that is not as it should be after the reload. */
   readonly problems: readonly TimelineProblem[]
+  /** What is to be said of the places themselves, such as that one could not be asked. */
+  readonly sources: readonly SourceReport[]
 }
 
 /** Everything that is to be known; the first event of a stream. */

@@ -6,7 +6,7 @@ import {
   type SkillRuntime,
   shortDigest,
 } from '@skillstoke/core'
-import { type Config, findingsOf } from '../config/config.ts'
+import { type Config, findingsOf, isFailure } from '../config/config.ts'
 import { type DecisionVerb, decideSkill, type Wish } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
@@ -44,7 +44,7 @@ export async function decide(
     )
   if (targets.length > 0 && flags.all === true)
     throw new UsageError('--all is for everything that waits; name no skills with it')
-  await using skills = await openSkills(config, { watching: 'off' })
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const meta = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
   const granted = new Map(
     skills.review.pending().map(report => [placeOf(report), capabilitiesOf(report, skills)]),
@@ -82,7 +82,7 @@ function printDecided(
 
 /**
  * `stoke pending`: asks the other places what they have now, and tells what waits for a decision, with what is new about it. Exits
- * with 1 when something does.
+ * with 1 when something does, or a place could not be asked.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off' })
@@ -92,16 +92,19 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     await skills.reload()
   }
   const paint = createPaint(config.hasColor)
-  for (const finding of findingsOf(skills.current.sources(), config))
-    process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+  const findings = findingsOf(skills.current.sources(), config)
+  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   const reports = skills.review.pending()
   if (flags.json)
     printJson(
       reports.map(report => ({ ...toRow(report, null), newCapabilities: capabilitiesOf(report, skills) })),
     )
-  else if (reports.length === 0) printLine('nothing waits for approval')
+  else if (reports.length === 0)
+    printLine(
+      findings.some(isFailure) ? 'nothing that is known waits for approval' : 'nothing waits for approval',
+    )
   for (const report of flags.json ? [] : reports) {
-    const target = `${report.source}/${report.name}`
+    const target = `${report.source}/${report.location === '' ? report.name : report.location}`
     const from = report.serving === undefined ? 'new' : shortDigest(report.serving)
     const to = report.revision === undefined ? 'broken' : shortDigest(report.revision)
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
@@ -113,7 +116,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     ])
       printLine(paint('dim', `  stoke ${toTerminalLine(toCommandLine([...words, ...config.options]))}`))
   }
-  return reports.length === 0 ? EXIT_OK : EXIT_FINDINGS
+  return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }
 
 /** What was done, and what is said when it was so already. */
@@ -126,11 +129,10 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   disable: ['disabled', 'disabled already:'],
 }
 
-/** `name@a1b2c3d4`; names have no `@`. */
+/** `name@a1b2c3d4`; a folder may have an `@`, and then a `/` after it. */
 function toWish(verb: DecisionVerb, text: string, note: DecisionNote): Wish {
-  const at = text.lastIndexOf('@')
-  if (at < 0) return { verb, skill: text, ...note }
-  return { verb, skill: text.slice(0, at), revision: text.slice(at + 1), ...note }
+  const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
+  return { verb, skill, ...(revision === undefined ? {} : { revision }), ...note }
 }
 
 function placeOf({ source, location }: SkillReport): string {

@@ -23,7 +23,7 @@ export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: G
   const { forgotten, trees, blobs, freedBytes, keptBytes } = done
   const verb = isDryRun ? 'would be' : 'are'
   printLine(
-    `${forgotten} steps of the history, ${trees} revisions and ${blobs} files ${verb} gone; ${toSize(freedBytes)} ${isDryRun ? 'would be ' : ''}free, ${toSize(keptBytes)} kept`,
+    `${forgotten} older steps ${verb} listed without their files; ${trees} revisions and ${blobs} files ${verb} gone; ${toSize(freedBytes)} ${isDryRun ? 'would be ' : ''}free, ${toSize(keptBytes)} kept`,
   )
   return EXIT_OK
 }

@@ -19,7 +19,7 @@ export async function log(
   config: Config,
   flags: { readonly json: boolean; readonly limit: number },
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const records = (await skills.history.log(name)).slice(0, flags.limit)
   if (flags.json) {
     printJson(records)
@@ -45,7 +45,7 @@ export async function diff(
   config: Config,
   flags: { readonly json: boolean },
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const { before, after, ...difference } = await skills.history.diff(name, revisions.from, revisions.to)
   if (flags.json) {
     printJson(difference)
@@ -72,7 +72,7 @@ export async function rollback(
   config: Config,
   flags: { readonly json: boolean; readonly isDryRun: boolean },
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off' })
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const wanted = revision === undefined ? {} : { revision }
   if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
   const done = await skills.history.rollback(name, { ...wanted, by: currentUser() })
@@ -82,7 +82,8 @@ export async function rollback(
   }
   const shown = toTerminalLine(done.skill)
   const to = shortDigest(done.to)
-  if (done.how === 'unchanged') printLine(`${shown} is at ${to} already`)
+  if (done.how === 'unchanged')
+    printLine(`${shown} is at ${to} already; name an earlier revision to go further back`)
   else printLine(`${shown}  ${showRevision(done.from)} -> ${to}: ${HOW[done.how]}`)
   return EXIT_OK
 }
@@ -90,7 +91,7 @@ export async function rollback(
 const HOW = {
   written: 'the old files are in the folder again',
   pinned:
-    'the folder is not written to, so the old revision is pinned; "stoke unpin" follows the source again',
+    'the source is read-only or the skill pinned, so the old revision is pinned; "stoke unpin" follows the source again',
 } as const
 
 async function rehearse(
@@ -107,7 +108,7 @@ async function rehearse(
   }
   const name = toTerminalLine(plan.skill)
   if (plan.how === 'unchanged') {
-    printLine(`${name} is at ${shortDigest(plan.to)} already`)
+    printLine(`${name} is at ${shortDigest(plan.to)} already; name an earlier revision to go further back`)
     return EXIT_OK
   }
   const how = plan.how === 'written' ? 'the old files would be written' : 'the old revision would be pinned'

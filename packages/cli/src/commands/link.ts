@@ -1,4 +1,4 @@
-import { mkdirSync, statSync, symlinkSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { toMessage } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
@@ -26,14 +26,15 @@ export async function link(
   await using skills = await openSkills(config, { watching: 'off' })
   const report = skills.current.reports().find(({ directory }) => directory === path)
   const isServed = report?.serving !== undefined
+  if (!isServed) rmSync(path)
   if (flags.json) printJson({ path, target, isServed })
   else {
-    printLine(`${path} -> ${target}`)
+    printLine(isServed ? `${path} -> ${target}` : `${path} was not linked to ${target}`)
     const paint = createPaint(config.hasColor)
     for (const each of report?.diagnostics ?? []) printLine(formatDiagnostic(each, paint))
     if (report === undefined)
       printLine(
-        `it leads out of the roots: serve with --link-root ${dirname(target)}, or with --root ${root}`,
+        `it leads out of the roots: allow that with --link-root ${dirname(target)}, here and where it is served`,
       )
   }
   return isServed ? EXIT_OK : EXIT_FINDINGS

@@ -1,6 +1,6 @@
-import { type Diagnostic, shortDigest } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core'
 import type { SkillList, SkillRow } from '../client/api-types.ts'
-import { type Config, findingsOf, pathsOf } from '../config/config.ts'
+import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
@@ -38,9 +38,10 @@ export async function list(config: Config, options: { readonly json: boolean }):
   for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
-    printLine(
-      'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
-    )
+    if (config.roots.length > 0)
+      printLine(
+        'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
+      )
     printSource(from, paint)
     return code
   }
@@ -78,8 +79,4 @@ async function scan(config: Config): Promise<SkillList> {
 
 function countServed(skills: readonly SkillRow[]): number {
   return skills.filter(row => row.serving !== null).length
-}
-
-function isFailure(diagnostic: Diagnostic): boolean {
-  return diagnostic.code === 'SOURCE_FAILED'
 }

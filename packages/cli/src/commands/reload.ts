@@ -1,8 +1,15 @@
-import { shortDigest } from '@skillstoke/core'
+import { type Diagnostic, shortDigest } from '@skillstoke/core'
 import type { ReloadResult } from '../client/api-types.ts'
-import { type Config, pathsOf } from '../config/config.ts'
+import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { createPaint, paintStatus, printJson, printLine, toTerminalLine } from '../output.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  paintStatus,
+  printJson,
+  printLine,
+  toTerminalLine,
+} from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
 /** Tens of thousands of skills take their time. */
@@ -18,14 +25,20 @@ export async function reload(config: Config, options: { readonly json: boolean }
     )
   }
   const result = await dev.client.reload({ timeoutMs: TIMEOUT_MS })
-  const code = result.problems.some(problem => problem.status === 'broken') ? EXIT_FINDINGS : EXIT_OK
+  const isBroken = result.problems.some(problem => problem.status === 'broken')
+  const findings = findingsOf(result.sources, config)
   if (options.json) printJson(result)
-  else printResult(result, config)
-  return code
+  else printResult(result, findings, config)
+  return isBroken || findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
 }
 
-function printResult({ previous, generation, changes, problems }: ReloadResult, config: Config): void {
-  const paint = createPaint(config.hasColor)
+function printResult(
+  { previous, generation, changes, problems }: ReloadResult,
+  findings: readonly Diagnostic[],
+  { hasColor }: Config,
+): void {
+  const paint = createPaint(hasColor)
+  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
   for (const { kind, name, from, to } of changes) {
     const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
     printLine(`${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`)

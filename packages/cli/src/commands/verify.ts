@@ -1,12 +1,14 @@
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
-import { projectFolder, readLock } from '../lock/lock-file.ts'
+import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 
 /** `stoke verify`: whether copied skills are, file by file, what the lock file says. Exits with 1 when one is not. */
 export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
   const project = projectFolder(config)
+  if (!hasLock(config))
+    throw new UsageError(`there is no ${LOCK_FILE_NAME} in ${project}, so there is nothing to compare with`)
   const found = await Promise.all(
     Object.entries(readLock(config)).map(async ([name, locked]) => {
       const { source, version, path, revision } = locked

@@ -128,7 +128,7 @@ export async function resolveConfig(
       access,
     ),
     access,
-    isFrozen: flags.frozen === true || environment['SKILLSTOKE_FROZEN'] === '1',
+    isFrozen: flags.frozen === true || parseSwitch('SKILLSTOKE_FROZEN', environment),
     areRootsChosen:
       given.length > 0 ||
       (flags.source ?? []).length > 0 ||
@@ -215,6 +215,13 @@ function parsePort(text: string | undefined): number | undefined {
   return port
 }
 
+function parseSwitch(name: string, environment: NodeJS.ProcessEnv): boolean {
+  const text = environment[name]?.toLowerCase() ?? '0'
+  if (!/^(1|true|yes|on|0|false|no|off)$/.test(text))
+    throw new UsageError(`${name} is ${JSON.stringify(environment[name])}; use 1, or 0`)
+  return /^(1|true|yes|on)$/.test(text)
+}
+
 function splitPaths(text: string | undefined): readonly string[] {
   return text?.split(delimiter).filter(path => path.trim() !== '') ?? []
 }
@@ -262,4 +269,9 @@ export function findingsOf(sources: readonly SourceReport[], config: Config): Di
   return sources.flatMap(({ diagnostics }, index) =>
     diagnostics.filter(each => each.code !== 'ROOT_MISSING' || config.roots[index]?.isNamed !== false),
   )
+}
+
+/** Whether a place could not be read at all. */
+export function isFailure({ code }: Diagnostic): boolean {
+  return code === 'SOURCE_FAILED'
 }

@@ -148,7 +148,10 @@ function assertInside(path: string, isNamed: boolean): void {
 }
 
 function toFlag({ git: url, archive: file, npm, mcp, wellKnown: site, ref, path }: ConfigSource): string {
-  if (file !== undefined) return `${file}${path === undefined ? '' : `#${path}`}`
+  if (file !== undefined) {
+    const place = /^https?:/i.test(file) ? file : resolve(file)
+    return `${place}${path === undefined ? '' : `#${path}`}`
+  }
   if (npm !== undefined) return `npm:${resolve(npm)}`
   if (mcp !== undefined) return `mcp+${mcp}`
   if (site !== undefined) return `well-known+${site}`

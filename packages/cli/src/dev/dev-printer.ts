@@ -135,7 +135,7 @@ export class DevPrinter {
     for (const report of update.reports) {
       if (report.status === 'broken') this.#rejected(report, seenAt)
       else if (report.status !== 'ok') this.#noted(report)
-      else if (!update.changes.some(change => change.name === report.name))
+      else if (wasBroken(report, update.previous) && !update.changes.some(({ name }) => name === report.name))
         print(`${paint('green', 'FIXED')} ${toTerminalText(report.name)}`)
     }
     const { previous, generation } = update
@@ -271,8 +271,15 @@ export class DevPrinter {
       print(
         `${paintStatus(report.status, paint)} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}`,
       )
+      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toTerminalText(diagnostic.fix)}`))
     }
   }
+}
+
+function wasBroken({ source, location }: SkillReport, before: Generation): boolean {
+  return before
+    .reports()
+    .some(each => each.source === source && each.location === location && each.status === 'broken')
 }
 
 function describePrefix({ digest, last, sentBefore, isUnchanged }: PrefixReading): string {

@@ -43,6 +43,10 @@ export function projectFolder(config: Config): string {
   return config.file === undefined ? process.cwd() : dirname(resolve(config.file))
 }
 
+export function hasLock(config: Config): boolean {
+  return existsSync(join(projectFolder(config), LOCK_FILE_NAME))
+}
+
 /** @throws {UsageError} for a file that makes no sense */
 export function readLock(config: Config): LockedSkills {
   const path = join(projectFolder(config), LOCK_FILE_NAME)

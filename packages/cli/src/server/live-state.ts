@@ -128,6 +128,7 @@ export class LiveState {
         .reports()
         .filter(report => report.status !== 'ok')
         .map(toProblem),
+      sources: after.sources(),
     }
   }
 

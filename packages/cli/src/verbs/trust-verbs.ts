@@ -57,7 +57,7 @@ function addDecision(program: Command, verb: DecisionVerb, finish: Finish): void
     .description(words)
     .argument(
       '[skill...]',
-      'name, or source/name; with @ and the first digits of the revision that you have read',
+      'name, or source/name; with @ and the first eight digits, or more, of the revision that you have read',
     )
     .option('--note <text>', 'why, for the history')
   if (verb === 'approve') command.option('--all', 'everything that waits now')

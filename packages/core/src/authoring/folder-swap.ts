@@ -57,7 +57,9 @@ export async function replaceFolder(
       if (wasThere) await fileSystem.move(aside, target, inside)
       await fileSystem.remove(ready, inside)
     } catch (again) {
-      throw new AggregateError([thrown, again], `${toMessage(thrown)}; what was there is in ${aside}`)
+      throw new SkillError('IO_FAILED', `${toMessage(thrown)}; what was there is in ${aside}`, {
+        cause: again,
+      })
     }
     throw thrown
   }

@@ -128,4 +128,6 @@ test('a project without installed packages is told, until there are some', async
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
   await skills.reload()
   expect([told(skills), found(skills)]).toEqual([[], ['pdf kit/pdf']])
+  await using some = await open({ polling: 'manual', packages: ['kit', '@acme/kti'] })
+  expect([told(some), found(some)]).toEqual([['ROOT_MISSING'], ['pdf kit/pdf']])
 })

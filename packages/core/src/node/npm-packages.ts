@@ -74,18 +74,23 @@ class PackageFetcher implements TreeFetcher {
       await this.#walk({ root: skills, prefix: name, files }, skills, '')
     }
     const version = nodeHasher.sha256(JSON.stringify(files.map(({ path, id }) => [path, id])))
-    const notices = (await realFolder(this.#folder)) === undefined ? [this.#missing()] : []
+    const notices = await this.#findMissing()
     return known?.version === version ? { notices } : { tree: { version, files }, notices }
   }
 
-  #missing(): Diagnostic {
-    return {
-      code: 'ROOT_MISSING',
-      severity: 'warning',
-      message: 'there are no installed packages; the folder is awaited',
-      path: this.#folder,
-      fix: 'run npm install, or name the folder that has node_modules',
+  async #findMissing(): Promise<Diagnostic[]> {
+    const common = { code: 'ROOT_MISSING', severity: 'warning', path: this.#folder } as const
+    if ((await realFolder(this.#folder)) === undefined) {
+      const fix = 'run npm install, or name the folder that has node_modules'
+      return [{ ...common, message: 'there are no installed packages; the folder is awaited', fix }]
     }
+    const missing: Diagnostic[] = []
+    for (const name of this.#packages ?? []) {
+      if ((await realFolder(join(this.#folder, name))) !== undefined) continue
+      const message = `the package ${JSON.stringify(name)} is not installed; it is awaited`
+      missing.push({ ...common, message, fix: 'install it, or correct the name' })
+    }
+    return missing
   }
 
   async #listPackages(): Promise<readonly string[]> {

@@ -65,7 +65,7 @@ export function toReport(
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
-      fix: 'rename one of the two, or remove it',
+      fix: `rename one of the two, or address this one as ${JSON.stringify(targetOf(candidate))}`,
     })
   }
   return Object.freeze({
@@ -117,10 +117,15 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
 }
 
+function targetOf(candidate: Candidate): string {
+  const { source, entry } = candidate
+  return `${source}/${entry.location === '' ? nameOf(candidate) : entry.location}`
+}
+
 /** What was decided about a folder, as far as it keeps the newest text from being live. */
 function describeDecision(candidate: Candidate): Diagnostic[] {
-  const { source, entry, held, standing, live } = candidate
-  const target = `${source}/${entry.location === '' ? nameOf(candidate) : entry.location}`
+  const { entry, held, standing, live } = candidate
+  const target = targetOf(candidate)
   const path = entry.directory ?? target
   const found: Diagnostic[] = []
   if (standing?.kind === 'disabled') {
