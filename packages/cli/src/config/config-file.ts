@@ -1,8 +1,9 @@
-import { lstatSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { type CatalogFormatName, type ReadingPolicy, toMessage } from '@skillstoke/core'
 import { UsageError } from '../exit-code.ts'
+import { isInside } from '../real-path.ts'
 import type { ConfigFile, ConfigSource } from './config-schema.ts'
 
 export const CONFIG_FILE_NAME = 'skillstoke.json'
@@ -149,31 +150,6 @@ function findEqualLabels({ roots = [] }: ConfigFile): Fault[] {
       },
     ]
   })
-}
-
-/** By where the paths really lead: a link that came with a project is no way out of it. */
-function isInside(path: string, folder: string): boolean {
-  const [realFolder, real] = [realPath(folder), realPath(path)]
-  if (realFolder === undefined || real === undefined) return false
-  const fromFolder = relative(realFolder, real)
-  return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
-}
-
-/**
- * Where a path leads, or will lead once it is there: a link whose target is missing counts as well. `undefined` when that
- * cannot be told.
- */
-function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch (thrown) {
-    const parent = dirname(path)
-    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) return undefined
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-      return realPath(resolve(parent, readlinkSync(path)))
-    const realParent = realPath(parent)
-    return realParent === undefined ? undefined : join(realParent, basename(path))
-  }
 }
 
 function toAbsolute(written: string, folder: string): string {

@@ -1,11 +1,12 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { findPathFault, toMessage } from '@skillstoke/core'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { UsageError } from '../exit-code.ts'
+import { realPath } from '../real-path.ts'
 
 export const LOCK_FILE_NAME = 'skillstoke.lock.json'
 
@@ -87,12 +88,13 @@ export function findFolderFault(name: string, folder: string, config: Config): s
   if (name.startsWith('.')) return 'is hidden'
   const project = projectFolder(config)
   const root = join(project, ...segments.slice(0, -1))
-  const [realProject, realRoot] = [findReal(project), findReal(root)]
+  const [realProject, realRoot] = [realPath(project), realPath(root)]
+  if (realProject === undefined || realRoot === undefined) return 'leads nowhere by a link'
   // The file of a project names roots, too, and must not open hidden folders by that.
   const chosen = config.areRootsOfFile ? [] : config.roots.map(each => resolve(each.path))
   return (
     findPlaceFault(relative(project, root), chosen.includes(root)) ??
-    findPlaceFault(relative(realProject, realRoot), chosen.map(findReal).includes(realRoot))
+    findPlaceFault(relative(realProject, realRoot), chosen.map(realPath).includes(realRoot))
   )
 }
 
@@ -109,13 +111,6 @@ function findPlaceFault(fromProject: string, isChosen: boolean): string | undefi
   const isRoot = isChosen || USUAL_ROOT.test(fromProject)
   const isAllowed = !isHidden || (isRoot && !segments.includes('.git'))
   return isAllowed ? undefined : 'is in a hidden folder that is no root of skills'
-}
-
-/** Where a folder is, or will be when it is made. */
-function findReal(folder: string): string {
-  if (existsSync(folder)) return realpathSync(folder)
-  const parent = dirname(folder)
-  return parent === folder ? folder : join(findReal(parent), basename(folder))
 }
 
 /** Written whole, sorted, so that two writings of the same are equal. */

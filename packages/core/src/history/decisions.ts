@@ -18,19 +18,19 @@ export type Decision =
   /** Nothing of the folder is served. */
   | { readonly kind: 'disable' }
   | { readonly kind: 'enable' }
-  /** An agent is about to write this file, or to remove it (no digest). */
+  /** An agent is about to write this file. */
   | {
       readonly kind: 'write'
       readonly path: string
-      readonly digest?: Digest
+      readonly digest: Digest
       /** The conversation in which it does. */
       readonly conversation?: string
     }
 
-/** A text of a file, or that it is not there (no digest). */
+/** A text of a file. */
 export interface WrittenFile {
   readonly path: string
-  readonly digest?: Digest
+  readonly digest: Digest
 }
 
 /** Who decided, and when. */
@@ -145,7 +145,7 @@ export function withDecision(
       const write: AgentWrite = {
         ...meta,
         path,
-        ...(digest === undefined ? {} : { digest }),
+        digest,
         ...(conversation === undefined ? {} : { conversation }),
       }
       const latest = [...notWrittenIn(writes, [write]), write].slice(-MAX_WRITES)

@@ -169,7 +169,7 @@ export class SkillReview {
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
     const writes =
       skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
-    const settles = writes.map(({ path, digest }) => (digest === undefined ? { path } : { path, digest }))
+    const settles = writes.map(({ path, digest }) => ({ path, digest }))
     const settled = settles.length === 0 ? {} : { settles }
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
