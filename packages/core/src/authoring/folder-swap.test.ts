@@ -27,6 +27,7 @@ test('what is not a name of a folder keeps no other replacement from being ended
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',
     '/root/.trash/.swap/..%2Fhome/SKILL.md': 'x',
+    '/root/.trash/.swap/node_modules%2Fkit/index.js': 'x',
     '/root/.trash/.swap/.git%2Fmodules%2Fsub/config': 'x',
     '/root/.trash/.swap/pdf/SKILL.md': 'New.',
   })

@@ -93,7 +93,9 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
 function decode(name: string): string | undefined {
   try {
     const location = decodeURIComponent(name)
-    const isHidden = location.split('/').some(segment => segment.startsWith('.'))
+    const isHidden = location
+      .split('/')
+      .some(segment => segment.startsWith('.') || segment === 'node_modules')
     return findPathFault(location) === undefined && !isHidden ? location : undefined
   } catch {
     return undefined
