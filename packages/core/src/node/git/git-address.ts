@@ -16,11 +16,12 @@ export async function findRemoteSettings(
 ): Promise<readonly string[]> {
   const url = toUrl(remote)
   if (url.protocol === 'file:') return []
-  const isOthers = url.protocol === 'ssh:' || (await usesProxy(url))
+  // An address needs no looking up, by anybody.
+  const isAddress = isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0
+  const isOthers = !isAddress && (url.protocol === 'ssh:' || (await usesProxy(url)))
   try {
     const addresses = await resolveAllowed(url, { privateHosts })
-    // An address needs no looking up.
-    if (isOthers || isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) return []
+    if (isOthers || isAddress) return []
     const port = url.port === '' ? DEFAULT_PORTS[url.protocol] : url.port
     return [`http.curloptResolve=${url.hostname}:${port}:${addresses.join(',')}`]
   } catch (thrown) {
