@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -112,6 +113,9 @@ test('T29: nothing is installed or run, whatever a package declares', async () =
   await skills.reload()
   expect([existsSync(canary), existsSync(join(project, 'node_modules/evil'))]).toEqual([false, false])
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toContain('package.json')
+  // Whoever runs one of them leaves the canary.
+  execFileSync(process.execPath, [join(project, 'node_modules/kit/skills/pdf/scripts/run.js')])
+  expect(existsSync(canary)).toBe(true)
 })
 
 test('a project without packages has none', async () => {
