@@ -156,6 +156,12 @@ describe('parseSkill() repairs invalid YAML once', () => {
 })
 
 describe('parseSkill() refuses what cannot be served', () => {
+  test.each(['', ' \n', '\uFEFF'])('a file with nothing in it, however forgivingly it is read: %j', text => {
+    const policy = { names: 'any', description: 'empty' } as const
+    const outcome = parseSkill(new TextEncoder().encode(text), { directoryName: 'pdf', policy })
+    expect([outcome.ok, outcome.diagnostics.at(-1)?.code]).toEqual([false, 'FRONTMATTER_MISSING'])
+  })
+
   test.each([
     ['no frontmatter', '# pdf\n', 'FRONTMATTER_MISSING', 1],
     ['an empty file', '', 'FRONTMATTER_MISSING', 1],

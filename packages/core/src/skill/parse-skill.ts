@@ -43,7 +43,9 @@ function parseBytes(
     return stop('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text', 'save the file as UTF-8')
   }
   const policy = { ...DEFAULT_READING, ...options.policy }
-  const split = policy.description === 'required' ? splitSkillText(text) : splitAnyText(text)
+  // Nothing at all is no skill for anybody: it is what a file holds for a moment while it is being written.
+  const isStrict = policy.description === 'required' || text.trim() === ''
+  const split = isStrict ? splitSkillText(text) : splitAnyText(text)
   if (!split.ok) return split
   const { frontmatter, frontmatterLine } = split.value
   if (frontmatter.length > limits.maxFrontmatterBytes) {
