@@ -1,40 +1,12 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import {
-  directory,
-  git,
-  openDecisions,
-  openPackStore,
-  openRevisionLog,
-  openWriteLock,
-} from '@skillstoke/core/node'
 import { expect, test } from 'vitest'
+import { openCrashRuntime } from './fixtures/crash-runtime.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const CRASHES = 40
-
-/** The same sources with the same state, as a process that starts afterwards has them. */
-async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
-  const state = folder.at('state')
-  return await createSkillRuntime({
-    sources: [
-      directory(folder.at('own'), { label: 'own', writable: true, watching: 'off' }),
-      git(`file://${folder.at('repository.git')}`, {
-        label: 'team',
-        allowFile: true,
-        stateDirectory: state,
-        polling: 'manual',
-      }),
-    ],
-    store: await openPackStore(state),
-    decisions: await openDecisions(state),
-    history: await openRevisionLog(state),
-    writeLock: await openWriteLock(state),
-  })
-}
 
 /** Lets the process go on for a while after it began, and kills it; returns what it said. */
 async function crash(folder: TemporaryFolder, afterMs: number): Promise<readonly string[]> {
@@ -71,7 +43,7 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
         name === 'SKILL.md' ? skillText('own', { body: `Version ${version}.` }) : `Version ${version}.`
       writeFileSync(folder.at(`own/own/${name}`), content)
     }
-    await (await open(folder)).close()
+    await (await openCrashRuntime(folder.path)).close()
   }
   let approved: string | undefined
   let rounds = 0
@@ -80,7 +52,7 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
     const said = await crash(folder, (i * 37) % 700)
     approved = said.findLast(line => line.startsWith('approved '))?.slice('approved '.length) ?? approved
     rounds += said.filter(line => line === 'rolled back').length
-    await using skills = await open(folder)
+    await using skills = await openCrashRuntime(folder.path)
     const served = skills.current.find('pdf')
     const decisions = await skills.review.decisions('team/pdf')
     const allowed = decisions.flatMap(each => (each.kind === 'approve' ? each.revision : []))

@@ -328,6 +328,11 @@ test('a skill that was added is not replaced by one of another place, nor is a f
   expect(it.run('add', 'team.tar.gz')).toMatchObject(refused)
   expect(it.read('mine/pdf/SKILL.md')).toContain('Mine.')
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
+  expect(it.run('add', it.place, 'pdf', '--to', 'mine', '--force').status).toBe(0)
+  expect([it.read('mine/pdf/SKILL.md'), it.lock().skills['pdf']?.path]).toEqual([
+    it.read('skills/pdf/SKILL.md'),
+    'mine/pdf',
+  ])
 })
 
 test('copying out of a place that is followed leaves what was approved of it as it was', () => {

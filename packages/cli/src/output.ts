@@ -65,6 +65,11 @@ export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
   return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalLine(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
 }
 
+/** What is to be known besides the answer, where it is in nobody's way. */
+export function printFindings(findings: readonly Diagnostic[], paint: Paint): void {
+  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+}
+
 /** Broken first, then in the order of the generation. */
 export function sortForPeople<T extends { readonly status: SkillStatus }>(
   reports: readonly T[],

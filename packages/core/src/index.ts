@@ -139,7 +139,14 @@ export {
 } from './registry/admission.ts'
 export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
 // What exists: generations, changes, and what decides about them.
-export type { Generation, SkillCopy, SkillReport, SkillStatus, SourceReport } from './registry/generation.ts'
+export {
+  type Generation,
+  type SkillCopy,
+  type SkillReport,
+  type SkillStatus,
+  type SourceReport,
+  targetOf,
+} from './registry/generation.ts'
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,

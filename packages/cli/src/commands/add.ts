@@ -15,7 +15,7 @@ import {
   readLock,
   writeLock,
 } from '../lock/lock-file.ts'
-import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
+import { createPaint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 
 export interface AddFlags {
   readonly json: boolean
@@ -35,7 +35,7 @@ export async function add(
 ): Promise<number> {
   await using available = await openAvailable(place, config, { isNamed: true })
   const paint = createPaint(config.hasColor)
-  for (const fault of available.faults) process.stderr.write(`${formatDiagnostic(fault, paint)}\n`)
+  printFindings(available.faults, paint)
   const chosen = choose(available.skills, names, flags.isAll, place)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
@@ -50,17 +50,16 @@ export async function add(
   await using lock = await openWriteLock(config.stateDirectory)
   const added = await lock.run(async () => {
     const before = readLock(config)
-    for (const skill of chosen)
-      await checkTarget(skill, { place, folder: join(root, skill.name) }, before, config, flags.isForced)
+    const isThere = new Map<Skill, boolean>()
+    for (const skill of chosen) {
+      const target = { place, folder: join(root, skill.name) }
+      isThere.set(skill, await checkTarget(skill, target, before, config, flags.isForced))
+    }
     let after: LockedSkills = before
     for (const skill of chosen) {
+      if (isThere.get(skill) !== true) await install(skill, available, root)
       const folder = relative(project, join(root, skill.name))
-      const there = await inspect(project, { path: folder, files: {}, revision: skill.revision })
-      if (there.revision !== skill.revision) await install(skill, available, root)
-      after = {
-        ...after,
-        [skill.name]: toLocked(skill, available, place, folder),
-      }
+      after = { ...after, [skill.name]: toLocked(skill, available, place, folder) }
       // After each, so that the lock is true whenever this is ended.
       await writeLock(config, after)
     }
@@ -125,27 +124,29 @@ interface Target {
   readonly folder: string
 }
 
-/** What somebody else put there, or changed, or added from another place, is not replaced. */
+/**
+ * Whether the folder holds the revision already, as of one that was ended after it had copied the files. What somebody else put
+ * there, or changed, or added from another place, is not replaced.
+ */
 async function checkTarget(
   { name, revision }: Skill,
   { place, folder }: Target,
   locked: LockedSkills,
   config: Config,
   isForced: boolean,
-): Promise<void> {
-  if (isForced) return
+): Promise<boolean> {
   const project = projectFolder(config)
   const own = locked[name]
-  if (own !== undefined && (own.source !== place || join(project, own.path) !== folder)) {
+  if (!isForced && own !== undefined && (own.source !== place || join(project, own.path) !== folder)) {
     throw new UsageError(
       `${name} was added from ${own.source} to ${own.path}; remove it first with "stoke remove ${name}", or use --force to add this one instead`,
     )
   }
-  if (!existsSync(folder)) return
+  const expected = { files: own?.files ?? {}, revision: own?.revision ?? revision }
+  const state = await inspect(project, { path: relative(project, folder), ...expected })
+  if (state.revision === revision) return true
+  if (isForced || !existsSync(folder)) return false
   if (own === undefined) {
-    // One that was ended after it had copied the files has not written it down.
-    const there = await inspect(project, { path: relative(project, folder), files: {}, revision })
-    if (there.revision === revision) return
     const by = readForeignNames(config).has(name)
       ? ', installed by the skills command line, which updates it'
       : ''
@@ -153,9 +154,9 @@ async function checkTarget(
       `there is a folder ${folder} already${by}; use --force to replace it, and it is kept in .trash`,
     )
   }
-  const state = await inspect(project, own)
-  if (state.kind === 'modified' && state.revision !== revision)
+  if (state.kind === 'modified')
     throw new UsageError(
       `${name} was changed here (${describeChanged(state)}); use --force to replace it, and it is kept in .trash`,
     )
+  return false
 }

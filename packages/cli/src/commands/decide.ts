@@ -5,6 +5,7 @@ import {
   type SkillReport,
   type SkillRuntime,
   shortDigest,
+  targetOf,
 } from '@skillstoke/core'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
 import { type DecisionVerb, decideSkill, type Wish } from '../decide-skill.ts'
@@ -12,8 +13,8 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import {
   createPaint,
-  formatDiagnostic,
   paintStatus,
+  printFindings,
   printJson,
   printLine,
   toCommandLine,
@@ -47,7 +48,7 @@ export async function decide(
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const meta = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
   const granted = new Map(
-    skills.review.pending().map(report => [placeOf(report), capabilitiesOf(report, skills)]),
+    skills.review.pending().map(report => [targetOf(report), capabilitiesOf(report, skills)]),
   )
   const reports: DecidedSkill[] = []
   try {
@@ -76,7 +77,7 @@ function printDecided(
       `${report.isNew ? done : already} ${paint('bold', toTerminalLine(report.name))} of ${toTerminalLine(report.source)}: ${paintStatus(report.status, paint)}, serving ${serving}`,
     )
     if (verb !== 'approve') continue
-    for (const grown of granted.get(placeOf(report)) ?? []) printLine(`  with it: ${toTerminalLine(grown)}`)
+    for (const grown of granted.get(targetOf(report)) ?? []) printLine(`  with it: ${toTerminalLine(grown)}`)
   }
 }
 
@@ -93,7 +94,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
   }
   const paint = createPaint(config.hasColor)
   const findings = findingsOf(skills.current.sources(), config)
-  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+  printFindings(findings, paint)
   const reports = skills.review.pending()
   if (flags.json)
     printJson(
@@ -104,7 +105,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
       findings.some(isFailure) ? 'nothing that is known waits for approval' : 'nothing waits for approval',
     )
   for (const report of flags.json ? [] : reports) {
-    const target = `${report.source}/${report.location === '' ? report.name : report.location}`
+    const target = targetOf(report)
     const from = report.serving === undefined ? 'new' : shortDigest(report.serving)
     const to = report.revision === undefined ? 'broken' : shortDigest(report.revision)
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
@@ -133,10 +134,6 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
 function toWish(verb: DecisionVerb, text: string, note: DecisionNote): Wish {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
   return { verb, skill, ...(revision === undefined ? {} : { revision }), ...note }
-}
-
-function placeOf({ source, location }: SkillReport): string {
-  return `${source}\0${location}`
 }
 
 function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {

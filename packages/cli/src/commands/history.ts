@@ -1,4 +1,10 @@
-import { type Digest, type RevisionRecord, type SkillRuntime, shortDigest } from '@skillstoke/core'
+import {
+  type Digest,
+  type RevisionRecord,
+  type Rollback,
+  type SkillRuntime,
+  shortDigest,
+} from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { describeModified } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
@@ -80,19 +86,28 @@ export async function rollback(
     printJson(done)
     return EXIT_OK
   }
-  const shown = toTerminalLine(done.skill)
-  const to = shortDigest(done.to)
-  if (done.how === 'unchanged')
-    printLine(`${shown} is at ${to} already; name an earlier revision to go further back`)
-  else printLine(`${shown}  ${showRevision(done.from)} -> ${to}: ${HOW[done.how]}`)
+  printLine(describeRollback(done, DONE))
   return EXIT_OK
 }
 
-const HOW = {
+type Words = Readonly<Record<'written' | 'pinned', string>>
+
+const DONE: Words = {
   written: 'the old files are in the folder again',
   pinned:
     'the source is read-only or the skill pinned, so the old revision is pinned; "stoke unpin" follows the source again',
-} as const
+}
+const PLANNED: Words = {
+  written: 'the old files would be written; nothing was changed',
+  pinned: 'the old revision would be pinned; nothing was changed',
+}
+
+function describeRollback({ skill, from, to, how }: Rollback, words: Words): string {
+  const name = toTerminalLine(skill)
+  if (how === 'unchanged')
+    return `${name} is at ${shortDigest(to)} already; name an earlier revision to go further back`
+  return `${name}  ${showRevision(from)} -> ${shortDigest(to)}: ${words[how]}`
+}
 
 async function rehearse(
   target: string,
@@ -106,13 +121,8 @@ async function rehearse(
     printJson(plan)
     return EXIT_OK
   }
-  const name = toTerminalLine(plan.skill)
-  if (plan.how === 'unchanged') {
-    printLine(`${name} is at ${shortDigest(plan.to)} already; name an earlier revision to go further back`)
-    return EXIT_OK
-  }
-  const how = plan.how === 'written' ? 'the old files would be written' : 'the old revision would be pinned'
-  printLine(`${name}  ${showRevision(plan.from)} -> ${shortDigest(plan.to)}: ${how}; nothing was changed`)
+  printLine(describeRollback(plan, PLANNED))
+  if (plan.how === 'unchanged') return EXIT_OK
   const { before, after } = await skills.history.diff(target, plan.from, plan.to)
   if (before !== undefined && plan.from !== plan.to)
     printLine(paintDiff(await describeModified(before, after, skills), createPaint(config.hasColor)))

@@ -8,6 +8,7 @@ import {
   formatDiagnostic,
   formatTable,
   paintStatus,
+  printFindings,
   printJson,
   printLine,
   shorten,
@@ -35,7 +36,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     printJson({ ...answer, from })
     return code
   }
-  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+  printFindings(findings, paint)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
     if (config.roots.length > 0)

@@ -2,14 +2,7 @@ import { type Diagnostic, shortDigest } from '@skillstoke/core'
 import type { ReloadResult } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import {
-  createPaint,
-  formatDiagnostic,
-  paintStatus,
-  printJson,
-  printLine,
-  toTerminalLine,
-} from '../output.ts'
+import { createPaint, paintStatus, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
 import { findRunningDev } from '../server/run-file.ts'
 
 /** Tens of thousands of skills take their time. */
@@ -38,7 +31,7 @@ function printResult(
   { hasColor }: Config,
 ): void {
   const paint = createPaint(hasColor)
-  for (const finding of findings) process.stderr.write(`${formatDiagnostic(finding, paint)}\n`)
+  printFindings(findings, paint)
   for (const { kind, name, from, to } of changes) {
     const revisions = [from, to].map(each => (each === null ? '-' : shortDigest(each))).join(' -> ')
     printLine(`${kind} ${paint('bold', toTerminalLine(name))} ${revisions}`)

@@ -1,7 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import type { Generation, SkillReport } from '../registry/generation.ts'
+import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
@@ -261,9 +261,4 @@ function withCopies({ copies = [], ...report }: SkillReport): readonly SkillRepo
 
 function isWaiting({ status }: SkillReport): boolean {
   return status === 'pending' || status === 'rejected'
-}
-
-/** What names exactly one folder. */
-function targetOf({ source, name, location }: Pick<SkillReport, 'source' | 'name' | 'location'>): string {
-  return `${source}/${location === '' ? name : location}`
 }

@@ -6,7 +6,7 @@ import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
-import type { SkillCopy, SkillReport, SkillStatus } from './generation.ts'
+import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 
 /** What the registry has decided about one folder of one source. */
 export interface Candidate {
@@ -65,7 +65,7 @@ export function toReport(
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
-      fix: `rename one of the two, or address this one as ${JSON.stringify(targetOf(candidate))}`,
+      fix: `rename one of the two, or address this one as ${JSON.stringify(describeTarget(candidate))}`,
     })
   }
   return Object.freeze({
@@ -117,15 +117,10 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
 }
 
-function targetOf(candidate: Candidate): string {
-  const { source, entry } = candidate
-  return `${source}/${entry.location === '' ? nameOf(candidate) : entry.location}`
-}
-
 /** What was decided about a folder, as far as it keeps the newest text from being live. */
 function describeDecision(candidate: Candidate): Diagnostic[] {
   const { entry, held, standing, live } = candidate
-  const target = targetOf(candidate)
+  const target = describeTarget(candidate)
   const path = entry.directory ?? target
   const found: Diagnostic[] = []
   if (standing?.kind === 'disabled') {
@@ -167,6 +162,11 @@ function describeRule(loser: Candidate, winner: Candidate): string {
   if (loser.sourceIndex !== winner.sourceIndex)
     return `is from a source that ${winner.sourceIndex < loser.sourceIndex ? 'comes first' : 'was chosen over it'}`
   return 'comes first in the same source'
+}
+
+function describeTarget(candidate: Candidate): string {
+  const { source, entry } = candidate
+  return targetOf({ source, name: nameOf(candidate), location: entry.location })
 }
 
 function describePlace({ source, entry }: Candidate): string {

@@ -130,3 +130,12 @@ export function createGeneration(parts: GenerationParts): Generation {
   })
   return generation
 }
+
+/** What names exactly one folder of one source, whatever its skill is called. */
+export function targetOf({
+  source,
+  name,
+  location,
+}: Pick<SkillReport, 'source' | 'name' | 'location'>): string {
+  return `${source}/${location === '' ? name : location}`
+}

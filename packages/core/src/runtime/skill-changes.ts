@@ -15,6 +15,7 @@ import { SkillHistory } from '../history/skill-history.ts'
 import { SkillReview } from '../history/skill-review.ts'
 import type { Clock, Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
+import { targetOf } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -184,7 +185,7 @@ export class SkillChanges {
       .reports()
       .find(each => each.source === source.label && each.location === place.location)
     if (report?.status === 'pending' && report.revision === skill.revision)
-      await this.review.approve(`${report.source}/${report.location}`, { by, revision: skill.revision })
+      await this.review.approve(targetOf(report), { by, revision: skill.revision })
   }
 
   #findSource({ origin }: FolderPlace): SkillSource | undefined {

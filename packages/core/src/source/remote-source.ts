@@ -1,4 +1,4 @@
-import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
+import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { FileTree } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
 import { type Clock, type Hasher, LATE, systemClock, untilAborted, within } from '../host.ts'
@@ -18,6 +18,7 @@ import type {
   SourceState,
   Trust,
 } from './skill-source.ts'
+import { describeFailure } from './source-failure.ts'
 
 export interface FetchContext {
   readonly store: SkillStore
@@ -225,12 +226,7 @@ export class RemoteSource implements SkillSource {
     await this.#wait(this.#start(context))
     this.#hasNews = false
     if (this.#failure === undefined) return
-    this.#firstFault = {
-      code: 'SOURCE_FAILED',
-      severity: 'error',
-      message: `the source could not be read: ${toMessage(this.#failure.thrown)}; its last contents stay`,
-      path: this.origin,
-    }
+    this.#firstFault = describeFailure(this.origin, this.#failure.thrown)
     this.#failure = undefined
   }
 

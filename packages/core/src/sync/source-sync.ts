@@ -4,6 +4,7 @@ import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import { Settle, type SettlePolicy } from '../source/settle.ts'
 import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
+import { describeFailure } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
 export interface SourceSyncOptions {
@@ -263,13 +264,8 @@ export class SourceSync {
   async #report(): Promise<void> {
     const { source, registry } = this.#options
     const isEmpty = (this.#contents?.entries.length ?? 0) === 0
-    const rest = isEmpty ? 'there is nothing of it here yet' : 'its last contents stay'
-    await registry.reportSource(source.label, {
-      code: 'SOURCE_FAILED',
-      severity: 'error',
-      message: `the source could not be read: ${toMessage(this.#failure)}; ${rest}`,
-      path: source.origin,
-    })
+    const rest = isEmpty ? 'there is nothing of it here yet' : undefined
+    await registry.reportSource(source.label, describeFailure(source.origin, this.#failure, rest))
   }
 
   /** Doubled with each failure. Many processes ask one machine, so for remote ones they spread over the whole time. */
