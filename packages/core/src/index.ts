@@ -137,8 +137,9 @@ export {
   type StandingDecision,
   trustAdmission,
 } from './registry/admission.ts'
-export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
 // What exists: generations, changes, and what decides about them.
+export type { InvalidPolicy } from './registry/candidate-builder.ts'
+export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
 export {
   type Generation,
   type SkillCopy,
@@ -150,7 +151,6 @@ export {
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export {
   DEFAULT_SUBSCRIBER_DEADLINE_MS,
-  type InvalidPolicy,
   type RegisteredSource,
   SkillRegistry,
   type SkillRegistryOptions,

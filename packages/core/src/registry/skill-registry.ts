@@ -1,36 +1,29 @@
-import { SkillError, toMessage } from '../errors.ts'
+import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
 import { applySorted } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
-import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import {
-  type AdmissionPolicy,
-  type AdmissionVerdict,
-  type FolderPlace,
-  type StandingDecision,
-  trustAdmission,
-} from './admission.ts'
+import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
 import {
   type Candidate,
   createReports,
   findIn,
   findWritten,
-  type HeldRevision,
   nameOf,
-  type Standing,
   toProblemReport,
   toReport,
 } from './candidate.ts'
+import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood } from './last-good.ts'
 import { NameIndex } from './name-index.ts'
-import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
+import { type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
 
@@ -48,9 +41,6 @@ export interface SkillRegistryOptions {
   readonly clock?: Clock
   readonly logger?: Logger
 }
-
-/** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
-export type InvalidPolicy = 'keep-last-good' | 'drop'
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
@@ -83,10 +73,13 @@ interface SourceSlot extends RegisteredSource {
  * generation for the next. Readers take `current` and never wait.
  */
 export class SkillRegistry {
-  readonly #options: Required<Omit<SkillRegistryOptions, 'subscriberDeadlineMs'>>
+  readonly #onDuplicate: DuplicatePolicy
+  readonly #clock: Clock
+  readonly #logger: Logger
   readonly #slots: SourceSlot[] = []
   readonly #names: NameIndex
   readonly #lastGood: LastGood
+  readonly #builder: CandidateBuilder
   readonly #digest: GenerationDigest
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
@@ -99,20 +92,23 @@ export class SkillRegistry {
   constructor(options: SkillRegistryOptions) {
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
-    this.#options = {
-      store: options.store,
-      hasher: options.hasher ?? portableHasher,
-      onDuplicate: options.onDuplicate ?? 'first-wins',
-      onInvalid: options.onInvalid ?? 'keep-last-good',
-      admission: options.admission ?? trustAdmission,
-      clock,
-      logger,
-    }
-    this.#names = new NameIndex(this.#options.onDuplicate, error =>
+    const hasher = options.hasher ?? portableHasher
+    this.#onDuplicate = options.onDuplicate ?? 'first-wins'
+    this.#clock = clock
+    this.#logger = logger
+    this.#names = new NameIndex(this.#onDuplicate, error =>
       logger.error('onDuplicate failed; the first skill is served', { error }),
     )
-    this.#lastGood = new LastGood(this.#options.store, this.#options.hasher)
-    this.#digest = new GenerationDigest(this.#options.hasher)
+    this.#lastGood = new LastGood(options.store, hasher)
+    this.#builder = new CandidateBuilder({
+      store: options.store,
+      lastGood: this.#lastGood,
+      admission: options.admission ?? trustAdmission,
+      onInvalid: options.onInvalid ?? 'keep-last-good',
+      refusesDuplicates: options.onDuplicate === 'error',
+      logger,
+    })
+    this.#digest = new GenerationDigest(hasher)
     this.#subscriptions = new Subscriptions({
       clock,
       deadlineMs: options.subscriberDeadlineMs ?? DEFAULT_SUBSCRIBER_DEADLINE_MS,
@@ -236,7 +232,7 @@ export class SkillRegistry {
           continue
         }
         // Watches of the disk do not keep a process alive; somebody who waits for the next generation does.
-        const release = this.#options.clock.after(LONGEST_TIMER_MS, () => undefined)
+        const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
         await new Promise<void>(resolve => {
           wake = resolve
         })
@@ -290,11 +286,12 @@ export class SkillRegistry {
 
   /** Decides about folders, and shows what came of it in one step. */
   async #apply(slot: SourceSlot, contents: SourceContents, { fresh, removed }: PairedEntries): Promise<void> {
-    const restored = await this.#restore(slot, fresh)
+    const restored = await this.#builder.restore(slot, fresh)
     const after: Candidate[] = []
-    await this.#inSlices(fresh, pair => after.push(this.#decide(slot, pair, restored)))
-    for (const candidate of removed) this.#forget(slot, candidate)
+    await this.#inSlices(fresh, pair => after.push(this.#builder.build(slot, pair, restored)))
+    for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
+    this.#written += after.filter(isWritten).length - before.filter(isWritten).length
     const was = new Map<string, Candidate | undefined>()
     const problemsBefore = new Map<string, SkillReport>()
     for (const candidate of [...before, ...after])
@@ -338,122 +335,9 @@ export class SkillRegistry {
   /** Large batches give the event loop back now and then; nobody sees anything of them before the swap. */
   async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
     for (let i = 0; i < items.length; i += SLICE) {
-      if (i > 0) await new Promise<void>(resolve => void this.#options.clock.after(0, resolve))
+      if (i > 0) await new Promise<void>(resolve => void this.#clock.after(0, resolve))
       for (const item of items.slice(i, i + SLICE)) work(item)
     }
-  }
-
-  /** Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. */
-  async #restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
-    const restored = new Map<string, Skill>()
-    for (const { entry, old } of fresh) {
-      const standing = this.#askStanding(slot, entry.location)
-      const pinned = standing?.pinned?.revision
-      const known = [entry.skill, old?.live].find(skill => skill?.revision === pinned)
-      if (pinned !== undefined) {
-        const skill = known ?? (await this.#lastGood.readRevision(slot, entry, pinned))
-        if (skill !== undefined) restored.set(entry.location, skill)
-        if (skill !== undefined) continue
-      }
-      if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
-      if (this.#findLive(slot, old, standing) !== undefined) continue
-      const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
-      if (isNewest && this.#isAdmitted(slot, entry.skill, undefined)) continue
-      const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
-      if (skill !== undefined) restored.set(entry.location, skill)
-    }
-    return restored
-  }
-
-  /** What a folder serves, if it may go on with that. */
-  #findLive(
-    slot: SourceSlot,
-    old: Candidate | undefined,
-    standing: StandingDecision | undefined,
-  ): Skill | undefined {
-    const live = old?.live
-    if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
-    // A pin served it whatever else held; without the pin that is asked again.
-    const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
-    return wasPinned && !this.#isAdmitted(slot, live, undefined) ? undefined : live
-  }
-
-  /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
-  async #findServable(
-    slot: SourceSlot,
-    entry: SourceEntry,
-    approved: readonly Digest[],
-  ): Promise<Skill | undefined> {
-    const last = await this.#lastGood.read(slot, entry)
-    if (last !== undefined && this.#isAdmitted(slot, last, last)) return last
-    for (const revision of approved) {
-      const skill = await this.#lastGood.readRevision(slot, entry, revision)
-      if (skill !== undefined) return skill
-    }
-    return undefined
-  }
-
-  #askStanding({ origin }: SourceSlot, location: string): StandingDecision | undefined {
-    const { admission, logger } = this.#options
-    try {
-      return admission.standing?.({ origin, location })
-    } catch (error) {
-      logger.error('the admission policy failed', { location, error })
-      return undefined
-    }
-  }
-
-  #isAdmitted(slot: SourceSlot, skill: Skill | undefined, live: Skill | undefined): boolean {
-    return skill !== undefined && this.#askAdmission(slot, skill, live).kind === 'admit'
-  }
-
-  /** A policy that fails has not admitted: the skill is held, and the others are decided all the same. */
-  #askAdmission(slot: SourceSlot, skill: Skill, live: Skill | undefined): AdmissionVerdict {
-    const { admission, logger } = this.#options
-    try {
-      const { origin, trust, isFirst = false } = slot
-      return admission.admit({ skill, live, origin, trust, isFirst })
-    } catch (error) {
-      logger.error('the admission policy failed', { skill: skill.name, error })
-      return { kind: 'hold', reason: `the admission policy failed: ${toMessage(error)}` }
-    }
-  }
-
-  #decide(slot: SourceSlot, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
-    const { store, onInvalid, onDuplicate } = this.#options
-    const decision = this.#askStanding(slot, entry.location)
-    const lastGood = this.#findLive(slot, old, decision) ?? restored.get(entry.location)
-    let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
-    let held: HeldRevision | undefined
-    if (entry.skill !== undefined) {
-      const verdict = this.#askAdmission(slot, entry.skill, lastGood)
-      if (verdict.kind === 'hold') {
-        const { kind: _, ...rest } = verdict
-        held = rest
-      } else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
-    }
-    const standing = toStanding(decision)
-    if (standing?.kind === 'pinned') live = restored.get(entry.location) ?? lastGood
-    if (standing?.kind === 'disabled') live = undefined
-    // What was served before it was disabled or pinned comes back afterwards.
-    if (live !== old?.live && standing === undefined)
-      this.#lastGood.remember(slot.origin, entry.location, live?.revision)
-    const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
-    if (pinned !== undefined || old?.standing?.kind === 'pinned')
-      this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
-    const { index: sourceIndex, label: source, trust } = slot
-    const refusesDuplicates = onDuplicate === 'error'
-    const candidate = { entry, live, held, standing, sourceIndex, source, trust, refusesDuplicates }
-    for (const revision of revisionsOf(candidate)) store.retain(revision)
-    if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)
-    this.#written += Number(isWritten(candidate)) - Number(old !== undefined && isWritten(old))
-    return candidate
-  }
-
-  #forget(slot: SourceSlot, candidate: Candidate): void {
-    for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
-    this.#written -= Number(isWritten(candidate))
-    this.#lastGood.remember(slot.origin, candidate.entry.location, undefined)
   }
 
   /** The swap: the next generation becomes the current one, and whoever wants to know is told. */
@@ -482,16 +366,14 @@ export class SkillRegistry {
       number: previous.number + 1,
       digest: this.#digest.compute(),
       skills,
-      createReports: () => createReports(candidates, skills, this.#options.onDuplicate),
-      findWritten: hasWritten
-        ? id => findWritten(candidates, skills, this.#options.onDuplicate, id)
-        : nothingWritten,
+      createReports: () => createReports(candidates, skills, this.#onDuplicate),
+      findWritten: hasWritten ? id => findWritten(candidates, skills, this.#onDuplicate, id) : nothingWritten,
       findIn: (source, name) => findIn(candidates, source, name),
       sources: Object.freeze(sources),
     })
     for (const wake of this.#watchers) wake()
     const { number } = this.#current
-    this.#options.logger.debug('generation', { number, source: slot.label, changes: changes.length })
+    this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
     this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
   }
 
@@ -520,11 +402,6 @@ export class SkillRegistry {
   }
 }
 
-/** What has to stay readable: what is served, and what may be once somebody has approved it. */
-function revisionsOf({ live, entry }: Candidate): readonly Digest[] {
-  return [live, entry.skill].flatMap(skill => skill?.revision ?? [])
-}
-
 function nothingWritten(): readonly Skill[] {
   return []
 }
@@ -533,25 +410,8 @@ function isWritten({ held }: Candidate): boolean {
   return held?.conversation !== undefined
 }
 
-function toStanding(decision: StandingDecision | undefined): Standing | undefined {
-  if (decision?.disabled !== undefined) return { kind: 'disabled', reason: decision.disabled }
-  return decision?.pinned === undefined ? undefined : { kind: 'pinned', ...decision.pinned }
-}
-
 interface ServedChanges {
   /** By name: the skill that is served now, if any. */
   readonly served: { readonly key: string; readonly item: Skill | undefined }[]
   readonly changes: readonly SkillChange[]
-}
-
-/** A skill that was read again and is the same keeps its object, and with it everybody's caches. */
-function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
-  return (
-    a !== undefined &&
-    a.revision === b.revision &&
-    a.name === b.name &&
-    a.directory === b.directory &&
-    a.skillFile === b.skillFile &&
-    JSON.stringify(a.diagnostics) === JSON.stringify(b.diagnostics)
-  )
 }
