@@ -251,7 +251,7 @@ export type {
   WatchMode,
   WritableFolder,
 } from './source/skill-source.ts'
-export { type FetchedFile, keepTree, restoreTree } from './source/stored-tree.ts'
+export { type FetchedFile, filesBelow, keepTree, refuseEntry, restoreTree } from './source/stored-tree.ts'
 export {
   DEFAULT_STORE_GRACE_MS,
   MemorySkillStore,

@@ -7,9 +7,11 @@ import {
   type FetchedFile,
   type FetchResult,
   type FileTree,
+  filesBelow,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
+  refuseEntry,
   restoreTree,
   SkillError,
   type SkillSource,
@@ -152,11 +154,8 @@ class McpFetcher implements TreeFetcher {
         signal.throwIfAborted()
         // One skill that cannot be verified takes no other with it, and stays as it was.
         const folder = folderOf(entry.uri)
-        for (const file of folder === undefined ? [] : (known?.files ?? [])) {
-          if (!file.path.startsWith(`${folder}/`) || file.kind !== 'file') continue
-          const { path, isExecutable } = file
-          files.push({ path, kind: 'file', bytes: await file.read(signal), isExecutable })
-        }
+        const kept = folder === undefined ? [] : await filesBelow(known, folder, signal)
+        files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
         notices.push(this.#notice(entry.uri, toMessage(thrown)))
       }
     }
@@ -190,13 +189,7 @@ class McpFetcher implements TreeFetcher {
   }
 
   #notice(uri: string, reason: string): Diagnostic {
-    return {
-      code: 'ENTRY_REFUSED',
-      severity: 'warning',
-      message: `${uri}: ${reason}; it was left out, or stays as it was`,
-      path: this.origin,
-      fix: 'correct it where it comes from',
-    }
+    return refuseEntry(this.origin, `${uri}: ${reason}`)
   }
 }
 

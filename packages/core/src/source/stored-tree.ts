@@ -1,6 +1,7 @@
 import { SkillError } from '../errors.ts'
 import type { FileTree, TreeFile } from '../fs/file-tree.ts'
 import { compareText } from '../skill/compare.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
 import { revisionOf, type SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -52,6 +53,32 @@ export async function restoreTree(
   if (revision === undefined || files === undefined || !files.every(({ digest }) => store.has(digest)))
     return undefined
   return toTree(revision, files, [], store)
+}
+
+/** What a tree has below a folder, by the paths within it: what is shown of an entry that cannot be had anew. */
+export async function filesBelow(
+  tree: FileTree | undefined,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<readonly FetchedFile[]> {
+  const files: FetchedFile[] = []
+  for (const file of tree?.files ?? []) {
+    const { path, kind, isExecutable } = file
+    if (!path.startsWith(`${folder}/`) || kind !== 'file') continue
+    files.push({ path: path.slice(folder.length + 1), kind, bytes: await file.read(signal), isExecutable })
+  }
+  return files
+}
+
+/** What is told of an entry that was not taken: it takes no other with it. */
+export function refuseEntry(path: string, message: string): Diagnostic {
+  return {
+    code: 'ENTRY_REFUSED',
+    severity: 'warning',
+    message: `${message}; it was left out, or stays as it was`,
+    path,
+    fix: 'correct it where it comes from',
+  }
 }
 
 function toTree(

@@ -5,9 +5,11 @@ import {
   type FetchedFile,
   type FetchResult,
   type FileTree,
+  filesBelow,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
+  refuseEntry,
   restoreTree,
   SkillError,
   type SkillSource,
@@ -93,7 +95,7 @@ class WellKnownFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { index, url } = await this.#fetchIndex(context.signal)
-    const notices: Diagnostic[] = index.faults.map(fault => this.#notice(url, fault))
+    const notices: Diagnostic[] = index.faults.map(fault => refuseEntry(url.href, fault))
     const skills = new Map<string, FetchedSkill>()
     const queue = [...index.entries]
     const budget = new ByteBudget(this.#maxBytes, url.host)
@@ -109,7 +111,10 @@ class WellKnownFetcher implements TreeFetcher {
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
-            this.#notice(entry.kind === 'files' ? url : entry.url, `${entry.name}: ${toMessage(thrown)}`),
+            refuseEntry(
+              (entry.kind === 'files' ? url : entry.url).href,
+              `${entry.name}: ${toMessage(thrown)}`,
+            ),
           )
         }
       }
@@ -173,13 +178,7 @@ class WellKnownFetcher implements TreeFetcher {
 
   /** What a restarted process still has of a skill. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
-    const files: FetchedFile[] = []
-    for (const file of tree?.files ?? []) {
-      if (!file.path.startsWith(`${name}/`) || file.kind !== 'file') continue
-      const { isExecutable } = file
-      const path = file.path.slice(name.length + 1)
-      files.push({ path, kind: 'file', bytes: await file.read(undefined), isExecutable })
-    }
+    const files = await filesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
   }
 
@@ -190,16 +189,6 @@ class WellKnownFetcher implements TreeFetcher {
   ): Promise<Required<Pick<GuardedAnswer, 'bytes' | 'url'>>> {
     const answer = await guardedFetch(url, { privateHosts: this.#privateHosts, maxBytes, signal })
     return { bytes: answer.bytes ?? new Uint8Array(), url: answer.url }
-  }
-
-  #notice(url: URL, message: string): Diagnostic {
-    return {
-      code: 'ENTRY_REFUSED',
-      severity: 'warning',
-      message: `${message}; it was left out, or stays as it was`,
-      path: url.href,
-      fix: 'correct it where it comes from',
-    }
   }
 }
 
