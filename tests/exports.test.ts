@@ -4,12 +4,14 @@ import { expect, test } from 'vitest'
 test.each([
   '@skillstoke/core',
   '@skillstoke/core/node',
+  '@skillstoke/core/command',
   '@skillstoke/core/compat',
   '@skillstoke/core/testing',
   '@skillstoke/agent',
   '@skillstoke/agent/testing',
   '@skillstoke/mcp',
   'skillstoke/client',
+  'skillstoke/command',
 ])('the exported names of %s are those of the snapshot', async entry => {
   const module = (await import(entry)) as Record<string, unknown>
   expect(Object.keys(module).sort()).toMatchSnapshot()

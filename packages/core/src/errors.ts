@@ -40,6 +40,16 @@ export type SkillErrorCode =
   | 'READ_ONLY'
   /** Somebody else held a lock for too long. */
   | 'LOCKED'
+  /** The skill has no such command. */
+  | 'COMMAND_NOT_FOUND'
+  /** The input of a command has fields that are missing, unknown or wrong. */
+  | 'INPUT_INVALID'
+  /** A script may not be run: nobody granted what it needs, or nothing would contain it. */
+  | 'SCRIPT_REFUSED'
+  /** A script does not load, threw, or ended without a result. */
+  | 'SCRIPT_FAILED'
+  /** A script took longer than it may. */
+  | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
 

@@ -170,6 +170,7 @@ export type {
   SkillReload,
   SkillReloadStatus,
 } from './runtime/reload-report.ts'
+export type { ScriptReload } from './runtime/script-admin.ts'
 export { createSkillRuntime, SkillRuntime } from './runtime/skill-runtime.ts'
 export {
   DEFAULT_REHASH_MS,
@@ -177,6 +178,47 @@ export {
   type ReadTriggers,
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime-options.ts'
+export {
+  type Command,
+  checkCommandName,
+  mayExportCommands,
+  type ScannedCommand,
+  type ScriptScan,
+  type ScriptText,
+  splitCommandId,
+} from './script/command.ts'
+export {
+  type CommandContext,
+  type CommandDefinition,
+  type CommandHints,
+  type CommandInput,
+  type DefinedCommand,
+  defineCommand,
+  type JsonSchemaObject,
+  type StandardSchema,
+} from './script/define-command.ts'
+// Scripts as commands: where they run, and calling them.
+export type {
+  CommandProgress,
+  Containment,
+  FileRun,
+  LoadedProgram,
+  ProgramLoad,
+  RunOptions,
+  ScriptLine,
+  ScriptProgram,
+  ScriptRunner,
+} from './script/script-runner.ts'
+export { renderCommandValue } from './script/script-tools.ts'
+export {
+  type CommandResult,
+  type CommandsChange,
+  type ScriptCall,
+  type ScriptEvents,
+  type ScriptStatus,
+  SkillScripts,
+  type UnloadStatus,
+} from './script/skill-scripts.ts'
 // One conversation and what it was told.
 export { type RoleMessage, withLiveSystem } from './session/live-system.ts'
 export type { SessionState } from './session/session-state.ts'
@@ -191,6 +233,7 @@ export {
   SkillSession,
   type UpdateOptions,
 } from './session/skill-session.ts'
+export { type Capability, declaredCapabilities, findMissing, isCapability } from './skill/capabilities.ts'
 export { compareText } from './skill/compare.ts'
 export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
@@ -259,7 +302,13 @@ export {
 } from './store/memory-skill-store.ts'
 export type { SkillStore } from './store/skill-store.ts'
 export type { SourceStatus } from './sync/source-sync.ts'
-export type { ToolDefinition, ToolResult } from './tool/tool-definition.ts'
+export type {
+  ToolContext,
+  ToolDefinition,
+  ToolHints,
+  ToolProgress,
+  ToolResult,
+} from './tool/tool-definition.ts'
 export {
   isToolResolver,
   type NamedTool,

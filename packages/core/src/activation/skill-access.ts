@@ -19,6 +19,16 @@ export interface SkillAccess {
   /** Notes that the instructions of a skill enter the conversation, under the name by which it can be found again. */
   activate(skill: Skill, name: string): void
   readonly allowedTools: AllowedToolsPolicy
+  /** What can be called of a skill; absent where scripts are not run. */
+  commandsOf?(skill: Skill): readonly CommandSummary[]
+}
+
+/** A command as a model is told of it. */
+export interface CommandSummary {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the input object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
 }
 
 /** The served skill of a name, or of a folder's name when no skill is called so. */

@@ -3,13 +3,14 @@ import { type Clock, systemClock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
+import type { ScriptEvents } from '../script/skill-scripts.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Facet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** Everything that may be told outside, by event name. */
-export interface SkillEvents {
+export interface SkillEvents extends ScriptEvents {
   'skill:added': { readonly skill: Skill }
   'skill:modified': { readonly oldSkill: Skill; readonly newSkill: Skill; readonly changed: readonly Facet[] }
   'skill:removed': { readonly skill: Skill }

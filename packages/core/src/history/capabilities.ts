@@ -1,3 +1,4 @@
+import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
@@ -19,17 +20,12 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
   // And a first list may ask for tools to be allowed in advance, as some agents read it.
   const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
   if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
-  const wanted = new Set(capabilitiesOf(before))
-  const grown = capabilitiesOf(after).filter(capability => !wanted.has(capability))
+  const wanted = new Set(declaredCapabilities(before))
+  const grown = declaredCapabilities(after).filter(capability => !wanted.has(capability))
   if (grown.length > 0) found.push(`metadata.capabilities asks for ${grown.join(', ')}`)
   return found
 }
 
 function isProgram(path: string, isExecutable: boolean): boolean {
   return isExecutable || path.startsWith('scripts/') || path.includes('/scripts/')
-}
-
-function capabilitiesOf(skill: Skill | undefined): readonly string[] {
-  const declared: unknown = skill?.metadata['capabilities']
-  return typeof declared === 'string' ? declared.split(/\s+/).filter(Boolean) : []
 }

@@ -1,4 +1,5 @@
 import type { FolderPlace } from '../registry/admission.ts'
+import type { Capability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
 
 /** What somebody decides about one folder of one source. */
@@ -18,6 +19,15 @@ export type Decision =
   /** Nothing of the folder is served. */
   | { readonly kind: 'disable' }
   | { readonly kind: 'enable' }
+  /** Scripts of the folder may do this. */
+  | {
+      readonly kind: 'grant'
+      readonly capabilities: readonly Capability[]
+      /** The only revision that may; absent where whatever is written may. */
+      readonly revision?: Digest
+    }
+  /** And may not any more, at any revision. */
+  | { readonly kind: 'revoke'; readonly capabilities: readonly Capability[] }
   /** An agent is about to write this file. */
   | {
       readonly kind: 'write'
@@ -49,12 +59,19 @@ export interface AgentWrite extends DecisionMeta, WrittenFile {
   readonly conversation?: string
 }
 
+/** One thing that scripts may do. */
+export interface Grant extends DecisionMeta {
+  readonly capability: Capability
+  readonly revision?: Digest
+}
+
 /** Everything that holds for one folder, as the sum of what was decided. */
 export interface FolderDecisions {
   readonly approved: ReadonlyMap<Digest, DecisionMeta>
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
   readonly pinned?: DecisionMeta & { readonly revision: Digest }
   readonly disabled?: DecisionMeta
+  readonly granted: readonly Grant[]
   /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
   readonly writes: readonly AgentWrite[]
 }
@@ -92,6 +109,7 @@ export const EFFECT_MS = 60_000
 const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
+  granted: [],
   writes: [],
 })
 
@@ -100,13 +118,14 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, writes, pinned, disabled } = before ?? NOTHING
+  const { approved, rejected, granted, writes, pinned, disabled } = before ?? NOTHING
   const meta = {
     by: recorded.by,
     at: recorded.at,
     ...(recorded.note === undefined ? {} : { note: recorded.note }),
   }
   const rest = {
+    granted,
     ...(pinned === undefined ? {} : { pinned }),
     ...(disabled === undefined ? {} : { disabled }),
   }
@@ -120,7 +139,7 @@ export function withDecision(
       }
     case 'reject':
       return {
-        ...(pinned?.revision === recorded.revision ? {} : rest),
+        ...(pinned?.revision === recorded.revision ? { granted } : rest),
         ...(disabled === undefined ? {} : { disabled }),
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
@@ -135,11 +154,27 @@ export function withDecision(
         pinned: { ...meta, revision: recorded.revision },
       }
     case 'unpin':
-      return { approved, rejected, writes, ...(disabled === undefined ? {} : { disabled }) }
+      return { approved, rejected, granted, writes, ...(disabled === undefined ? {} : { disabled }) }
     case 'disable':
       return { ...rest, approved, rejected, writes, disabled: meta }
     case 'enable':
-      return { approved, rejected, writes, ...(pinned === undefined ? {} : { pinned }) }
+      return { approved, rejected, granted, writes, ...(pinned === undefined ? {} : { pinned }) }
+    case 'grant': {
+      const { capabilities, revision } = recorded
+      const added = capabilities.map(capability => ({
+        ...meta,
+        capability,
+        ...(revision === undefined ? {} : { revision }),
+      }))
+      const others = granted.filter(
+        each => each.revision !== revision || !capabilities.includes(each.capability),
+      )
+      return { ...rest, approved, rejected, writes, granted: [...others, ...added] }
+    }
+    case 'revoke': {
+      const left = granted.filter(({ capability }) => !recorded.capabilities.includes(capability))
+      return { ...rest, approved, rejected, writes, granted: left }
+    }
     case 'write': {
       const { path, digest, conversation } = recorded
       const write: AgentWrite = {
@@ -158,7 +193,7 @@ export function withDecision(
 
 /** Whether a decision would change nothing of what holds for a folder. */
 export function holdsAlready(now: FolderDecisions | undefined, decision: Decision): boolean {
-  const { approved, rejected, pinned, disabled } = now ?? NOTHING
+  const { approved, rejected, granted, pinned, disabled } = now ?? NOTHING
   switch (decision.kind) {
     case 'approve':
       return approved.has(decision.revision) && decision.settles === undefined
@@ -172,6 +207,12 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: Decisio
       return disabled !== undefined
     case 'enable':
       return disabled === undefined
+    case 'grant':
+      return decision.capabilities.every(capability =>
+        granted.some(each => each.capability === capability && each.revision === decision.revision),
+      )
+    case 'revoke':
+      return !granted.some(({ capability }) => decision.capabilities.includes(capability))
     case 'write':
       return false
     default:

@@ -22,6 +22,8 @@ export type RevisionCause =
   | 'unpin'
   | 'disable'
   | 'enable'
+  | 'grant'
+  | 'revoke'
   | 'rollback'
   | 'removal'
 

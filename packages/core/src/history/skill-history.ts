@@ -71,10 +71,12 @@ export class SkillHistory {
     const records = await this.#log.list(place)
     const decided = (await this.#host.decisions(place)).flatMap((decision): RevisionRecord[] => {
       if (decision.kind === 'write' || records.some(record => cameOf(record, decision))) return []
-      const { kind: cause, by, at, note } = decision
+      const { kind: cause, by, at } = decision
+      const what = 'capabilities' in decision ? decision.capabilities.join(' ') : undefined
+      const note = [what, decision.note].filter(Boolean).join(': ')
       const author = { kind: 'person', name: by } as const
       const revision = 'revision' in decision ? { revision: decision.revision } : {}
-      const noted = note === undefined ? {} : { note }
+      const noted = note === '' ? {} : { note }
       return [{ ...place, source, name, ...revision, event: 'decided', cause, author, at, ...noted }]
     })
     // Of one moment the step that came of a decision is the newer one.

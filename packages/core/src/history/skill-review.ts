@@ -2,6 +2,7 @@ import { SkillError } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
+import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
@@ -11,12 +12,14 @@ import {
   type RecordedDecision,
   withDecision,
 } from './decisions.ts'
+import { grantedTo } from './grants.ts'
 import { findHeldWrites } from './review-admission.ts'
 
 /** What a review needs of the runtime. */
 export interface ReviewHost {
   current(): Generation
   originOf(source: string): string | undefined
+  trustOf(source: string): 'auto' | 'review' | undefined
   /** The newest text of a folder, live or not. */
   findNewest(place: FolderPlace): Skill | undefined
   /** Whether the store can serve a revision. */
@@ -150,6 +153,43 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'enable' }, options)
   }
 
+  /**
+   * Lets the scripts of a skill do more than compute: whatever is written where changes go live by themselves, and else
+   * the revision that is served, or that waits.
+   * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION for a word that is no capability
+   */
+  async grant(
+    target: SkillTarget,
+    capabilities: readonly Capability[],
+    options: DecisionNote = {},
+  ): Promise<DecidedSkill> {
+    checkCapabilities(capabilities)
+    const { report, place } = this.find(target)
+    const revision = report.serving ?? report.revision
+    const isBound = this.#host.trustOf(report.source) === 'review' && revision !== undefined
+    const bound = isBound ? { revision } : {}
+    return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
+  }
+
+  /** Takes back what was granted, at every revision. @throws {SkillError} as `grant` */
+  async revoke(
+    target: SkillTarget,
+    capabilities: readonly Capability[],
+    options: DecisionNote = {},
+  ): Promise<DecidedSkill> {
+    checkCapabilities(capabilities)
+    return await this.#decide(this.find(target).place, { kind: 'revoke', capabilities }, options)
+  }
+
+  /** What the scripts of a revision may do. */
+  grantedTo(skill: Skill): readonly Capability[] {
+    const origin = this.#host.originOf(skill.source)
+    const trust = this.#host.trustOf(skill.source)
+    if (origin === undefined || trust === undefined) return []
+    const decided = this.#options.decisions.find({ origin, location: skill.location })
+    return grantedTo(skill, trust, decided)
+  }
+
   /** Every decision about a skill, oldest first. */
   async decisions(target: SkillTarget): Promise<readonly RecordedDecision[]> {
     return await this.#options.decisions.list(this.#find(target).place)
@@ -252,6 +292,13 @@ function checkRevision({ name, revision }: SkillReport, options: DecideOptions):
     `the newest revision of ${shown} is ${shortDigest(revision)} by now; look at it again`,
     { data: { expected: options.revision, actual: revision } },
   )
+}
+
+function checkCapabilities(capabilities: readonly string[]): void {
+  const wrong = capabilities.find(word => !isCapability(word))
+  if (wrong === undefined && capabilities.length > 0) return
+  const shown = wrong === undefined ? 'nothing' : JSON.stringify(wrong)
+  throw new SkillError('INVALID_OPTION', `${shown} is no capability; there are ${CAPABILITY_FORMS}`)
 }
 
 /** Each folder by itself: a decision is about one of them. */

@@ -14,6 +14,13 @@ export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
 export { openRevisionLog } from './revision-log.ts'
+export type { SandboxMode } from './script/sandbox.ts'
+export { scanScripts } from './script/scan.ts'
+export {
+  childProcesses,
+  DEFAULT_SCRIPT_RUNNER_OPTIONS,
+  type ScriptRunnerOptions,
+} from './script/script-runner.ts'
 // The parts it is made of, for sources of your own.
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'

@@ -1,5 +1,6 @@
 import { toMessage } from '../errors.ts'
 import type { Logger } from '../host.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
@@ -19,6 +20,8 @@ export interface CandidateBuilderOptions {
   readonly onInvalid: InvalidPolicy
   /** Whether two folders of one name are a mistake. */
   readonly refusesDuplicates: boolean
+  /** What others found about a skill that is served. */
+  readonly remarksOn: (skill: Skill) => readonly Diagnostic[]
   readonly logger: Logger
 }
 
@@ -67,7 +70,7 @@ export class CandidateBuilder {
 
   /** What becomes of a folder, given what `restore` found. */
   build(slot: CandidateSource, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
-    const { store, onInvalid, refusesDuplicates } = this.#options
+    const { store, onInvalid, refusesDuplicates, remarksOn } = this.#options
     const decision = this.#askStanding(slot, entry.location)
     const lastGood = this.#findLive(slot, old, decision) ?? restored.get(entry.location)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
@@ -89,7 +92,8 @@ export class CandidateBuilder {
     if (pinned !== undefined || old?.standing?.kind === 'pinned')
       this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
     const { index: sourceIndex, label: source, trust } = slot
-    const candidate = { entry, live, held, standing, sourceIndex, source, trust, refusesDuplicates }
+    const remarks = live === undefined ? [] : remarksOn(live)
+    const candidate = { entry, live, held, standing, remarks, sourceIndex, source, trust, refusesDuplicates }
     for (const revision of revisionsOf(candidate)) store.retain(revision)
     if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)
     return candidate

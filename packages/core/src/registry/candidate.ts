@@ -17,6 +17,8 @@ export interface Candidate {
   readonly held: HeldRevision | undefined
   /** Why nothing of the folder is served, or one revision whatever is written. */
   readonly standing: Standing | undefined
+  /** What others found about the revision that is live, such as scripts that do not load. */
+  readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
   readonly source: string
   readonly trust: 'auto' | 'review'
@@ -59,7 +61,7 @@ export function toReport(
   const newest = entry.skill ?? live
   const isServed = winner === candidate
   const status = toStatus(candidate, winner)
-  const diagnostics = [...entry.diagnostics, ...describeDecision(candidate)]
+  const diagnostics = [...entry.diagnostics, ...candidate.remarks, ...describeDecision(candidate)]
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
       code: 'SKILL_SHADOWED',
@@ -114,7 +116,9 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   if (standing?.kind === 'pinned') return 'pinned'
   if (held !== undefined) return held.isRejected === true ? 'rejected' : 'pending'
   if (live !== undefined && winner !== candidate && !isCopy(candidate, winner)) return 'shadowed'
-  return entry.diagnostics.some(diagnostic => diagnostic.severity === 'warning') ? 'warning' : 'ok'
+  if (candidate.remarks.some(isError)) return 'broken'
+  const isWarning = ({ severity }: Diagnostic): boolean => severity === 'warning'
+  return entry.diagnostics.some(isWarning) || candidate.remarks.some(isWarning) ? 'warning' : 'ok'
 }
 
 /** What was decided about a folder, as far as it keeps the newest text from being live. */

@@ -81,6 +81,7 @@ export class SkillRegistry {
   readonly #lastGood: LastGood
   readonly #builder: CandidateBuilder
   readonly #digest: GenerationDigest
+  readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
   /** Folders that are live in one conversation only. */
@@ -106,6 +107,7 @@ export class SkillRegistry {
       admission: options.admission ?? trustAdmission,
       onInvalid: options.onInvalid ?? 'keep-last-good',
       refusesDuplicates: options.onDuplicate === 'error',
+      remarksOn: skill => this.#remarks.get(skill) ?? [],
       logger,
     })
     this.#digest = new GenerationDigest(hasher)
@@ -169,6 +171,20 @@ export class SkillRegistry {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
       this.#publish(slot, { served: [], changes: [] }, [], false)
+    })
+  }
+
+  /**
+   * Shows what was found about a skill after it went live, in place of what was shown before; nothing when it is not
+   * served any more. What is served does not change by it.
+   * @throws {SkillError} CLOSED
+   */
+  async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
+    await this.#enqueue(skill.source, async slot => {
+      const old = slot.candidates.find(({ live }) => live === skill)
+      if (old === undefined || JSON.stringify(old.remarks) === JSON.stringify(diagnostics)) return
+      this.#remarks.set(skill, diagnostics)
+      await this.#apply(slot, slot.contents, { fresh: [{ entry: old.entry, old }], removed: [] })
     })
   }
 

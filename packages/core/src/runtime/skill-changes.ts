@@ -56,6 +56,7 @@ export class SkillChanges {
       {
         current: () => registry.current,
         originOf: label => sources.find(source => source.label === label)?.origin,
+        trustOf: label => sources.find(source => source.label === label)?.trust,
         findNewest: place => registry.findNewest(place),
         isStored: async revision => (await store.getTree(revision)) !== undefined,
         reconsider: async place => void (await registry.reconsider(place)),

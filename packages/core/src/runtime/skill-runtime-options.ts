@@ -8,6 +8,7 @@ import type { Clock, Hasher, Logger } from '../host.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
 import type { InvalidPolicy } from '../registry/candidate-builder.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import type { ScriptRunner } from '../script/script-runner.ts'
 import { FACETS, type Facet } from '../skill/diff-skills.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
@@ -53,6 +54,10 @@ export interface SkillRuntimeOptions {
    * Whether what agents write is held beyond their own conversation until somebody approves it. @default 'hold'
    */
   readonly agentWrites?: 'hold' | 'live'
+  /**
+   * Runs the scripts of skills, outside this process. Closed with the runtime. @default none: scripts are files like any other
+   */
+  readonly scripts?: ScriptRunner
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
   /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */

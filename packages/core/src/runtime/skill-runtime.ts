@@ -14,14 +14,31 @@ import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { emitUpdate } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import { MemoryDecisions } from '../history/decisions.ts'
+import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
 import type { SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
-import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import {
+  type Clock,
+  type Hasher,
+  type Logger,
+  portableHasher,
+  silentLogger,
+  systemClock,
+  within,
+} from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
+import type { Command } from '../script/command.ts'
+import type { ScriptRunner } from '../script/script-runner.ts'
+import {
+  createAdminTools,
+  createCommandTools,
+  createScriptTools,
+  toCommandToolName,
+} from '../script/script-tools.ts'
+import type { SkillScripts } from '../script/skill-scripts.ts'
 import {
   createSkillAccess,
   type SessionHost,
@@ -38,11 +55,13 @@ import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
+import { createScripts } from './create-scripts.ts'
 import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { PreScan } from './pre-scan.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
+import { createScriptAdmin, reloadScripts, type ScriptAdminHost, type ScriptReload } from './script-admin.ts'
 import { SkillChanges } from './skill-changes.ts'
 import {
   checkRuntimeOptions,
@@ -53,6 +72,8 @@ import {
 import { SourceReaders } from './source-readers.ts'
 
 const DEFAULT_SEARCH_LIMIT = 10
+// Commands that can only be known by running their scripts may come later than everything else.
+const MAX_CODE_WAIT_MS = 1_000
 
 /**
  * Reads all sources once and keeps following them until it is closed. A source that cannot be read does not stop the
@@ -88,6 +109,7 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #sessions: LiveSessions
   readonly #logger: Logger
   readonly #changes: SkillChanges
+  readonly #scripts: SkillScripts | undefined
   #binder: AgentBinder | undefined
   #closing: Promise<void> | undefined
 
@@ -161,6 +183,7 @@ export class SkillRuntime implements AsyncDisposable {
       logger,
     })
     this.review = this.#changes.review
+    if (options.scripts !== undefined) this.#scripts = this.#createScripts(options.scripts, decisions)
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
   }
@@ -169,6 +192,7 @@ export class SkillRuntime implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#changes.finishSwaps()
     await this.#sources.start()
+    if (this.#scripts !== undefined) await within(this.#clock, MAX_CODE_WAIT_MS, this.#scripts.ready())
     assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 
@@ -207,6 +231,7 @@ export class SkillRuntime implements AsyncDisposable {
     this.#assertOpen()
     const previous = this.current
     await this.#sources.reload()
+    await this.#scripts?.ready()
     const report = toReloadReport(previous, this.current, this.status())
     const { generation, count, added, modified, removed } = report
     await this.events.emit('skills:reloaded', {
@@ -230,6 +255,8 @@ export class SkillRuntime implements AsyncDisposable {
     this.#assertOpen()
     const previous = this.current
     await this.#sources.lookAgain(name)
+    const skill = this.current.find(name)
+    if (skill !== undefined) await this.#scripts?.ready(skill)
     return toSkillReload(name, previous, this.current, this.status())
   }
 
@@ -260,7 +287,8 @@ export class SkillRuntime implements AsyncDisposable {
     options: { readonly scope?: Scope; readonly skillToolName?: string } = {},
   ): readonly ToolDefinition[] {
     this.#assertOpen()
-    return createSkillTools(this.#reader(options.scope), options.skillToolName)
+    const access = this.#reader(options.scope)
+    return createSkillTools(access, options.skillToolName, this.#host.scriptTools(access))
   }
 
   /**
@@ -325,6 +353,47 @@ export class SkillRuntime implements AsyncDisposable {
       'INVALID_OPTION',
       'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
     )
+  }
+
+  /**
+   * The commands of skills, and their other scripts.
+   * @throws {SkillError} INVALID_OPTION when the runtime was given nothing that runs them
+   */
+  get scripts(): SkillScripts {
+    if (this.#scripts !== undefined) return this.#scripts
+    throw new SkillError(
+      'INVALID_OPTION',
+      'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses()',
+    )
+  }
+
+  /**
+   * Reads a skill again and starts its code anew, whether or not it changed.
+   * @throws {SkillError} CLOSED; INVALID_OPTION as `scripts`
+   */
+  async reloadScripts(name: string): Promise<ScriptReload> {
+    return await reloadScripts(name, this.#admin())
+  }
+
+  /** Tools that reload and unload code: `skill_reload` and `skill_unload`. @throws {SkillError} INVALID_OPTION as `scripts` */
+  adminTools(options: { readonly scope?: Scope } = {}): readonly ToolDefinition[] {
+    return createAdminTools(this.#reader(options.scope), createScriptAdmin(this.#admin()))
+  }
+
+  /**
+   * A tool for each command there is now, under a name of its own: `skill__command`, or what `toName` makes of it. The list
+   * changes with the skills, so it is for agents and clients that expect that. @throws {SkillError} INVALID_OPTION as `scripts`
+   */
+  commandTools(
+    options: { readonly scope?: Scope; readonly toName?: (command: Command) => string } = {},
+  ): readonly ToolDefinition[] {
+    const toName = options.toName ?? (command => toCommandToolName(command, this.#host.hasher))
+    return createCommandTools(this.#reader(options.scope), this.scripts, toName)
+  }
+
+  /** Whether there is something that runs scripts. */
+  get hasScripts(): boolean {
+    return this.#scripts !== undefined
   }
 
   /** The sessions that are still in use. */
@@ -410,6 +479,7 @@ export class SkillRuntime implements AsyncDisposable {
       this.#binder?.close()
       await this.#sources.close()
       await this.#registry.close()
+      await this.#scripts?.close()
       await this.#changes.close()
       await this.#store.close()
     })()
@@ -426,6 +496,26 @@ export class SkillRuntime implements AsyncDisposable {
 
   #reader(scope: Scope | undefined): SkillAccess {
     return createSkillAccess(this.#host, createScopeTest(scope), new ForgetfulLedger())
+  }
+
+  #createScripts(runner: ScriptRunner, decisions: DecisionStore): SkillScripts {
+    const scripts = createScripts({
+      runner,
+      registry: this.#registry,
+      sources: this.#sources,
+      store: this.#store,
+      review: this.review,
+      decisions,
+      events: this.events,
+      clock: this.#clock,
+      logger: this.#logger,
+    })
+    this.subscribe(update => scripts.follow(update), { phase: 'commands' })
+    return scripts
+  }
+
+  #admin(): ScriptAdminHost {
+    return { scripts: this.scripts, reloadSkill: name => this.reloadSkill(name) }
   }
 
   #createBinder(): AgentBinder {
@@ -452,6 +542,8 @@ export class SkillRuntime implements AsyncDisposable {
         this.#search.search(generation.list(), query, { limit, isInScope }),
       retain: (session, revision) => this.#sessions.retain(session, revision),
       ended: session => this.#sessions.end(session),
+      scriptTools: access => (this.#scripts === undefined ? [] : createScriptTools(access, this.#scripts)),
+      commandsOf: skill => (this.#scripts === undefined ? [] : this.#scripts.list(skill.name)),
       store: this.#store,
       hasher,
       countTokens,

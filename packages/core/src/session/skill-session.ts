@@ -1,7 +1,7 @@
 import { type AllowedToolsPolicy, isToolAllowed } from '../activation/allowed-tools.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { readBody } from '../activation/load-skill.ts'
-import type { SkillAccess } from '../activation/skill-access.ts'
+import type { CommandSummary, SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { within } from '../catalog/catalog-cache.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
@@ -33,6 +33,9 @@ export interface SessionHost {
   retain(session: SkillSession, revision: Digest): void
   /** The conversation is over: what was kept for it may go. */
   ended(session: SkillSession): void
+  /** The tools that run scripts for a reader; none where scripts are not run. */
+  scriptTools(access: SkillAccess): readonly ToolDefinition[]
+  commandsOf?(skill: Skill): readonly CommandSummary[]
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly countTokens: TokenCounter
@@ -145,7 +148,7 @@ export class SkillSession implements Disposable {
       },
       allowedTools: options.allowedTools ?? 'advise',
     }
-    this.tools = createSkillTools(this.#access, this.#skillToolName)
+    this.tools = createSkillTools(this.#access, this.#skillToolName, host.scriptTools(this.#access))
     this.#pin()
   }
 
@@ -317,7 +320,7 @@ export class SkillSession implements Disposable {
   /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
   async #renderStored(skill: Skill): Promise<string | undefined> {
     try {
-      return renderLoadedSkill(skill, await readBody(skill, this.#host.store), this.#access.allowedTools)
+      return renderLoadedSkill(skill, await readBody(skill, this.#host.store), this.#access)
     } catch (thrown) {
       if (SkillError.isInstance(thrown)) return undefined
       throw thrown
@@ -376,13 +379,15 @@ export class SkillSession implements Disposable {
   }
 }
 
+const TAKEN_NAMES = ['read_skill_file', 'run_skill_command', 'run_skill_script']
+
 /** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
 function checkOptions(options: SessionOptions): void {
   checkChoice('delivery', options.delivery, ['append', 'rebuild', 'silent', 'pinned'])
   checkChoice('applyAt', options.applyAt, ['step', 'turn'])
   checkChoice('allowedTools', options.allowedTools, ['ignore', 'advise', 'enforce'])
   const { skillToolName = 'skill' } = options
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || skillToolName === 'read_skill_file') {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || TAKEN_NAMES.includes(skillToolName)) {
     throw new SkillError(
       'INVALID_OPTION',
       `skillToolName is ${JSON.stringify(skillToolName)}; use a name of its own, of letters, digits, "_" and "-"`,
@@ -412,5 +417,6 @@ export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledge
     ledger,
     activate: (skill, name) => recordLoad(ledger, skill, name),
     allowedTools: 'advise',
+    ...(host.commandsOf === undefined ? {} : { commandsOf: skill => host.commandsOf?.(skill) ?? [] }),
   }
 }

@@ -1,6 +1,5 @@
-import type { AllowedToolsPolicy } from '../activation/allowed-tools.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
-import type { SkillAccess } from '../activation/skill-access.ts'
+import type { CommandSummary, SkillAccess } from '../activation/skill-access.ts'
 import { escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -17,6 +16,8 @@ import {
 
 const MAX_LISTED_SKILLS = 200
 const MAX_LISTED_FILES = 50
+const MAX_LISTED_COMMANDS = 50
+const MAX_SCHEMA_CHARACTERS = 4_000
 
 /** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
 export function createSkillTool(access: SkillAccess, toolName: string): ToolDefinition {
@@ -42,7 +43,7 @@ export function createSkillTool(access: SkillAccess, toolName: string): ToolDefi
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {
-        return toResult(await loadSkill(name.value ?? '', access), access.allowedTools, toolName)
+        return toResult(await loadSkill(name.value ?? '', access), access, toolName)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -51,11 +52,11 @@ export function createSkillTool(access: SkillAccess, toolName: string): ToolDefi
   })
 }
 
-function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy, toolName: string): ToolResult {
+function toResult(outcome: LoadOutcome, access: SkillAccess, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
   switch (outcome.kind) {
     case 'loaded':
-      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, allowedTools), {
+      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, access), {
         ...origin,
         revision: outcome.skill.revision,
       })
@@ -95,7 +96,7 @@ function toResult(outcome: LoadOutcome, allowedTools: AllowedToolsPolicy, toolNa
 export function renderLoadedSkill(
   skill: Skill,
   body: string,
-  allowedTools: AllowedToolsPolicy = 'advise',
+  { allowedTools, commandsOf }: Pick<SkillAccess, 'allowedTools' | 'commandsOf'> = NO_ACCESS,
 ): string {
   const revision = shortDigest(skill.revision)
   const tag = `skill_${revision}`
@@ -109,6 +110,13 @@ export function renderLoadedSkill(
         : `Only these tools may be called until the turn ends: ${tools}`,
     )
   }
+  const commands = commandsOf?.(skill) ?? []
+  if (commands.length > 0) {
+    lines.push('Commands (call them with run_skill_command):')
+    for (const command of commands.slice(0, MAX_LISTED_COMMANDS)) lines.push(renderCommand(command))
+    if (commands.length > MAX_LISTED_COMMANDS)
+      lines.push(`- and ${commands.length - MAX_LISTED_COMMANDS} more`)
+  }
   const others = skill.files.filter(file => file.path !== skill.skillFile)
   if (others.length > 0) {
     lines.push('Files (read them with read_skill_file):')
@@ -117,6 +125,14 @@ export function renderLoadedSkill(
     if (others.length > MAX_LISTED_FILES) lines.push(`- and ${others.length - MAX_LISTED_FILES} more`)
   }
   return lines.join('\n')
+}
+
+const NO_ACCESS = Object.freeze({ allowedTools: 'advise' }) satisfies Pick<SkillAccess, 'allowedTools'>
+
+function renderCommand({ name, description, inputSchema }: CommandSummary): string {
+  const schema = JSON.stringify(inputSchema)
+  const input = schema.length > MAX_SCHEMA_CHARACTERS ? 'an object' : schema
+  return `- ${name}: ${escapeText(description)} Input: ${escapeText(input)}`
 }
 
 function renderList(skills: readonly Skill[], toolName: string): string {

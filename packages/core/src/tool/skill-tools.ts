@@ -4,6 +4,10 @@ import { createSkillTool } from './skill-tool.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
 /** The constant tools of one reader of skills, in the order in which models get them. */
-export function createSkillTools(access: SkillAccess, skillToolName = 'skill'): readonly ToolDefinition[] {
-  return Object.freeze([createSkillTool(access, skillToolName), createReadSkillFileTool(access)])
+export function createSkillTools(
+  access: SkillAccess,
+  skillToolName = 'skill',
+  more: readonly ToolDefinition[] = [],
+): readonly ToolDefinition[] {
+  return Object.freeze([createSkillTool(access, skillToolName), createReadSkillFileTool(access), ...more])
 }

@@ -13,6 +13,28 @@ export interface ToolResult {
 /** What an answer was taken from. */
 export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
+/** What surrounds a call; a tool that works for long makes use of it. */
+export interface ToolContext {
+  /** Aborts when nobody wants the answer any more. */
+  readonly signal?: AbortSignal
+  /** Told how far the work is; `total` in the same unit, when it is known. */
+  readonly onProgress?: (progress: ToolProgress) => void
+}
+
+export interface ToolProgress {
+  readonly done: number
+  readonly total?: number
+  readonly message?: string
+}
+
+/** What a tool does to the world, as far as somebody has said so. */
+export interface ToolHints {
+  readonly readOnly?: boolean
+  readonly destructive?: boolean
+  readonly idempotent?: boolean
+  readonly openWorld?: boolean
+}
+
 /** Something that a model may call. Name, description and schema never change while a conversation lasts. */
 export interface ToolDefinition {
   /** Matches `[A-Za-z0-9_-]{1,64}`. */
@@ -20,8 +42,10 @@ export interface ToolDefinition {
   readonly description: string
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
+  /** @default it reads skills, and nothing else */
+  readonly hints?: ToolHints
   /** Never throws for what a model did wrong: that is a result with `isError` and a way forward. */
-  execute(input: unknown): Promise<ToolResult>
+  execute(input: unknown, context?: ToolContext): Promise<ToolResult>
 }
 
 /** The text field of an input, under one of its names, or an explanation of what should have been sent. */

@@ -1,0 +1,168 @@
+// The process that runs the scripts of one skill. It knows nothing of the host but this channel.
+import { mkdirSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import type { CommandDefinition, DefinedCommand, JsonSchemaObject, StandardSchema } from '../../../index.ts'
+import { type CheckedInput, checkByStandardSchema, openJsonSchema } from './check-input.ts'
+import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './frames.ts'
+import { applyModuleRules } from './module-rules.ts'
+
+type Definition = CommandDefinition<JsonSchemaObject | StandardSchema>
+
+const COMMAND = Symbol.for('skillstoke.command')
+const PROGRESS_INTERVAL_MS = 50
+const NO_FIELDS = { type: 'object', properties: {}, additionalProperties: false } as const
+
+const channel = new Socket({ fd: 3, readable: true, writable: true })
+const commands = new Map<string, Definition>()
+const checkers = new Map<Definition, (input: unknown) => CheckedInput>()
+const running = new Map<number, AbortController>()
+let setup: LoadFrame | undefined
+
+createInterface({ input: channel }).on('line', line => {
+  const frame = JSON.parse(line) as HostFrame
+  if (frame.kind === 'load') void load(frame)
+  else if (frame.kind === 'call') void call(frame)
+  else running.get(frame.id)?.abort(new Error('the caller does not want the answer any more'))
+})
+// The host is gone: nobody wants an answer.
+channel.on('close', () => process.exit())
+send({ kind: 'ready' })
+
+function send(frame: ChildFrame): void {
+  channel.write(`${JSON.stringify(frame)}\n`)
+}
+
+async function load(frame: LoadFrame): Promise<void> {
+  setup = frame
+  applyModuleRules(frame)
+  const found: CommandFrame[] = []
+  const seen = new Set<Definition>()
+  for (const path of frame.modules) {
+    try {
+      const exported = (await import(new URL(path, frame.files).href)) as Record<string, unknown>
+      for (const definition of Object.values(exported).flatMap(toDefinition)) {
+        if (seen.has(definition)) continue
+        seen.add(definition)
+        found.push(describe(definition, path))
+        commands.set(definition.name, definition)
+      }
+    } catch (thrown) {
+      send({ kind: 'failed', path, ...toFault(thrown) })
+      return
+    }
+  }
+  send({ kind: 'loaded', commands: found })
+}
+
+function toDefinition(value: unknown): readonly Definition[] {
+  const isCommand = typeof value === 'object' && value !== null && COMMAND in value
+  return isCommand ? [(value as unknown as DefinedCommand).definition] : []
+}
+
+function describe(definition: Definition, path: string): CommandFrame {
+  const { name, description, hints = {}, input } = definition
+  if (typeof definition.run !== 'function')
+    throw new TypeError(`the command ${JSON.stringify(name)} has no function "run"`)
+  return { name, description, hints, path, isDynamic: isStandard(input), inputSchema: toSchema(input) }
+}
+
+function toSchema(input: Definition['input']): unknown {
+  if (input === undefined) return NO_FIELDS
+  if (!isStandard(input)) return input
+  const { $schema: _, ...schema } = input['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? {}
+  return { type: 'object', ...schema }
+}
+
+function isStandard(input: Definition['input']): input is StandardSchema {
+  return input !== undefined && '~standard' in input
+}
+
+async function call({ id, command, input, scratchDirectory }: CallFrame): Promise<void> {
+  const definition = commands.get(command)
+  if (definition === undefined || setup === undefined) {
+    send({ kind: 'error', id, message: `there is no command ${JSON.stringify(command)}`, stack: '' })
+    return
+  }
+  const controller = new AbortController()
+  running.set(id, controller)
+  const progress = createProgress(id)
+  try {
+    const checked = await check(definition, input, setup.validator)
+    if ('faults' in checked) {
+      send({ kind: 'refused', id, faults: checked.faults })
+      return
+    }
+    const value: unknown = await definition.run(checked.value, {
+      signal: controller.signal,
+      progress: progress.tell,
+      log: (message: unknown) => send({ kind: 'log', id, message: String(message) }),
+      skillDirectory: setup.skillDirectory,
+      // Made for those who want it.
+      get scratchDirectory() {
+        mkdirSync(scratchDirectory, { recursive: true, mode: 0o700 })
+        send({ kind: 'scratch', id })
+        return scratchDirectory
+      },
+    })
+    progress.flush()
+    answer(id, value, setup.maxBytes)
+  } catch (thrown) {
+    progress.flush()
+    send({ kind: 'error', id, ...toFault(thrown) })
+  } finally {
+    running.delete(id)
+  }
+}
+
+async function check(definition: Definition, input: unknown, validator: string): Promise<CheckedInput> {
+  const { input: schema = NO_FIELDS } = definition
+  if (isStandard(schema)) return await checkByStandardSchema(schema, input)
+  const checker = checkers.get(definition) ?? (await openJsonSchema(schema, validator))
+  checkers.set(definition, checker)
+  return checker(input)
+}
+
+function answer(id: number, value: unknown, maxBytes: number): void {
+  const text = JSON.stringify(value) as string | undefined
+  const bytes = Buffer.byteLength(text ?? '')
+  if (bytes > maxBytes) send({ kind: 'too-large', id, bytes })
+  else if (text === undefined) send({ kind: 'result', id })
+  else channel.write(`{"kind":"result","id":${id},"value":${text}}\n`)
+}
+
+/** The first at once, those that follow at intervals, and the last one always. */
+function createProgress(id: number): {
+  readonly tell: (done: number, total?: number, message?: string) => void
+  readonly flush: () => void
+} {
+  let held: ChildFrame | undefined
+  let last = -Infinity
+  let timer: NodeJS.Timeout | undefined
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (held !== undefined) send(held)
+    held = undefined
+    last = performance.now()
+  }
+  return {
+    flush,
+    tell: (done, total, message) => {
+      held = {
+        kind: 'progress',
+        id,
+        done,
+        ...(total === undefined ? {} : { total }),
+        ...(message === undefined ? {} : { message }),
+      }
+      if (performance.now() - last >= PROGRESS_INTERVAL_MS) flush()
+      else timer ??= setTimeout(flush, PROGRESS_INTERVAL_MS).unref()
+    },
+  }
+}
+
+function toFault(thrown: unknown): { readonly message: string; readonly stack: string } {
+  if (!(thrown instanceof Error)) return { message: String(thrown), stack: '' }
+  return { message: thrown.message, stack: thrown.stack ?? '' }
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import type { LoadFrame } from './frames.ts'
+
+/**
+ * Lets the files of the skill import each other, `node:` modules and what is provided, and nothing else; gives plain
+ * JavaScript in place of TypeScript, at the same lines and columns.
+ */
+export function applyModuleRules({ files, code, provided }: LoadFrame): void {
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (context.parentURL?.startsWith(files) !== true) return next(specifier, context)
+      const url = Object.hasOwn(provided, specifier) ? provided[specifier] : undefined
+      if (url !== undefined) return { url, shortCircuit: true }
+      if (specifier.startsWith('node:')) return next(specifier, context)
+      const isRelative = /^\.{1,2}\//.test(specifier) || specifier.startsWith(files)
+      const target = isRelative ? new URL(specifier, context.parentURL).href : undefined
+      if (target?.startsWith(files) === true) return { url: target, shortCircuit: true }
+      throw new Error(
+        `${JSON.stringify(specifier)} cannot be imported: a script may import files of its skill, node: modules, skillstoke/command and zod`,
+      )
+    },
+    load(url, context, next) {
+      const path = url.startsWith(files) ? url.slice(files.length).replace(/[?#].*$/, '') : ''
+      if (!/\.(?:ts|mts|js|mjs)$/.test(path)) return next(url, context)
+      const isTyped = path.endsWith('ts')
+      const source = readFileSync(new URL(path, isTyped ? code : files), 'utf8')
+      return { format: 'module', source, shortCircuit: true }
+    },
+  })
+}

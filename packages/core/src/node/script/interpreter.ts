@@ -1,0 +1,39 @@
+/** How a script is run that is no module with commands. */
+export type Interpreter =
+  /** By this very Node, whose permissions contain it. */
+  | { readonly kind: 'node' }
+  /** By the first of these programs that is there. */
+  | { readonly kind: 'program'; readonly names: readonly string[]; readonly args: readonly string[] }
+
+const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
+  py: ['python3', 'python'],
+  sh: ['sh'],
+  bash: ['bash'],
+  zsh: ['zsh'],
+  rb: ['ruby'],
+  pl: ['perl'],
+  php: ['php'],
+  lua: ['lua'],
+  r: ['Rscript'],
+}
+const NODE = /\.[mc]?[jt]s$/
+
+/** By the end of its name, else by its first line; `undefined` when neither says anything. */
+export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
+  if (NODE.test(path)) return { kind: 'node' }
+  const ending = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
+  const firstLine = new TextDecoder().decode(bytes.subarray(0, 256)).split('\n')[0] ?? ''
+  const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
+  // `#!/usr/bin/env -S python3 -u` names what `env` would start.
+  const named = words[0]?.endsWith('/env') === true ? words.slice(words[1] === '-S' ? 2 : 1) : words
+  const [program, ...args] = named
+  const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
+  if (known !== undefined) {
+    // A shell of its own choice: `#!/bin/bash` in a file called x.sh.
+    const own = ending === 'sh' && program !== undefined ? [program.slice(program.lastIndexOf('/') + 1)] : []
+    return { kind: 'program', names: [...own, ...known], args: [] }
+  }
+  if (program === undefined || program === '') return undefined
+  const name = program.slice(program.lastIndexOf('/') + 1)
+  return name === 'node' ? { kind: 'node' } : { kind: 'program', names: [name], args }
+}

@@ -1,0 +1,10 @@
+/** Ends a process and everything in its group. */
+export function killGroup(pid: number | undefined): void {
+  if (pid === undefined || process.platform === 'win32') return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (thrown) {
+    // Nobody is left in it.
+    if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown
+  }
+}

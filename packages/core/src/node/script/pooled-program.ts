@@ -1,0 +1,244 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Command, type Digest, type LoadedProgram, type RunOptions, SkillError } from '../../index.ts'
+import type { InputFaults } from './child/frames.ts'
+import { type Redact, redactValue } from './redact.ts'
+import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
+
+/** A process together with the folder that it may write to. */
+export interface PooledProcess {
+  readonly process: ScriptProcess
+  readonly scratch: string
+}
+
+export interface PooledProgramOptions {
+  readonly revision: Digest
+  readonly commands: readonly Command[]
+  /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
+  readonly start: () => Promise<PooledProcess>
+  readonly redact: Redact
+  /** How many calls run at the same time. */
+  readonly maxProcesses: number
+  /** After how many calls a process is replaced. */
+  readonly maxCalls: number
+  readonly idle: IdleProcesses
+  /** How long calls under way may go on after `close`. */
+  readonly drainMs: number
+  /** When nothing of it is left. */
+  readonly onClosed: () => Promise<void>
+}
+
+interface Member extends PooledProcess {
+  calls: number
+}
+
+/** The processes of one revision: each runs one call at a time, and is kept for the next one for a while. */
+export class PooledProgram implements LoadedProgram {
+  readonly revision: Digest
+  readonly commands: readonly Command[]
+  readonly #options: PooledProgramOptions
+  readonly #members = new Set<Member>()
+  readonly #idle: Member[] = []
+  readonly #waiting: ((member: Member | undefined) => void)[] = []
+  #starting = 0
+  #running = 0
+  #scratches = 0
+  #closing: Promise<void> | undefined
+  #onDrained: (() => void) | undefined
+  readonly #deadlines: NodeJS.Timeout[] = []
+
+  constructor(first: PooledProcess, options: PooledProgramOptions) {
+    this.#options = options
+    this.revision = options.revision
+    this.commands = options.commands
+    this.#keep(this.#add(first))
+  }
+
+  async call(command: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
+    if (this.#closing !== undefined)
+      throw new SkillError('CLOSED', 'newer code has taken the place of this one')
+    options.signal?.throwIfAborted()
+    this.#running++
+    try {
+      const member = await this.#acquire(options.signal)
+      return await this.#run(member, command, input, options)
+    } finally {
+      this.#running--
+      if (this.#running === 0) this.#onDrained?.()
+    }
+  }
+
+  close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#drain()
+    // Whoever is in a hurry later has a say, too.
+    this.#deadlines.push(setTimeout(() => this.#onDrained?.(), withinMs))
+    return this.#closing
+  }
+
+  async #run(member: Member, command: string, input: unknown, options: RunOptions): Promise<unknown> {
+    const { redact } = this.#options
+    const known = this.commands.find(each => each.name === command)
+    if (known === undefined)
+      throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(command)}`)
+    const scratch = join(member.scratch, `call-${++this.#scratches}`)
+    const { onProgress, onLine, ...rest } = options
+    const observed: RunOptions = {
+      ...rest,
+      onLine: ({ stream, text }) => onLine?.({ stream, text: redact(text) }),
+      onProgress: progress => onProgress?.(redactValue(progress, redact) as typeof progress),
+    }
+    try {
+      const outcome = await member.process.call(command, input, scratch, observed)
+      return toValue(outcome, known, input, redact)
+    } finally {
+      member.calls++
+      if (member.process.hasScratch) void removeQuietly(scratch)
+      this.#release(member)
+    }
+  }
+
+  async #acquire(signal: AbortSignal | undefined): Promise<Member> {
+    const kept = this.#takeIdle()
+    if (kept !== undefined) return kept
+    if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
+    const turn = Promise.withResolvers<Member | undefined>()
+    const onAbort = (): void => turn.reject(signal?.reason)
+    this.#waiting.push(turn.resolve)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      return (await turn.promise) ?? (await this.#start())
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+      const index = this.#waiting.indexOf(turn.resolve)
+      if (index >= 0) this.#waiting.splice(index, 1)
+    }
+  }
+
+  async #start(): Promise<Member> {
+    this.#starting++
+    try {
+      return this.#add(await this.#options.start())
+    } finally {
+      this.#starting--
+    }
+  }
+
+  #add(each: PooledProcess): Member {
+    const member = { ...each, calls: 0 }
+    this.#members.add(member)
+    void each.process.exited.then(() => this.#remove(member))
+    return member
+  }
+
+  #takeIdle(): Member | undefined {
+    for (let member = this.#idle.pop(); member !== undefined; member = this.#idle.pop()) {
+      this.#options.idle.delete(member.process)
+      if (member.process.isUsable) return member
+    }
+    return undefined
+  }
+
+  #release(member: Member): void {
+    const { process } = member
+    if (process.isUsable && member.calls < this.#options.maxCalls) {
+      const next = this.#waiting.shift()
+      if (next !== undefined) next(member)
+      else if (this.#closing === undefined) this.#keep(member)
+      else process.kill()
+    } else process.kill()
+  }
+
+  #keep(member: Member): void {
+    this.#idle.push(member)
+    this.#options.idle.add(member.process)
+  }
+
+  /** A process is gone, whatever the reason: whoever waits for one may start another. */
+  #remove(member: Member): void {
+    this.#members.delete(member)
+    const index = this.#idle.indexOf(member)
+    if (index >= 0) this.#idle.splice(index, 1)
+    this.#options.idle.delete(member.process)
+    void removeQuietly(member.scratch)
+    this.#waiting.shift()?.(undefined)
+  }
+
+  async #drain(): Promise<void> {
+    const { onClosed } = this.#options
+    for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
+    if (this.#running > 0) {
+      const drained = Promise.withResolvers<void>()
+      this.#onDrained = drained.resolve
+      await drained.promise
+    }
+    for (const timer of this.#deadlines) clearTimeout(timer)
+    const left = [...this.#members]
+    for (const { process } of left) process.kill()
+    await Promise.all(left.map(({ process }) => process.exited))
+    await onClosed()
+  }
+}
+
+/** What cannot be removed now goes with the folder of this process. */
+async function removeQuietly(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true }).catch(() => undefined)
+}
+
+/** How many processes may be kept that do nothing, and for how long; those of all skills together. */
+export class IdleProcesses {
+  readonly #most: number
+  readonly #idleMs: number
+  readonly #timers = new Map<ScriptProcess, NodeJS.Timeout>()
+
+  constructor(most: number, idleMs: number) {
+    this.#most = most
+    this.#idleMs = idleMs
+  }
+
+  add(process: ScriptProcess): void {
+    const timer = setTimeout(() => process.kill(), this.#idleMs).unref()
+    this.#timers.set(process, timer)
+    const [oldest] = this.#timers.keys()
+    if (this.#timers.size > this.#most) oldest?.kill()
+  }
+
+  delete(process: ScriptProcess): void {
+    clearTimeout(this.#timers.get(process))
+    this.#timers.delete(process)
+  }
+}
+
+function toValue(outcome: CallFrameOutcome, command: Command, input: unknown, redact: Redact): unknown {
+  const { id } = command
+  switch (outcome.kind) {
+    case 'result':
+      return redactValue(outcome.value, redact)
+    case 'refused':
+      throw new SkillError('INPUT_INVALID', `${id}: ${describeFaults(outcome.faults, command, input)}`, {
+        data: { ...outcome.faults },
+      })
+    case 'too-large':
+      throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than it may have`)
+    case 'error':
+      throw new SkillError('SCRIPT_FAILED', `${id}: ${redact(outcome.message)}`, {
+        data: { stack: redact(outcome.stack) },
+      })
+    default:
+      return outcome satisfies never
+  }
+}
+
+function describeFaults({ missing, unknown, wrong }: InputFaults, command: Command, input: unknown): string {
+  const quote = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')
+  const given = typeof input === 'object' && input !== null ? Object.keys(input) : []
+  const properties = command.inputSchema['properties']
+  const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+  const parts = [
+    ...(missing.length === 0 ? [] : [`missing: ${quote(missing)}`]),
+    ...(unknown.length === 0 ? [] : [`there is no field ${quote(unknown)}`]),
+    ...wrong.map(({ field, message }) => (field === '' ? message : `${JSON.stringify(field)}: ${message}`)),
+    `given: ${given.length === 0 ? 'nothing' : quote(given)}`,
+    known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`,
+  ]
+  return parts.join('; ')
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type FileRun, type RunOptions, SkillError } from '../../index.ts'
+import { killGroup } from './kill-group.ts'
+import type { Launch } from './launch.ts'
+import { Output, type OutputLimits, toLine, withoutControls } from './output.ts'
+import type { Redact } from './redact.ts'
+import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
+
+export interface FileLaunch {
+  readonly launch: Launch
+  readonly env: Readonly<Record<string, string>>
+  readonly workingDirectory: string
+  readonly limits: OutputLimits
+  readonly redact: Redact
+}
+
+// What its children still hold open is not waited for longer than this.
+const PIPE_GRACE_MS = 100
+
+/**
+ * Runs a program to its end, and whatever it started with it.
+ * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
+ */
+export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
+  const { launch, env, workingDirectory, limits, redact } = file
+  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
+  signal?.throwIfAborted()
+  const child = spawn(launch.command, launch.args, {
+    env,
+    cwd: workingDirectory,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const follow = (stream: Readable, kind: 'stdout' | 'stderr'): Output =>
+    new Output(stream, limits[kind], text => onLine?.(toLine(kind, redact(text))))
+  const stdout = follow(child.stdout, 'stdout')
+  const stderr = follow(child.stderr, 'stderr')
+  const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
+  child.on('error', error =>
+    ended.reject(new SkillError('IO_FAILED', `it cannot be started: ${error.message}`, { cause: error })),
+  )
+  child.on('exit', (code, name) => ended.resolve({ code, signal: name }))
+  const onAbort = (): void => ended.reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  const deadline = setTimeout(
+    () => ended.reject(new SkillError('TIMED_OUT', `it took longer than ${timeoutMs} ms`)),
+    timeoutMs,
+  )
+  try {
+    const end = await ended.promise
+    await Promise.race([Promise.all([stdout.ended, stderr.ended]), delay(PIPE_GRACE_MS)])
+    return {
+      ...(end.code === null ? {} : { exitCode: end.code }),
+      ...(end.signal === null ? {} : { signal: end.signal }),
+      stdout: withoutControls(redact(stdout.text)),
+      stderr: withoutControls(redact(stderr.text)),
+      isTruncated: stdout.isTruncated || stderr.isTruncated,
+    }
+  } finally {
+    clearTimeout(deadline)
+    signal?.removeEventListener('abort', onAbort)
+    killGroup(child.pid)
+  }
+}

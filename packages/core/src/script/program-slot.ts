@@ -1,0 +1,350 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { Clock, Logger } from '../host.ts'
+import {
+  CAPABILITY_FORMS,
+  type Capability,
+  declaredCapabilities,
+  findMissing,
+  isCapability,
+} from '../skill/capabilities.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import { type Digest, shortDigest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { Command, ScannedCommand, ScriptScan, ScriptText } from './command.ts'
+import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
+
+/** What the code of a skill needs of its surroundings. */
+export interface SlotHost {
+  readonly runner: ScriptRunner
+  readonly store: SkillStore
+  readonly clock: Clock
+  readonly logger: Logger
+  /** What may be done by the scripts of a revision. */
+  grantedTo(skill: Skill): readonly Capability[]
+  /** Whether somebody has decided that a revision must not be served. */
+  isRejected(skill: Skill): boolean
+  /** Shows what is wrong with the scripts of a skill. */
+  remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void>
+  /** Keeps the revision whose code was good last, also for another process. */
+  remember(skill: Skill): void
+  /** What `remember` kept last for the folder of a skill, if it is another revision and still stored. */
+  readRemembered(skill: Skill): Promise<Skill | undefined>
+  /** The commands of a skill are others, or their code is. */
+  onSwap(swap: CommandSwap): void
+}
+
+/** One step from the code of a skill to newer code. */
+export interface CommandSwap {
+  readonly skill: string
+  /** Of the code that serves from now on; absent when none does. */
+  readonly revision?: Digest
+  readonly before: readonly Command[]
+  readonly after: readonly Command[]
+}
+
+/** Code that takes calls; it is started by the first of them, or when it is checked. */
+interface Serving {
+  readonly skill: Skill
+  readonly scan: ScriptScan
+  readonly program: ScriptProgram
+  readonly commands: readonly Command[]
+  readonly loaded: LoadedProgram | undefined
+}
+
+/** Everything that decides which code is wanted. */
+interface Wanted {
+  readonly skill: Skill
+  readonly grants: readonly Capability[]
+  /** Whether the code is loaded and checked now, or by the first call. */
+  readonly isEager: boolean
+}
+
+const NO_COMMANDS: readonly Command[] = Object.freeze([])
+const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
+
+/** The code of one folder: what serves, what is tried, and the one place where one takes the place of the other. */
+export class ProgramSlot {
+  readonly #host: SlotHost
+  #wanted: Wanted | undefined
+  #tried: Wanted | undefined
+  #serving: Serving | undefined
+  #problems: readonly Diagnostic[] = []
+  /** One step after the other; no step rejects. */
+  #queue: Promise<void> = Promise.resolve()
+  /** What is being ended and may still answer calls. */
+  readonly #draining = new Set<Promise<void>>()
+  #isClosed = false
+
+  constructor(host: SlotHost) {
+    this.#host = host
+  }
+
+  get commands(): readonly Command[] {
+    return this.#serving?.commands ?? NO_COMMANDS
+  }
+
+  /** Revision of the code that serves. */
+  get revision(): Digest | undefined {
+    return this.#serving?.skill.revision
+  }
+
+  /** The skill whose code was wanted last. */
+  get skill(): Skill | undefined {
+    return this.#wanted?.skill
+  }
+
+  /** What is wrong with the newest code. */
+  get problems(): readonly Diagnostic[] {
+    return this.#problems
+  }
+
+  /** Whether a process of it may be there. */
+  get isLoaded(): boolean {
+    return this.#serving?.loaded !== undefined
+  }
+
+  /**
+   * Says which revision the code should be of. Once something was served, newer code is loaded and checked before it
+   * takes its place; at the start a scan will do.
+   */
+  want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
+    const { isEager = this.#wanted !== undefined, isForced = false } = options
+    const grants = this.#host.grantedTo(skill)
+    const old = this.#wanted
+    const isSame = old?.skill === skill && old.grants.join(' ') === grants.join(' ')
+    if (this.#isClosed || (isSame && !isForced)) return
+    this.#wanted = { skill, grants, isEager }
+    this.#queue = this.#queue.then(() => this.#follow())
+  }
+
+  /** Resolves when what is wanted now serves, or does not for a reason; never rejects. */
+  async ready(): Promise<void> {
+    for (let last: unknown; last !== this.#queue; ) {
+      last = this.#queue
+      await last
+    }
+  }
+
+  /** The code for a call that begins now, started if it is not running; `undefined` when there is none, or none that loads. */
+  async start(): Promise<LoadedProgram | undefined> {
+    for (;;) {
+      await this.ready()
+      const serving = this.#serving
+      if (serving === undefined || serving.scan.modules.length === 0) return undefined
+      if (serving.loaded !== undefined) return serving.loaded
+      this.#queue = this.#queue.then(() => this.#check(serving))
+    }
+  }
+
+  /** Ends what serves; its commands are gone until something is wanted. */
+  async clear(): Promise<void> {
+    await this.ready()
+    this.#wanted = undefined
+    this.#tried = undefined
+    this.#swap(undefined)
+    await Promise.all(this.#draining)
+  }
+
+  async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
+    this.#isClosed = true
+    if (withinMs !== undefined) await this.#serving?.loaded?.close({ withinMs })
+    await this.clear()
+  }
+
+  async #follow(): Promise<void> {
+    while (this.#wanted !== undefined && this.#tried !== this.#wanted) {
+      const wanted = this.#wanted
+      this.#tried = wanted
+      await this.#guard(wanted.skill, () => this.#try(wanted))
+    }
+  }
+
+  /** Loads what was only scanned so far. */
+  async #check(serving: Serving): Promise<void> {
+    if (this.#serving !== serving || serving.loaded !== undefined) return
+    await this.#guard(serving.skill, async () => {
+      const outcome = await this.#load(serving.program, serving.scan)
+      if (this.#isClosed) return await closeLoaded(outcome)
+      if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
+      this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
+      this.#host.remember(serving.skill)
+    })
+  }
+
+  /** Somebody's script is never thrown for: what is thrown comes of a store without the bytes, or a machine without processes. */
+  async #guard(skill: Skill, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      const message = `the scripts cannot be loaded: ${toMessage(error)}`
+      this.#problems = [{ code: 'SCRIPT_FAILED', severity: 'error', message }]
+      this.#host.logger.error('scripts cannot be loaded', { skill: skill.name, error })
+    }
+  }
+
+  async #try(wanted: Wanted): Promise<void> {
+    this.#dropForbidden()
+    const { skill } = wanted
+    const scan = await this.#scan(skill)
+    const words = declaredCapabilities(skill)
+    const declared = words.filter(isCapability)
+    const notes = [...scan.diagnostics, ...words.filter(word => !isCapability(word)).map(describeUnknown)]
+    if (scan.diagnostics.some(isError)) return await this.#fail(skill, notes)
+    const missing = scan.modules.length === 0 ? [] : findMissing(declared, wanted.grants)
+    if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
+    const program = this.#toProgram(skill, declared)
+    const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
+    const outcome = isLoaded ? await this.#load(program, scan) : undefined
+    if (this.#isClosed) return await closeLoaded(outcome)
+    if (outcome?.kind === 'failed') return await this.#fail(skill, [...notes, ...outcome.diagnostics])
+    const loaded = outcome?.program
+    this.#problems = notes
+    this.#swap({ skill, scan, program, commands: loaded?.commands ?? scan.commands.map(toCommand), loaded })
+    if (loaded !== undefined) this.#host.remember(skill)
+    await this.#remark(skill, notes)
+  }
+
+  /** The old code stays; where there is none, what was good in an earlier process. */
+  async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
+    const failed = this.#serving
+    // What a scan found good may be bad when it runs, and then it does not serve any longer.
+    if (failed === undefined || (failed.skill === skill && failed.loaded === undefined)) {
+      const older = await this.#restore(skill)
+      this.#swap(older?.skill === failed?.skill ? undefined : older)
+    }
+    this.#problems = problems
+    const revision = this.commands.length === 0 ? undefined : this.revision
+    const note = revision === undefined ? '' : `; the commands of ${shortDigest(revision)} stay`
+    await this.#remark(
+      this.#wanted?.skill ?? skill,
+      problems.map(each => (isError(each) ? { ...each, message: `${each.message}${note}` } : each)),
+    )
+  }
+
+  async #restore(skill: Skill): Promise<Serving | undefined> {
+    const older = await this.#host.readRemembered(skill)
+    if (older === undefined || this.#host.isRejected(older)) return undefined
+    const scan = await this.#scan(older)
+    const declared = declaredCapabilities(older).filter(isCapability)
+    const isAllowed = findMissing(declared, this.#host.grantedTo(older)).length === 0
+    if (!isAllowed || !scan.isComplete || scan.diagnostics.some(isError)) return undefined
+    const program = this.#toProgram(older, declared)
+    return { skill: older, scan, program, commands: scan.commands.map(toCommand), loaded: undefined }
+  }
+
+  /** Takes the place of what served: new calls get the new code at once, those under way end on the old. */
+  #swap(next: Serving | undefined): void {
+    const old = this.#serving
+    if (old === next) return
+    this.#serving = next
+    if (old?.loaded !== undefined) {
+      const draining = old.loaded.close().finally(() => this.#draining.delete(draining))
+      this.#draining.add(draining)
+    }
+    const name = next?.skill.name ?? old?.skill.name ?? ''
+    this.#host.onSwap({
+      skill: name,
+      ...(next === undefined ? {} : { revision: next.skill.revision }),
+      before: old?.commands ?? NO_COMMANDS,
+      after: next?.commands ?? NO_COMMANDS,
+    })
+  }
+
+  /** Code must not go on with what was taken back. */
+  #dropForbidden(): void {
+    const serving = this.#serving
+    if (serving === undefined) return
+    const missing = findMissing(serving.program.grants, this.#host.grantedTo(serving.skill))
+    if (missing.length > 0 || this.#host.isRejected(serving.skill)) this.#swap(undefined)
+  }
+
+  async #scan(skill: Skill): Promise<ScriptScan> {
+    const texts = await Promise.all(skill.files.map(file => this.#readText(skill, file.path, file.digest)))
+    return await this.#host.runner.scan(skill.name, texts)
+  }
+
+  async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {
+    if (!/\.(?:[mc]?[jt]s|json)$/.test(path)) return { path, digest, text: '' }
+    return { path, digest, text: new TextDecoder().decode(await readFile(this.#host.store, skill, path)) }
+  }
+
+  async #load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+    const { clock, logger, runner } = this.#host
+    const start = clock.monotonic()
+    const isReload = this.#serving !== undefined
+    if (isReload) logger.info('Hot reloading skill', { skill: program.skill, revision: program.revision })
+    const outcome = await runner.load(program, scan)
+    const commands = outcome.kind === 'loaded' ? outcome.program.commands.length : 0
+    const durationMs = Math.round(clock.monotonic() - start)
+    if (outcome.kind === 'loaded')
+      logger.info('commands are loaded', { skill: program.skill, commands, durationMs })
+    else
+      logger.warn('commands do not load', {
+        skill: program.skill,
+        durationMs,
+        reason: outcome.diagnostics[0]?.message,
+      })
+    return outcome
+  }
+
+  #toProgram(skill: Skill, grants: readonly Capability[]): ScriptProgram {
+    return toProgram(skill, grants, this.#host.store)
+  }
+
+  async #remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
+    try {
+      await this.#host.remark(skill, diagnostics)
+    } catch (error) {
+      if (!SkillError.isInstance(error, 'CLOSED')) throw error
+    }
+  }
+}
+
+/** The code of a revision, read from the store. */
+export function toProgram(skill: Skill, grants: readonly Capability[], store: SkillStore): ScriptProgram {
+  return {
+    skill: skill.name,
+    revision: skill.revision,
+    files: skill.files,
+    grants,
+    readFile: path => readFile(store, skill, path),
+  }
+}
+
+async function readFile(store: SkillStore, skill: Skill, path: string): Promise<Uint8Array> {
+  const file = skill.files.find(each => each.path === path)
+  const bytes = file === undefined ? undefined : await store.get(file.digest)
+  if (bytes !== undefined) return bytes
+  throw new SkillError(
+    'REVISION_NOT_FOUND',
+    `${JSON.stringify(path)} of ${skill.revision} is no longer stored`,
+  )
+}
+
+function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {
+  return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
+}
+
+async function closeLoaded(outcome: ProgramLoad | undefined): Promise<void> {
+  if (outcome?.kind === 'loaded') await outcome.program.close()
+}
+
+function describeUnknown(word: string): Diagnostic {
+  return {
+    code: 'CAPABILITY_UNKNOWN',
+    severity: 'warning',
+    message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is no capability; there are ${CAPABILITY_FORMS}`,
+    fix: 'take it out, or use one of these words, separated by spaces',
+  }
+}
+
+function describeMissing(skill: Skill, missing: readonly Capability[]): Diagnostic {
+  const words = missing.join(' ')
+  return {
+    code: 'CAPABILITY_NOT_GRANTED',
+    severity: 'warning',
+    message: `the scripts ask for ${words}, which nobody has granted`,
+    fix: `stoke grant ${skill.name} ${words}`,
+  }
+}

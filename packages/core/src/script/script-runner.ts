@@ -1,0 +1,100 @@
+import type { Capability } from '../skill/capabilities.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import type { Command, ScriptScan, ScriptText } from './command.ts'
+
+/** One revision of a skill as code: the same files whatever is written meanwhile. */
+export interface ScriptProgram {
+  readonly skill: string
+  readonly revision: Digest
+  readonly files: readonly SkillFile[]
+  /** @throws {SkillError} REVISION_NOT_FOUND */
+  readonly readFile: (path: string) => Promise<Uint8Array>
+  /** What it may do beyond computing. */
+  readonly grants: readonly Capability[]
+}
+
+/** How far the work of a command is. */
+export interface CommandProgress {
+  readonly done: number
+  /** In the same unit; absent when nobody knows. */
+  readonly total?: number
+  readonly message?: string
+}
+
+/** A line that a script wrote: to an output, or with `log`. */
+export interface ScriptLine {
+  readonly stream: 'log' | 'stdout' | 'stderr'
+  readonly text: string
+}
+
+export interface RunOptions {
+  /** Ends the work; its reason is thrown. */
+  readonly signal?: AbortSignal
+  /** How long it may take, in milliseconds, at most 600,000. @default 30,000 */
+  readonly timeoutMs?: number
+  readonly onProgress?: (progress: CommandProgress) => void
+  readonly onLine?: (line: ScriptLine) => void
+}
+
+/** The commands of one revision, loaded and checked. */
+export interface LoadedProgram {
+  readonly revision: Digest
+  /** Sorted by name. */
+  readonly commands: readonly Command[]
+  /**
+   * Runs a command. Calls share no process at the same time.
+   * @throws {SkillError} INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT, TOO_LARGE; CLOSED after `close`
+   */
+  call(command: string, input: unknown, options?: RunOptions): Promise<unknown>
+  /** Takes no more calls, lets those under way end, or ends them after a while; resolves when nothing of it is left. */
+  close(options?: { readonly withinMs?: number }): Promise<void>
+}
+
+export type ProgramLoad =
+  | { readonly kind: 'loaded'; readonly program: LoadedProgram }
+  | { readonly kind: 'failed'; readonly diagnostics: readonly Diagnostic[] }
+
+/** What a script that is no command left behind. */
+export interface FileRun {
+  /** Absent when a signal ended it. */
+  readonly exitCode?: number
+  readonly signal?: string
+  /** Everything it wrote, up to the limit. */
+  readonly stdout: string
+  readonly stderr: string
+  /** Whether there was more than is kept. */
+  readonly isTruncated: boolean
+}
+
+/** What keeps scripts from the rest of the machine. */
+export interface Containment {
+  /** `permissions`: those of the JavaScript runtime. `sandbox`: the operating system's, too. */
+  readonly kind: 'permissions' | 'sandbox'
+  /** For people: what it is, or why there is no more. */
+  readonly detail: string
+}
+
+/** Runs the code of skills, never in the process of the host. */
+export interface ScriptRunner {
+  /** What stands between scripts and this machine. */
+  containment(): Promise<Containment>
+  /** Finds commands without running anything. */
+  scan(skill: string, files: readonly ScriptText[]): Promise<ScriptScan>
+  /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
+  load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad>
+  /**
+   * Runs a file with its interpreter.
+   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody
+   * knows how to run it; TIMED_OUT
+   */
+  runFile(
+    program: ScriptProgram,
+    path: string,
+    args: readonly string[],
+    options?: RunOptions,
+  ): Promise<FileRun>
+  /** Ends everything that runs. Idempotent. */
+  close(): Promise<void>
+}

@@ -1,0 +1,298 @@
+import { findByNameOrFolder, type SkillAccess } from '../activation/skill-access.ts'
+import { findNearNames } from '../catalog/near-names.ts'
+import { SkillError } from '../errors.ts'
+import type { Hasher } from '../host.ts'
+import { shortDigest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import { normalizeName } from '../skill/skill-name.ts'
+import { toToolName } from '../skill/tool-name.ts'
+import {
+  findUnknownFields,
+  readTextField,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolResult,
+  toolFailure,
+  toolSuccess,
+} from '../tool/tool-definition.ts'
+import type { Command } from './command.ts'
+import type { FileRun } from './script-runner.ts'
+import type { CommandResult, SkillScripts } from './skill-scripts.ts'
+
+const MAX_CHARACTERS = 40_000
+
+/** The constant tools with which a model runs what skills bring along: `run_skill_command` and `run_skill_script`. */
+export function createScriptTools(access: SkillAccess, scripts: SkillScripts): readonly ToolDefinition[] {
+  return [createCommandTool(access, scripts), createFileTool(access, scripts)]
+}
+
+/** Tools with which code is reloaded and unloaded by hand: `skill_reload` and `skill_unload`. */
+export function createAdminTools(access: SkillAccess, admin: ScriptAdmin): readonly ToolDefinition[] {
+  return [
+    toAdminTool(
+      'skill_reload',
+      'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
+      access,
+      name => admin.reload(name),
+    ),
+    toAdminTool(
+      'skill_unload',
+      'End the processes of a skill and take its commands away until it is reloaded.',
+      access,
+      name => admin.unload(name),
+    ),
+  ]
+}
+
+/** What the admin tools do; each answers with what really happened. */
+export interface ScriptAdmin {
+  reload(name: string): Promise<ToolResult>
+  unload(name: string): Promise<ToolResult>
+}
+
+/**
+ * One tool for each command that there is now, under a name of its own. Lists of such tools change with the skills; what
+ * a tool runs is decided when it is called.
+ */
+export function createCommandTools(
+  access: SkillAccess,
+  scripts: SkillScripts,
+  toName: (command: Command) => string,
+): readonly ToolDefinition[] {
+  return scripts
+    .list()
+    .filter(({ skill }) => access.isInScope(skill))
+    .map(command => ({
+      name: toName(command),
+      description: command.description,
+      inputSchema: command.inputSchema,
+      hints: command.hints,
+      execute: (input, context) =>
+        runCommand(access, scripts, command.skill, command.name, input ?? {}, context),
+    }))
+}
+
+/** The name of a command's own tool, as models may have it. */
+export function toCommandToolName({ skill, name }: Command, hasher: Hasher): string {
+  return toToolName(skill, name, hasher)
+}
+
+function createCommandTool(access: SkillAccess, scripts: SkillScripts): ToolDefinition {
+  return Object.freeze({
+    name: 'run_skill_command',
+    description:
+      'Run a command that a skill offers. Load the skill first: it tells which commands there are and what they take. ' +
+      'The newest code of the skill runs.',
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: {
+        skill: { type: 'string', description: 'Name of the skill.' },
+        command: { type: 'string', description: 'Name of the command, for example "status".' },
+        input: { type: 'object', description: 'What the command takes. Leave out for nothing.' },
+      },
+      required: ['skill', 'command'],
+      additionalProperties: false,
+    }),
+    hints: { readOnly: false, openWorld: true },
+    async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, ['skill', 'command', 'input'])
+      if (unknown !== undefined) return unknown
+      const command = readTextField(input, 'command')
+      if ('isError' in command) return command
+      const skill = readTextField(input, 'skill')
+      if ('isError' in skill) return skill
+      const parts = splitNames(skill.value, command.value)
+      if (parts === undefined)
+        return toolFailure(
+          '"skill" and "command" are needed, for example {"skill": "git", "command": "status", "input": {}}',
+        )
+      const given = readObjectField(input, 'input')
+      if ('isError' in given) return given
+      return await runCommand(access, scripts, parts.skill, parts.command, given.value, context)
+    },
+  })
+}
+
+function createFileTool(access: SkillAccess, scripts: SkillScripts): ToolDefinition {
+  return Object.freeze({
+    name: 'run_skill_script',
+    description:
+      'Run a script that is bundled with a skill, such as scripts/convert.py, with its interpreter. The answer has what it ' +
+      'wrote and its exit code. For commands that the skill offers use run_skill_command.',
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: {
+        skill: { type: 'string', description: 'Name of the skill.' },
+        path: { type: 'string', description: 'Path of the script, for example "scripts/convert.py".' },
+        args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script.' },
+      },
+      required: ['skill', 'path'],
+      additionalProperties: false,
+    }),
+    hints: { readOnly: false, openWorld: true },
+    async execute(input: unknown, context: ToolContext = {}): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, ['skill', 'path', 'args'])
+      if (unknown !== undefined) return unknown
+      const name = readTextField(input, 'skill')
+      if ('isError' in name) return name
+      const path = readTextField(input, 'path')
+      if ('isError' in path) return path
+      if (!name.value || !path.value)
+        return toolFailure(
+          '"skill" and "path" are needed, for example {"skill": "pdf", "path": "scripts/fill.py"}',
+        )
+      const args = (input as { readonly args?: unknown }).args ?? []
+      if (!Array.isArray(args) || !args.every(each => typeof each === 'string' || typeof each === 'number'))
+        return toolFailure(`"args" is ${JSON.stringify(args)}; it must be a list of texts`)
+      const found = await findSkill(access, scripts, name.value)
+      if ('isError' in found) return found
+      return await guard(found.skill, access, async () => {
+        const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), context)
+        return { ...renderRun(run), generation: access.current().digest, revision: run.revision }
+      })
+    },
+  })
+}
+
+async function runCommand(
+  access: SkillAccess,
+  scripts: SkillScripts,
+  name: string,
+  command: string,
+  input: unknown,
+  context: ToolContext = {},
+): Promise<ToolResult> {
+  const found = await findSkill(access, scripts, name)
+  if ('isError' in found) return found
+  return await guard(found.skill, access, async () => {
+    const result = await scripts.execute(`${found.skill.name}.${command}`, input, context)
+    return toolSuccess(renderValue(result, access), {
+      generation: access.current().digest,
+      revision: result.revision,
+    })
+  })
+}
+
+/** What a script does wrong, or a model, is an answer; an abort and a broken machine are not. */
+async function guard(
+  skill: Skill,
+  access: SkillAccess,
+  work: () => Promise<ToolResult>,
+): Promise<ToolResult> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
+    return toolFailure(thrown.message, { generation: access.current().digest, revision: skill.revision })
+  }
+}
+
+async function findSkill(
+  access: SkillAccess,
+  scripts: SkillScripts,
+  requested: string,
+): Promise<{ readonly skill: Skill } | ToolResult> {
+  const name = normalizeName(requested)
+  await access.refresh(name)
+  const generation = access.current()
+  const skill = findByNameOrFolder(generation, name, access.isInScope)
+  if (skill === undefined) {
+    const near = findNearNames(
+      name,
+      generation.list().flatMap(each => (access.isInScope(each.name) ? each.name : [])),
+    )
+    const hint =
+      near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
+    return toolFailure(`no skill ${JSON.stringify(requested)}${hint}`, { generation: generation.digest })
+  }
+  if (scripts.isServed(skill.name)) return { skill }
+  return toolFailure(
+    `the scripts of ${JSON.stringify(skill.name)} are not served; they run when somebody has approved them`,
+    { generation: generation.digest, revision: skill.revision },
+  )
+}
+
+/** Both names, also when the command came as `skill.command`. */
+function splitNames(
+  skill: string | undefined,
+  command: string | undefined,
+): { readonly skill: string; readonly command: string } | undefined {
+  if (command === undefined || command === '') return undefined
+  const dot = command.lastIndexOf('.')
+  const own = skill === undefined || skill === '' ? command.slice(0, Math.max(dot, 0)) : skill
+  return own === '' ? undefined : { skill: own, command: command.slice(dot + 1) }
+}
+
+/** An object, also when a model has written it as text. */
+function readObjectField(input: unknown, key: string): { readonly value: unknown } | ToolResult {
+  const value = (input as Readonly<Record<string, unknown>>)[key] ?? {}
+  const parsed = typeof value === 'string' ? parseJson(value) : value
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return { value: parsed }
+  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
+}
+
+function parseJson(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // no JSON: the caller says so
+  }
+}
+
+/** What a command answered, as text for a model. */
+export function renderCommandValue(value: unknown): string {
+  if (value === undefined || value === null) return 'done'
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
+}
+
+function renderValue({ value, revision, command }: CommandResult, access: SkillAccess): string {
+  const text = cut(renderCommandValue(value))
+  const loaded = access.ledger.find(command.skill)
+  if (loaded === undefined || loaded.revision === revision) return text
+  return `${text}\nNote: you loaded ${JSON.stringify(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
+}
+
+function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: FileRun): ToolResult {
+  const isError = exitCode !== 0
+  const lines = [
+    ...(stdout === '' ? [] : [cut(stdout.trimEnd())]),
+    ...(stderr.trim() === '' ? [] : [`stderr:\n${cut(stderr.trimEnd())}`]),
+    ...(isTruncated ? ['It wrote more than is kept.'] : []),
+    exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`,
+  ]
+  return isError ? toolFailure(lines.join('\n')) : toolSuccess(lines.join('\n'))
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_CHARACTERS) return text
+  return `${text.slice(0, MAX_CHARACTERS)}\n... ${text.length - MAX_CHARACTERS} more characters`
+}
+
+function toAdminTool(
+  name: string,
+  description: string,
+  access: SkillAccess,
+  work: (name: string) => Promise<ToolResult>,
+): ToolDefinition {
+  return Object.freeze({
+    name,
+    description,
+    inputSchema: Object.freeze({
+      type: 'object',
+      properties: { name: { type: 'string', description: 'Name of the skill.' } },
+      required: ['name'],
+      additionalProperties: false,
+    }),
+    hints: { readOnly: false, destructive: false },
+    async execute(input: unknown): Promise<ToolResult> {
+      const unknown = findUnknownFields(input, ['name'])
+      if (unknown !== undefined) return unknown
+      const skill = readTextField(input, 'name')
+      if ('isError' in skill) return skill
+      if (!skill.value) return toolFailure('"name" is needed, for example {"name": "git"}')
+      const wanted = normalizeName(skill.value)
+      return access.isInScope(wanted) ? await work(wanted) : toolFailure(`no skill ${JSON.stringify(wanted)}`)
+    },
+  })
+}

@@ -1,0 +1,427 @@
+import { findNearNames } from '../catalog/near-names.ts'
+import { SkillError, toMessage } from '../errors.ts'
+import { within } from '../host.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import { type Command, mayExportCommands, splitCommandId } from './command.ts'
+import { type CommandSwap, ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
+import type {
+  CommandProgress,
+  Containment,
+  FileRun,
+  LoadedProgram,
+  RunOptions,
+  ScriptLine,
+} from './script-runner.ts'
+
+/** What the scripts of a runtime need of it. */
+export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
+  current(): Generation
+  /** Looks at the folders of a name; resolves when what is there is visible. */
+  refresh(name: string): Promise<void>
+  /** Told of everything that happens, in order. */
+  readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
+}
+
+/** What a call is about. */
+export interface ScriptCall {
+  /** Counts the calls of this process. */
+  readonly call: number
+  readonly skill: string
+  /** `skill.command`, or the path of a script. */
+  readonly target: string
+  /** Of the code that ran; absent until that is known. */
+  readonly revision?: Digest
+}
+
+/** Commands that came, went, or are described in another way. */
+export interface CommandsChange {
+  readonly skill: string
+  readonly revision?: Digest
+  readonly added: readonly Command[]
+  readonly removed: readonly Command[]
+  readonly modified: readonly Command[]
+}
+
+/** What may be told outside of scripts, by event name. */
+export interface ScriptEvents {
+  /** Commands of a skill came, went, or are described in another way. */
+  'commands:changed': CommandsChange
+  /** A command or a script begins to run; the calls of a process are counted. */
+  'command:started': ScriptCall
+  'command:progress': ScriptCall & CommandProgress
+  /** It has written a line. */
+  'command:line': ScriptCall & ScriptLine
+  'command:finished': ScriptCall & { readonly isError: boolean; readonly durationMs: number }
+}
+
+/** What a command answered, and the revision of the code that did. */
+export interface CommandResult {
+  readonly value: unknown
+  readonly revision: Digest
+  readonly command: Command
+}
+
+/** What unloading the code of a skill led to. */
+export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
+
+/** How the code of one skill is doing. */
+export interface ScriptStatus {
+  readonly skill: string
+  /** Of the code that serves; absent when none does. */
+  readonly revision?: Digest
+  readonly commands: readonly Command[]
+  /** What is wrong with the newest code. */
+  readonly problems: readonly Diagnostic[]
+  /** Whether a process of it was started. */
+  readonly isLoaded: boolean
+}
+
+// A call waits for newer code, but not for a script that does not come to an end of loading.
+const MAX_LOAD_WAIT_MS = 2_000
+// And neither do those who are told of the change.
+const MAX_PHASE_WAIT_MS = 1_000
+// What runs when everything ends may come to an end by itself.
+const CLOSE_MS = 5_000
+
+/** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
+export class SkillScripts {
+  readonly #host: ScriptsHost
+  readonly #slots = new Map<string, ProgramSlot>()
+  readonly #unloaded = new Set<string>()
+  readonly #listeners = new Set<(change: CommandsChange) => void>()
+  #calls = 0
+  #isClosed = false
+
+  constructor(host: ScriptsHost) {
+    this.#host = host
+  }
+
+  /** Follows a new generation; resolves when its commands serve, or a second has passed. */
+  async follow({ changes }: RegistryUpdate): Promise<void> {
+    const slots = changes.flatMap(change => {
+      if (change.kind === 'removed') this.#forget(change.skill)
+      else if (change.kind === 'modified' && keyOf(change.oldSkill) !== keyOf(change.newSkill))
+        this.#forget(change.oldSkill)
+      const skill = change.kind === 'modified' ? change.newSkill : change.skill
+      return change.kind === 'removed' ? [] : (this.#want(skill) ?? [])
+    })
+    await within(this.#host.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
+  }
+
+  /** Asks again what may be done, after somebody has decided. */
+  reconsider(): void {
+    for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
+  }
+
+  /** Every command that can be called, sorted by id; of one skill, or of all. */
+  list(skill?: string): readonly Command[] {
+    const served = skill === undefined ? this.#host.current().list() : [this.#host.current().get(skill)]
+    return served.flatMap(each => this.#slots.get(keyOf(each))?.commands ?? [])
+  }
+
+  /** The command of an id, or `undefined`. */
+  find(id: string): Command | undefined {
+    const parts = splitCommandId(id)
+    const skill = parts === undefined ? undefined : this.#host.current().find(parts.skill)
+    if (parts === undefined || skill === undefined) return undefined
+    return this.#slots.get(keyOf(skill))?.commands.find(({ name }) => name === parts.command)
+  }
+
+  /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
+  isServed(name: string): boolean {
+    return this.#host.current().find(name) !== undefined
+  }
+
+  /** How the code of each served skill is doing that has any, in the order of their names. */
+  status(): readonly ScriptStatus[] {
+    return this.#host
+      .current()
+      .list()
+      .flatMap(skill => {
+        const slot = this.#slots.get(keyOf(skill))
+        if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
+        const { commands, problems, isLoaded, revision } = slot
+        return [
+          {
+            skill: skill.name,
+            commands,
+            problems,
+            isLoaded,
+            ...(revision === undefined ? {} : { revision }),
+          },
+        ]
+      })
+  }
+
+  /** Resolves when the code of a skill that is on disk now serves, or does not for a reason; of one skill, or of all. */
+  async ready(skill?: Skill): Promise<void> {
+    const wanted = skill === undefined ? this.#host.current().list() : [skill]
+    await Promise.all(wanted.map(each => this.#want(each)?.ready()))
+  }
+
+  /** Calls back when commands are others; returns a function that unsubscribes. */
+  subscribe(listener: (change: CommandsChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Runs a command by its id, at the code that is on disk now, outside this process.
+   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
+   * TOO_LARGE; the reason of the signal when it aborts
+   */
+  async execute(id: string, input: unknown = {}, options: RunOptions = {}): Promise<CommandResult> {
+    this.#assertOpen()
+    const parts = splitCommandId(id)
+    if (parts === undefined)
+      throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
+    await this.#host.refresh(parts.skill)
+    const skill = this.#host.current().get(parts.skill)
+    for (;;) {
+      const { program, command } = await this.#start(skill.name, parts.command)
+      try {
+        return await this.#run(program, command, input, options)
+      } catch (thrown) {
+        // Newer code took its place just before the call began.
+        if (!SkillError.isInstance(thrown, 'CLOSED') || this.#isClosed) throw thrown
+      }
+    }
+  }
+
+  /**
+   * Runs a script that is no command with its interpreter: arguments in, outputs and exit code out.
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT; the reason of the signal when it aborts
+   */
+  async run(
+    name: string,
+    path: string,
+    args: readonly string[] = [],
+    options: RunOptions = {},
+  ): Promise<FileRun & { readonly revision: Digest }> {
+    this.#assertOpen()
+    await this.#host.refresh(name)
+    const skill = this.#host.current().get(name)
+    const { runner, store, grantedTo } = this.#host
+    const program = toProgram(skill, grantedTo(skill), store)
+    const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }
+    const outcome = await this.#observe(call, options, observed =>
+      runner.runFile(program, path, args, observed),
+    )
+    return { ...outcome, revision: skill.revision }
+  }
+
+  /**
+   * Ends the code of a skill and starts it again from what is there now, whether or not it changed.
+   * @throws {SkillError} SKILL_NOT_FOUND
+   */
+  async reload(
+    name: string,
+  ): Promise<{ readonly wasLoaded: boolean; readonly problems: readonly Diagnostic[] }> {
+    this.#assertOpen()
+    const skill = this.#host.current().get(name)
+    const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.#slots.has(keyOf(skill))
+    const slot = this.#slot(skill)
+    slot.want(skill, { isEager: true, isForced: true })
+    await slot.ready()
+    // Whoever asks for it wants clients to look again, whether or not the commands are the same.
+    this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
+    return { wasLoaded, problems: slot.problems }
+  }
+
+  /** Ends the code of a skill and takes its commands away until `reload`. */
+  async unload(name: string): Promise<UnloadStatus> {
+    this.#assertOpen()
+    const skill = this.#host.current().find(name)
+    if (skill === undefined) return 'not-found'
+    const slot = this.#slots.get(keyOf(skill))
+    if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
+    this.#unloaded.add(keyOf(skill))
+    await slot.clear()
+    this.#slots.delete(keyOf(skill))
+    return 'unloaded'
+  }
+
+  /**
+   * Forgets everything that was made from the scripts of one skill: processes, modules in them, scanned commands. What is
+   * there is scanned again, and loaded by the next call.
+   * @throws {SkillError} SKILL_NOT_FOUND
+   */
+  async clear(name: string): Promise<void> {
+    this.#assertOpen()
+    const skill = this.#host.current().get(name)
+    await this.#slots.get(keyOf(skill))?.clear()
+    this.#want(skill)
+    await this.#slots.get(keyOf(skill))?.ready()
+  }
+
+  /** What stands between scripts and this machine. */
+  async containment(): Promise<Containment> {
+    return await this.#host.runner.containment()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#slots.values()].map(slot => slot.close({ withinMs: CLOSE_MS })))
+    await this.#host.runner.close()
+  }
+
+  /** The code and the command for a call, of the skill as it is served now. */
+  async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: Command }> {
+    const skill = this.#host.current().get(name)
+    const slot = this.#want(skill)
+    await within(this.#host.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
+    const known = slot?.commands.find(each => each.name === command)
+    const program = known === undefined ? undefined : await slot?.start()
+    // Once it is loaded, the script itself says which commands there are.
+    const found = program?.commands.find(each => each.name === command)
+    if (program !== undefined && found !== undefined) return { program, command: found }
+    throw this.#notFound(skill, command, slot)
+  }
+
+  #notFound(skill: Skill, command: string, slot: ProgramSlot | undefined): SkillError {
+    const available = (slot?.commands ?? []).map(({ id }) => id)
+    const near = findNearNames(
+      command,
+      (slot?.commands ?? []).map(({ name }) => name),
+    )
+    const problem = slot?.problems.find(({ severity }) => severity !== 'info')
+    const hint = this.#unloaded.has(keyOf(skill))
+      ? 'the skill was unloaded; reload it first'
+      : problem !== undefined
+        ? [problem.path, problem.line].filter(Boolean).join(':').concat(` ${problem.message}`).trim()
+        : near.length > 0
+          ? `did you mean ${near.map(each => JSON.stringify(`${skill.name}.${each}`)).join(' or ')}?`
+          : available.length === 0
+            ? 'the skill has no commands'
+            : `there are: ${available.join(', ')}`
+    const code =
+      problem === undefined
+        ? 'COMMAND_NOT_FOUND'
+        : problem.code === 'CAPABILITY_NOT_GRANTED'
+          ? 'SCRIPT_REFUSED'
+          : 'SCRIPT_FAILED'
+    return new SkillError(
+      code,
+      `there is no command ${JSON.stringify(`${skill.name}.${command}`)}; ${hint}`,
+      { data: { available } },
+    )
+  }
+
+  async #run(
+    program: LoadedProgram,
+    command: Command,
+    input: unknown,
+    options: RunOptions,
+  ): Promise<CommandResult> {
+    const { revision } = program
+    const call = { call: ++this.#calls, skill: command.skill, target: command.id, revision }
+    const value = await this.#observe(call, options, observed => program.call(command.name, input, observed))
+    return { value, revision, command }
+  }
+
+  /** Tells of a call while it runs. */
+  async #observe<Result>(
+    call: ScriptCall,
+    options: RunOptions,
+    work: (options: RunOptions) => Promise<Result>,
+  ): Promise<Result> {
+    const { tell, clock } = this.#host
+    const start = clock.monotonic()
+    const end = (isError: boolean): void =>
+      tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
+    tell('command:started', call)
+    try {
+      const result = await work({
+        ...options,
+        onProgress: progress => {
+          tell('command:progress', { ...call, ...progress })
+          options.onProgress?.(progress)
+        },
+        onLine: line => {
+          tell('command:line', { ...call, ...line })
+          options.onLine?.(line)
+        },
+      })
+      end(false)
+      return result
+    } catch (thrown) {
+      end(true)
+      throw thrown
+    }
+  }
+
+  #want(skill: Skill): ProgramSlot | undefined {
+    if (this.#isClosed || this.#unloaded.has(keyOf(skill))) return undefined
+    // Most skills have no code, and cost nothing here.
+    if (!this.#slots.has(keyOf(skill)) && !skill.files.some(({ path }) => mayExportCommands(path)))
+      return undefined
+    const slot = this.#slot(skill)
+    slot.want(skill)
+    return slot
+  }
+
+  #slot(skill: Skill): ProgramSlot {
+    const key = keyOf(skill)
+    const known = this.#slots.get(key)
+    if (known !== undefined) return known
+    const slot = new ProgramSlot({ ...this.#host, onSwap: swap => this.#onSwap(swap) })
+    this.#slots.set(key, slot)
+    return slot
+  }
+
+  #forget(skill: Skill): void {
+    const slot = this.#slots.get(keyOf(skill))
+    this.#slots.delete(keyOf(skill))
+    this.#unloaded.delete(keyOf(skill))
+    slot?.close().catch((error: unknown) => {
+      this.#host.logger.error('the code of a skill did not end', {
+        skill: skill.name,
+        error: toMessage(error),
+      })
+    })
+  }
+
+  #onSwap({ skill, revision, before, after }: CommandSwap): void {
+    const old = new Map(before.map(command => [command.name, command]))
+    const now = new Set(after.map(({ name }) => name))
+    this.#announce({
+      skill,
+      ...(revision === undefined ? {} : { revision }),
+      added: after.filter(({ name }) => !old.has(name)),
+      removed: before.filter(({ name }) => !now.has(name)),
+      modified: after.filter(command => isDescribedOtherwise(old.get(command.name), command)),
+    })
+  }
+
+  #announce(change: CommandsChange): void {
+    const { added, removed, modified } = change
+    if (added.length + removed.length + modified.length === 0) return
+    this.#host.tell('commands:changed', change)
+    for (const listener of this.#listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        this.#host.logger.error('a subscriber failed', { error })
+      }
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
+  }
+}
+
+function keyOf({ source, location }: Skill): string {
+  return `${source}\0${location}`
+}
+
+/** Whether callers would have to know: where the command is in its file is not their business. */
+function isDescribedOtherwise(old: Command | undefined, now: Command): boolean {
+  const shown = ({ description, inputSchema, hints }: Command): string =>
+    JSON.stringify([description, inputSchema, hints])
+  return old !== undefined && shown(old) !== shown(now)
+}

@@ -1,0 +1,34 @@
+import type { Skill } from './skill.ts'
+
+/**
+ * What scripts of a skill may do beyond computing, as one word of `metadata.capabilities`: `net` (the network), `exec`
+ * (start programs), `env:NAME` (read one environment variable), `fs.read` and `fs.write` (the workspace of the host), or
+ * `fs.read:path` and `fs.write:path` (another place).
+ */
+export type Capability = string
+
+const FORM = /^(?:net|exec|env:[A-Za-z_][A-Za-z0-9_]*|fs\.(?:read|write)(?::\S+)?)$/
+
+/** The words, for messages. */
+export const CAPABILITY_FORMS = 'net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path'
+
+export function isCapability(word: string): word is Capability {
+  return FORM.test(word)
+}
+
+/** The words of `metadata.capabilities` in their order, each once; those that mean nothing included. */
+export function declaredCapabilities(skill: Pick<Skill, 'metadata'> | undefined): readonly string[] {
+  const declared: unknown = skill?.metadata['capabilities']
+  return typeof declared === 'string' ? [...new Set(declared.split(/\s+/).filter(Boolean))] : []
+}
+
+/** What is wanted and not granted; whoever may write may read. */
+export function findMissing(
+  wanted: readonly Capability[],
+  granted: readonly Capability[],
+): readonly Capability[] {
+  return wanted.filter(
+    capability =>
+      !granted.includes(capability) && !granted.includes(capability.replace(/^fs\.read(?=:|$)/, 'fs.write')),
+  )
+}
