@@ -39,7 +39,7 @@ const steps: readonly Step[] = [
 ]
 
 mkdirSync('.tmp', { recursive: true })
-installBrowser()
+installPrograms()
 for (const { name, command, directory } of steps) {
   const start = performance.now()
   const [program, ...args] = command
@@ -73,13 +73,20 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** The tests of the page need Chromium. Where it is missing and may be installed, it is; elsewhere they are skipped and counted. */
-function installBrowser(): void {
-  const isThere = Boolean(process.env['CHROMIUM']) || existsSync('/usr/bin/chromium')
-  if (isThere || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  console.log('installing chromium for the tests of the page')
+/** What the tests need besides Node: where it is missing and may be installed, it is; elsewhere they are skipped and counted. */
+function installPrograms(): void {
+  const isThere = (program: string): boolean =>
+    (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))
+  const wanted = [
+    { name: 'chromium', for: 'the page', isHere: Boolean(process.env['CHROMIUM']) || isThere('chromium') },
+    { name: 'bubblewrap', for: 'the sandbox of scripts', isHere: isThere('bwrap') },
+    { name: 'python3', for: 'scripts in Python', isHere: existsSync('/usr/bin/python3') },
+    { name: 'procps', for: 'counting processes', isHere: isThere('ps') },
+  ].filter(({ isHere }) => !isHere)
+  if (wanted.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
+  for (const { name, for: purpose } of wanted) console.log(`installing ${name} for the tests of ${purpose}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const install = ['install', '-y', '--no-install-recommends', 'chromium']
+  const install = ['install', '-y', '--no-install-recommends', ...wanted.map(({ name }) => name)]
   const run = (args: readonly string[]): number | null =>
     spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] }).status
   if (run(install) !== 0 && run(['update']) === 0) run(install)

@@ -88,7 +88,7 @@ export class PooledProgram implements LoadedProgram {
       onProgress: progress => onProgress?.(redactValue(progress, redact) as typeof progress),
     }
     try {
-      const outcome = await member.process.call(command, input, scratch, observed)
+      const outcome = await member.process.call(known, input, scratch, observed)
       return toValue(outcome, known, input, redact)
     } finally {
       member.calls++

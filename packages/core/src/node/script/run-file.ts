@@ -9,6 +9,8 @@ import type { Redact } from './redact.ts'
 import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
 
 export interface FileLaunch {
+  /** For messages. */
+  readonly name: string
   readonly launch: Launch
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
@@ -24,7 +26,7 @@ const PIPE_GRACE_MS = 100
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
-  const { launch, env, workingDirectory, limits, redact } = file
+  const { name, launch, env, workingDirectory, limits, redact } = file
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
   signal?.throwIfAborted()
   const child = spawn(launch.command, launch.args, {
@@ -39,13 +41,15 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
   const stderr = follow(child.stderr, 'stderr')
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
   child.on('error', error =>
-    ended.reject(new SkillError('IO_FAILED', `it cannot be started: ${error.message}`, { cause: error })),
+    ended.reject(
+      new SkillError('IO_FAILED', `${name}: it cannot be started: ${error.message}`, { cause: error }),
+    ),
   )
-  child.on('exit', (code, name) => ended.resolve({ code, signal: name }))
+  child.on('exit', (code, by) => ended.resolve({ code, signal: by }))
   const onAbort = (): void => ended.reject(signal?.reason)
   signal?.addEventListener('abort', onAbort, { once: true })
   const deadline = setTimeout(
-    () => ended.reject(new SkillError('TIMED_OUT', `it took longer than ${timeoutMs} ms`)),
+    () => ended.reject(new SkillError('TIMED_OUT', `${name}: it took longer than ${timeoutMs} ms`)),
     timeoutMs,
   )
   try {

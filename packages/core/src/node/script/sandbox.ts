@@ -35,11 +35,16 @@ export class Sandbox {
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async wrap(launch: Launch, view: View): Promise<Launch> {
+    const bubblewrap = await this.check()
+    return bubblewrap === undefined ? launch : toSandboxed(bubblewrap, launch, view)
+  }
+
+  /** Where the sandbox is, if there is one. @throws {SkillError} SCRIPT_REFUSED when there is none and one is demanded */
+  async check(): Promise<string | undefined> {
     const { bubblewrap, containment } = await this.#probe()
-    if (bubblewrap !== undefined) return toSandboxed(bubblewrap, launch, view)
-    if (this.#mode === 'require')
+    if (bubblewrap === undefined && this.#mode === 'require')
       throw new SkillError('SCRIPT_REFUSED', `a sandbox is required and there is none: ${containment.detail}`)
-    return launch
+    return bubblewrap
   }
 
   #probe(): Promise<{ readonly bubblewrap?: string; readonly containment: Containment }> {

@@ -76,6 +76,8 @@ function parse(file: ScriptText): Parsed {
   const { program, comments, module, errors } = parseSync(file.path, file.text, {
     lang,
     sourceType: 'module',
+    // What the engine would refuse although the grammar allows it, such as a name that is declared twice.
+    showSemanticErrors: true,
   })
   return {
     file,
@@ -94,7 +96,7 @@ function parse(file: ScriptText): Parsed {
       severity: 'error',
       message: `${message.charAt(0).toLowerCase()}${message.slice(1)}`,
       path: file.path,
-      ...placeOf(file.text, labels[0]?.start ?? 0),
+      ...placeOf(file.text, labels.at(-1)?.start ?? 0),
     })),
   }
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex, Readable } from 'node:stream'
-import { type RunOptions, type ScriptLine, SkillError } from '../../index.ts'
+import { type Command, type RunOptions, type ScriptLine, SkillError } from '../../index.ts'
 import type { ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
 import { killGroup } from './kill-group.ts'
 import type { Launch } from './launch.ts'
@@ -116,7 +116,7 @@ export class ScriptProcess {
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
-    command: string,
+    { id: shown, name: command }: Pick<Command, 'id' | 'name'>,
     input: unknown,
     scratchDirectory: string,
     options: RunOptions,
@@ -127,7 +127,7 @@ export class ScriptProcess {
     const outcome = Promise.withResolvers<CallFrameOutcome>()
     const onAbort = (): void => outcome.reject(signal?.reason)
     const deadline = setTimeout(
-      () => outcome.reject(new SkillError('TIMED_OUT', `it took longer than ${timeoutMs} ms`)),
+      () => outcome.reject(new SkillError('TIMED_OUT', `${shown}: it took longer than ${timeoutMs} ms`)),
       Math.min(timeoutMs, LONGEST_DEADLINE_MS),
     )
     signal?.addEventListener('abort', onAbort, { once: true })

@@ -168,17 +168,18 @@ class ChildProcessRunner implements ScriptRunner {
         `${JSON.stringify(program.skill)} has no file ${JSON.stringify(path)}; ${known}`,
       )
     }
+    await this.#sandbox.check()
     const folder = await this.#folders.take(program, await this.#openPlain())
     const scratch = await this.#folders.createScratch()
     try {
       const access = toScriptAccess(program.grants, this.#accessOptions())
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
-      const { containment, launch, searched } = await this.#toFileLaunch(path, folder, args, view, program)
-      const wrapped = containment.kind === 'sandbox' ? await this.#sandbox.wrap(launch, view) : launch
+      const { launch, searched } = await this.#toFileLaunch(path, folder, args, view, program)
       return await runProgram(
         {
-          launch: withLimits(wrapped),
+          name: `${program.skill}/${path}`,
+          launch: withLimits(await this.#sandbox.wrap(launch, view)),
           env: { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files },
           workingDirectory,
           limits: this.#limits,
@@ -208,7 +209,7 @@ class ChildProcessRunner implements ScriptRunner {
     args: readonly string[],
     view: View,
     { readFile }: ScriptProgram,
-  ): Promise<{ containment: Containment; launch: Launch; searched: readonly string[] }> {
+  ): Promise<{ launch: Launch; searched: readonly string[] }> {
     const containment = await this.containment()
     const absolute = `${folder.files}/${path}`
     const interpreter = findInterpreter(path, await readFile(path))
@@ -219,7 +220,7 @@ class ChildProcessRunner implements ScriptRunner {
         `nobody knows how to run ${shown}: its name has no known ending, and its first line names no interpreter`,
       )
     if (interpreter.kind === 'node')
-      return { containment, launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
+      return { launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
     if (containment.kind !== 'sandbox' && !view.access.hasPrograms)
       throw new SkillError(
         'SCRIPT_REFUSED',
@@ -231,7 +232,6 @@ class ChildProcessRunner implements ScriptRunner {
       const program = await findProgram(name, searched)
       if (program !== undefined)
         return {
-          containment,
           launch: { command: program, args: [...interpreter.args, absolute, ...args] },
           searched,
         }

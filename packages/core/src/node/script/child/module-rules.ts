@@ -16,9 +16,12 @@ export function applyModuleRules({ files, code, provided }: LoadFrame): void {
       const isRelative = /^\.{1,2}\//.test(specifier) || specifier.startsWith(files)
       const target = isRelative ? new URL(specifier, context.parentURL).href : undefined
       if (target?.startsWith(files) === true) return { url: target, shortCircuit: true }
-      throw new Error(
+      const error = new Error(
         `${JSON.stringify(specifier)} cannot be imported: a script may import files of its skill, node: modules, skillstoke/command and zod`,
       )
+      // Of us nobody has to know; the file that imports is what matters.
+      error.stack = `${error.message}\n    at ${context.parentURL}`
+      throw error
     },
     load(url, context, next) {
       const path = url.startsWith(files) ? url.slice(files.length).replace(/[?#].*$/, '') : ''

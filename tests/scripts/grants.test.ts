@@ -1,0 +1,257 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { SkillRuntime } from '@skillstoke/core'
+import { openDecisions } from '@skillstoke/core/node'
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import { commandText, HAS_BUBBLEWRAP, openScripts } from '../fixtures/scripts.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+function writeSkill(folder: TemporaryFolder, capabilities: string, body: string, name = 'deploy'): void {
+  const declared = capabilities === '' ? '' : `metadata:\n  capabilities: ${capabilities}\n`
+  folder.write(`${name}/SKILL.md`, `---\nname: ${name}\ndescription: Deploys.\n${declared}---\nDeploys.\n`)
+  folder.write(`${name}/scripts/go.js`, commandText('go', body))
+}
+
+const run = async (skills: SkillRuntime, input: unknown = {}): Promise<unknown> =>
+  (await skills.scripts.execute('deploy.go', input)).value
+const codes = (skills: SkillRuntime): readonly string[] =>
+  skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
+
+describe('a source whose changes go live', () => {
+  test(`runs what asks for nothing, and what asks for more when that is granted, whatever is written later ${verifies('PROMISE-8')}`, async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, '', 'return "first"')
+    await using skills = await openScripts(folder.path)
+    expect(await run(skills)).toBe('first')
+    writeSkill(folder, 'env:TOKEN', 'return "second"')
+    expect(await run(skills)).toBe('first')
+    expect(skills.current.reports()).toMatchObject([
+      {
+        status: 'warning',
+        diagnostics: [
+          {
+            code: 'CAPABILITY_NOT_GRANTED',
+            message: 'the scripts ask for env:TOKEN, which nobody has granted',
+            fix: 'stoke grant deploy env:TOKEN',
+          },
+        ],
+      },
+    ])
+    await skills.review.grant('deploy', ['env:TOKEN'], { by: 'Ada' })
+    expect(await run(skills)).toBe('second')
+    expect(codes(skills)).toEqual([])
+    // An edit that asks for nothing new is live at once.
+    writeSkill(folder, 'env:TOKEN', 'return "third"')
+    expect(await run(skills)).toBe('third')
+    writeSkill(folder, 'env:TOKEN net', 'return "fourth"')
+    expect(await run(skills)).toBe('third')
+    expect(codes(skills)).toEqual(['CAPABILITY_NOT_GRANTED'])
+  })
+
+  test('has no commands before the first grant, and none after it is taken back', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'exec', 'return "ran"')
+    await using skills = await openScripts(folder.path)
+    await expect(run(skills)).rejects.toMatchObject({
+      code: 'SCRIPT_REFUSED',
+      message: 'there is no command "deploy.go"; the scripts ask for exec, which nobody has granted',
+    })
+    await skills.review.grant('deploy', ['exec'])
+    expect(await run(skills)).toBe('ran')
+    await skills.review.revoke('deploy', ['exec'])
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+    expect(skills.scripts.list()).toEqual([])
+  })
+
+  test('remembers grants, with who gave them', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    writeSkill(folder, 'net', 'return "ran"')
+    const open = async (): Promise<SkillRuntime> =>
+      await openScripts(folder.path, { runtime: { decisions: await openDecisions(state.path) } })
+    await using first = await open()
+    await first.review.grant('deploy', ['net'], { by: 'Ada', note: 'for the API' })
+    expect(await first.review.decisions('deploy')).toMatchObject([
+      { kind: 'grant', capabilities: ['net'], by: 'Ada', note: 'for the API' },
+    ])
+    expect(await first.review.grant('deploy', ['net'])).toMatchObject({ isNew: false })
+    await first.close()
+    await using second = await open()
+    expect(await run(second)).toBe('ran')
+  })
+
+  test('tells of words that are no capability, and grants none', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'everything', 'return "ran"')
+    await using skills = await openScripts(folder.path)
+    expect(await run(skills)).toBe('ran')
+    expect(codes(skills)).toEqual(['CAPABILITY_UNKNOWN'])
+    await expect(skills.review.grant('deploy', ['network'])).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message:
+        '"network" is no capability; there are net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path',
+    })
+    await expect(skills.review.grant('deploy', [])).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})
+
+describe('a source that is reviewed', () => {
+  test(`has what a revision asked for when it was approved, and nothing of it for the next ${verifies('PROMISE-8')}`, async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'env:TOKEN', 'return process.env.TOKEN === undefined ? "none" : "granted"')
+    await using skills = await openScripts(folder.path, {
+      source: { trust: 'review' },
+      env: { ...process.env, TOKEN: 'value-of-the-token' },
+    })
+    expect(skills.scripts.list()).toEqual([])
+    await skills.review.approve('deploy')
+    expect(await run(skills)).toBe('granted')
+    writeSkill(folder, 'env:TOKEN', 'return "newer"')
+    expect(await run(skills)).toBe('granted')
+    await skills.review.approve('deploy')
+    expect(await run(skills)).toBe('newer')
+    // Somebody has second thoughts: neither this revision nor its code serves any longer.
+    await skills.review.reject('deploy', { by: 'Ada' }).catch(() => undefined)
+  })
+
+  test('binds a grant to the revision', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, '', 'return "first"')
+    await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
+    await skills.review.approve('deploy')
+    await skills.review.grant('deploy', ['exec'])
+    const skill = skills.current.get('deploy')
+    expect(skills.review.grantedTo(skill)).toEqual(['exec'])
+    writeSkill(folder, '', 'return "second"')
+    await skills.reload()
+    await skills.review.approve('deploy')
+    expect(skills.review.grantedTo(skills.current.get('deploy'))).toEqual([])
+  })
+})
+
+describe('what is granted', () => {
+  const tiers = [['off'], ['require']] as const
+  for (const [sandbox] of tiers) {
+    describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(`with the sandbox ${sandbox}`, () => {
+      const open = async (
+        folder: TemporaryFolder,
+        grants: readonly string[],
+        env: Readonly<Record<string, string>> = {},
+      ): Promise<SkillRuntime> => {
+        const skills = await openScripts(folder.at('skills'), {
+          sandbox,
+          workspace: folder.at('work'),
+          env: { PATH: process.env['PATH'] ?? '', ...env },
+        })
+        await skills.review.grant('deploy', grants)
+        return skills
+      }
+      const write = (folder: TemporaryFolder, capabilities: string, body: string): void => {
+        const declared = `metadata:\n  capabilities: ${capabilities}\n`
+        folder.write('skills/deploy/SKILL.md', `---\nname: deploy\ndescription: d\n${declared}---\nx\n`)
+        folder.write('skills/deploy/scripts/go.js', commandText('go', body))
+      }
+
+      test('files: the workspace and named places, to read or to write, and nothing beside them', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/in.txt', 'of the workspace')
+        folder.write('named/in.txt', 'of another place')
+        folder.write('named-too/in.txt', 'of a neighbour')
+        const words = ['fs.read', `fs.write:${folder.at('named')}`]
+        write(
+          folder,
+          words.join(' '),
+          `const fs = await import('node:fs')
+           const attempt = work => { try { return work() } catch (error) { return error.code } }
+           return [process.cwd() === input.work, attempt(() => fs.readFileSync('in.txt', 'utf8')), attempt(() => fs.writeFileSync('out.txt', 'x')),
+             attempt(() => fs.readFileSync(input.named + '/in.txt', 'utf8')), attempt(() => fs.writeFileSync(input.named + '/out.txt', 'x')),
+             attempt(() => fs.readFileSync(input.named + '-too/in.txt', 'utf8'))]`,
+        )
+        await using skills = await open(folder, words)
+        expect(await run(skills, { work: folder.at('work'), named: folder.at('named') })).toEqual([
+          true,
+          'of the workspace',
+          'ERR_ACCESS_DENIED',
+          'of another place',
+          null,
+          expect.stringMatching(/^(ERR_ACCESS_DENIED|ENOENT)$/),
+        ])
+      })
+
+      test('the network', async () => {
+        using folder = new TemporaryFolder()
+        const server = createServer((_, response) => response.end('answered')).listen(0, '127.0.0.1')
+        write(folder, 'net', 'return await (await fetch(input.url)).text()')
+        await using skills = await open(folder, ['net'])
+        const { port } = server.address() as AddressInfo
+        expect(await run(skills, { url: `http://127.0.0.1:${port}/` })).toBe('answered')
+        server.close()
+      })
+
+      test('programs', async () => {
+        using folder = new TemporaryFolder()
+        write(
+          folder,
+          'exec',
+          "return (await import('node:child_process')).execFileSync('/bin/echo', ['hello'], { encoding: 'utf8' })",
+        )
+        await using skills = await open(folder, ['exec'])
+        expect(await run(skills)).toBe('hello\n')
+      })
+
+      test('variables, by their names and no others', async () => {
+        using folder = new TemporaryFolder()
+        write(folder, 'env:ONE env:UNSET', 'return Object.keys(process.env).sort().join()')
+        await using skills = await open(folder, ['env:ONE', 'env:UNSET', 'env:TWO'], {
+          ONE: 'first',
+          TWO: 'second',
+        })
+        expect(String(await run(skills)).split(',')).toEqual(
+          expect.arrayContaining(['HOME', 'LANG', 'ONE', 'PATH', 'TMPDIR']),
+        )
+        expect(String(await run(skills))).not.toMatch(/TWO|UNSET/)
+      })
+    })
+  }
+})
+
+test(`a granted secret is in nothing that leaves the script: result, error, lines, progress, events, logs`, async () => {
+  using folder = new TemporaryFolder()
+  const secret = 'tok-5ecr3t/with+odd=letters'
+  const key = '-----BEGIN KEY-----\nfirst-line-of-key\nsecond-line-of-key\n-----END KEY-----'
+  writeSkill(
+    folder,
+    'env:TOKEN env:KEY',
+    `const { TOKEN, KEY } = process.env
+     console.log('out ' + TOKEN); console.error(KEY); context.log('log ' + TOKEN); context.progress(1, 2, 'at ' + TOKEN)
+     if (input.fail) throw new Error('failed with ' + TOKEN)
+     return { token: TOKEN, [TOKEN]: [Buffer.from(TOKEN).toString('base64'), Buffer.from(TOKEN).toString('hex'), encodeURIComponent(TOKEN), JSON.stringify({ KEY })], length: TOKEN.length }`,
+  )
+  const seen: unknown[] = []
+  const write = (...parts: unknown[]): void => void seen.push(parts)
+  const logger = { debug: write, info: write, warn: write, error: write }
+  await using skills = await openScripts(folder.path, {
+    env: { ...process.env, TOKEN: secret, KEY: key },
+    runtime: { logger },
+  })
+  await skills.review.grant('deploy', ['env:TOKEN', 'env:KEY'])
+  for (const name of ['command:started', 'command:progress', 'command:line', 'command:finished'] as const)
+    skills.events.on(name, payload => void seen.push(payload))
+  const value = await run(skills)
+  seen.push(value)
+  await run(skills, { fail: true }).catch((error: unknown) => {
+    const { message, data } = error as { message: string; data: unknown }
+    seen.push(message, data)
+  })
+  expect(value).toMatchObject({ token: '[redacted TOKEN]', length: secret.length })
+  const text = JSON.stringify(seen)
+  expect(text).toContain('out [redacted TOKEN]')
+  for (const part of [
+    secret,
+    'first-line-of-key',
+    Buffer.from(secret).toString('base64'),
+    Buffer.from(secret).toString('hex'),
+  ])
+    expect(text).not.toContain(part)
+})
