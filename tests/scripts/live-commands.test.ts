@@ -25,7 +25,13 @@ function problems(skills: SkillRuntime, name: string): readonly unknown[] {
     .reports()
     .filter(report => report.name === name)
     .flatMap(({ diagnostics }) =>
-      diagnostics.map(({ code, path, line, column, message }) => [code, path, line, column, message]),
+      diagnostics.map(({ code, path, line, column, message }) => [
+        code,
+        path?.slice(path.indexOf(`${name}/scripts/`) + name.length + 1),
+        line,
+        column,
+        message,
+      ]),
     )
 }
 

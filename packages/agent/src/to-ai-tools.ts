@@ -8,7 +8,8 @@ export function toAiTools(definitions: readonly ToolDefinition[]): ToolSet {
     tools[definition.name] = dynamicTool({
       description: definition.description,
       inputSchema: jsonSchema(definition.inputSchema as JSONSchema7),
-      execute: input => definition.execute(input),
+      execute: (input, { abortSignal }) =>
+        definition.execute(input, abortSignal === undefined ? {} : { signal: abortSignal }),
       toModelOutput: ({ output }) => {
         const { text, isError } = output as ToolResult
         return { type: isError ? 'error-text' : 'text', value: text }

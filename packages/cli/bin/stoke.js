@@ -1,4 +1,7 @@
 #!/usr/bin/env node
+// A signal would open Node's inspector, and a script that we run could send it: whoever connects runs code as we.
+if (process.platform !== 'win32') process.on('SIGUSR1', () => {})
+
 // This file has to parse and run on old versions of Node, to say which one is needed; everything else is in main. It is
 // plain JavaScript, so that it is there to be linked before anything was built.
 const NEEDED_MAJOR = 24

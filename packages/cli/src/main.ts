@@ -5,6 +5,7 @@ import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
+import { addRunVerbs } from './verbs/run-verbs.ts'
 import { addTrustVerbs } from './verbs/trust-verbs.ts'
 import type { Finish } from './verbs/verb-options.ts'
 import { readVersion } from './version.ts'
@@ -54,6 +55,7 @@ Examples:
   stoke dev                      follow ./skills, with a page, an MCP endpoint and a demo agent
   stoke mcp --root ./skills      serve them to an MCP client over standard input and output
   stoke list                     what was found, broken skills included
+  stoke run git.status           a command of a skill, by the code that is there now
   stoke why pdf                  where a skill stopped on its way to a conversation
   stoke pending                  changes of other machines' skills that wait for approval
   stoke rollback pdf             the revision before, as a new change
@@ -61,12 +63,13 @@ Examples:
 Without --root these folders are read, in this order: ./skills, ./.agents/skills, ./.claude/skills, ~/.agents/skills.
 Configuration: flags, then environment variables, then ./skillstoke.json.
 Environment: SKILLSTOKE_ROOTS, SKILLSTOKE_CONFIG, SKILLSTOKE_FROZEN=1, SKILLSTOKE_GIT_BASE_URL,
-SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
+SKILLSTOKE_PRIVATE_HOSTS, SKILLSTOKE_SANDBOX, SKILLSTOKE_STATE, XDG_STATE_HOME, NO_COLOR; for dev also SKILLSTOKE_HOST,
 SKILLSTOKE_PORT, SKILLSTOKE_TOKEN, SKILLSTOKE_MODEL, SKILLSTOKE_BASE_URL, SKILLSTOKE_API_KEY.
 Exit codes: 0 ok, 1 findings, 2 usage.`,
     )
   addFollowVerbs(program, finish)
   addLookVerbs(program, finish)
+  addRunVerbs(program, finish)
   addTrustVerbs(program, finish)
   addProjectVerbs(program, finish)
   return program

@@ -1,12 +1,15 @@
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import {
   createSkillRuntime,
+  type ScriptRunner,
   type SkillRuntime,
   type SkillRuntimeOptions,
   type SkillSource,
   toMessage,
 } from '@skillstoke/core'
 import {
+  childProcesses,
   directory,
   nodeHasher,
   openDecisions,
@@ -24,17 +27,21 @@ export interface OpenOptions {
   readonly polling?: 'auto' | 'manual'
   /** Whether it is about what outlives the process, and makes no sense without. @default false */
   readonly needsState?: boolean
+  /** Whether scripts may be run. @default false */
+  readonly runsScripts?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
 }
 
 /** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
+  const state = await openState(config, options.needsState === true)
   return await createSkillRuntime({
     sources: await createSources(config, options),
     hasher: nodeHasher,
     onDuplicate: config.onDuplicate,
     frozen: config.isFrozen,
-    ...(await openState(config, options.needsState === true)),
+    ...state,
+    ...(options.runsScripts === true ? { scripts: createRunner(config, state) } : {}),
     ...options.runtime,
   })
 }
@@ -81,6 +88,14 @@ async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise
     )
     return {}
   }
+}
+
+function createRunner({ sandbox, stateDirectory }: Config, { store }: State): ScriptRunner {
+  // Where state cannot be kept, the folder for temporary files has to do.
+  return childProcesses({
+    sandbox,
+    ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
+  })
 }
 
 /** Who decides, for the history. */

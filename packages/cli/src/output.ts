@@ -1,3 +1,4 @@
+import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import type { Diagnostic, SkillStatus } from '@skillstoke/core'
 
@@ -52,9 +53,18 @@ export function paintStatus(status: SkillStatus, paint: Paint): string {
   return paint(STATUS_STYLES[status], status)
 }
 
+/** From here, where that is shorter; as it is where it is no path of this machine. */
+function nearPath(path: string): string {
+  if (!isAbsolute(path)) return path
+  const near = relative(process.cwd(), path)
+  return near === '' || near.startsWith('..') ? path : near
+}
+
 /** `skills/pdf/SKILL.md:3:1` */
 export function formatPlace({ path, line, column }: Diagnostic): string {
-  return [path ?? '', line, column].filter(part => part !== undefined && part !== '').join(':')
+  return [path === undefined ? '' : nearPath(path), line, column]
+    .filter(part => part !== undefined && part !== '')
+    .join(':')
 }
 
 export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {

@@ -7,6 +7,8 @@ export interface Notice {
   readonly isListChanged: boolean
   /** Files and folders whose content is another one; a folder counts when anything below it does. */
   readonly uris: ReadonlySet<string>
+  /** Whether a tool came, went, or is described in another way. */
+  readonly areToolsChanged: boolean
 }
 
 export interface ChangeNoticesOptions {
@@ -32,7 +34,15 @@ export class ChangeNotices {
 
   add(update: RegistryUpdate): void {
     const notice = toNotice(update, this.#options.isInScope)
-    if (!notice.isListChanged && notice.uris.size === 0) return
+    if (notice.isListChanged || notice.uris.size > 0) this.#tell(notice)
+  }
+
+  /** The tools of clients are others than before. */
+  addToolChange(): void {
+    this.#tell({ isListChanged: false, uris: new Set(), areToolsChanged: true })
+  }
+
+  #tell(notice: Notice): void {
     if (this.#cancelTimer === undefined) this.#send(notice)
     else this.#held = this.#held === undefined ? notice : merge(this.#held, notice)
   }
@@ -61,6 +71,7 @@ function merge(first: Notice, second: Notice): Notice {
   return {
     isListChanged: first.isListChanged || second.isListChanged,
     uris: first.uris.union(second.uris),
+    areToolsChanged: first.areToolsChanged || second.areToolsChanged,
   }
 }
 
@@ -69,6 +80,7 @@ function toNotice(update: RegistryUpdate, isInScope: (name: string) => boolean):
   return {
     isListChanged: changes.some(isListed),
     uris: new Set(changes.flatMap(change => [...changedUris(change)])),
+    areToolsChanged: false,
   }
 }
 

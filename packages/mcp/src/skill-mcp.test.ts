@@ -147,7 +147,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
       content: [{ text: '"name" is 42; it must be text' }],
     })
     await expect(client.callTool({ name: 'pdf', arguments: {} })).rejects.toThrow(
-      'there is no tool "pdf"; there are: skill, read_skill_file',
+      'there is no tool "pdf": it is a skill; call the tool "skill" with {"name":"pdf"} and follow its instructions',
     )
   })
 

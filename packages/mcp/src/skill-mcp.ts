@@ -15,6 +15,7 @@ import {
   type SkillRuntime,
   silentLogger,
   systemClock,
+  type ToolDefinition,
   toMessage,
 } from '@skillstoke/core'
 import { ChangeNotices, type Notice } from './change-notices.ts'
@@ -41,6 +42,13 @@ export interface SkillMcpOptions {
   readonly sessionIdleMs?: number
   /** Largest request body over HTTP. @default 1,048,576 */
   readonly maxRequestBytes?: number
+  /**
+   * Whether each command of a skill has a tool of its own besides `run_skill_command`, called `skill.command`. The list of
+   * tools then changes with the skills, and clients are told. @default false
+   */
+  readonly commandTools?: boolean
+  /** Whether clients may reload and unload the code of skills: `skill.reload` and `skill.unload`. @default false */
+  readonly adminTools?: boolean
   /** Told when the conversation of a connection began, may have gone on, or ended. */
   readonly onSessionChange?: () => void
   readonly logger?: Logger
@@ -58,6 +66,8 @@ export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   maxSessions: 256,
   sessionIdleMs: 1_800_000,
   maxRequestBytes: 1_048_576,
+  commandTools: false,
+  adminTools: false,
 })
 
 export interface ServeStdioOptions {
@@ -132,7 +142,12 @@ export class SkillMcp implements AsyncDisposable {
       isInScope: createScopeTest(scope),
       send: notice => this.#notify(notice),
     })
-    this.#unsubscribe = skills.subscribe(update => this.#notices.add(update), { phase: 'mcp' })
+    const unsubscribe = skills.subscribe(update => this.#notices.add(update), { phase: 'mcp' })
+    const unfollow = this.#followCommands()
+    this.#unsubscribe = () => {
+      unsubscribe()
+      unfollow()
+    }
   }
 
   /** Answers one HTTP request of either era. */
@@ -188,6 +203,7 @@ export class SkillMcp implements AsyncDisposable {
     return this.#createServer(
       {
         tools: this.#skills.tools(within),
+        describeUnknown: (name, tools) => this.#skills.describeUnknownTool(name, tools, within),
         instructions: toInstructions(this.#skills.renderCatalog(scope).text),
       },
       new Set(),
@@ -203,7 +219,12 @@ export class SkillMcp implements AsyncDisposable {
     })
     const subscribed = new Set<string>()
     const server = this.#createServer(
-      { tools: session.tools, instructions: toInstructions(session.catalog), session },
+      {
+        tools: session.tools,
+        describeUnknown: (name, tools) => session.describeUnknownTool(name, tools),
+        instructions: toInstructions(session.catalog),
+        session,
+      },
       subscribed,
     )
     const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
@@ -219,7 +240,12 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   #createServer(
-    own: Pick<SkillServerParts, 'tools' | 'instructions' | 'session'>,
+    {
+      tools,
+      ...own
+    }: Pick<SkillServerParts, 'instructions' | 'session' | 'describeUnknown'> & {
+      readonly tools: readonly ToolDefinition[]
+    },
     subscribed: Set<string>,
   ): McpServer {
     const { name, version, ttlMs } = this.#options
@@ -231,18 +257,45 @@ export class SkillMcp implements AsyncDisposable {
         source: this.#source,
         extension: this.#extension,
         onCall: () => this.#options.onSessionChange?.(),
+        tools: () => [...tools, ...this.#moreTools()],
         ...own,
       },
       subscribed,
     )
   }
 
-  #notify({ isListChanged, uris }: Notice): void {
+  /** Tools that the host has asked for, beyond the constant ones. */
+  #moreTools(): readonly ToolDefinition[] {
+    const { commandTools, adminTools, scope } = this.#options
+    const within = scope === undefined ? {} : { scope }
+    if (!this.#skills.hasScripts) return []
+    return [
+      // MCP lets names have dots, so these are the addresses that people know.
+      ...(commandTools ? this.#skills.commandTools({ ...within, toName: ({ id }) => id }) : []),
+      ...(adminTools
+        ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
+        : []),
+    ]
+  }
+
+  /** Tells clients of other tools, as often as of anything else. */
+  #followCommands(): () => void {
+    const { commandTools, adminTools, scope } = this.#options
+    if (!(commandTools || adminTools) || !this.#skills.hasScripts) return () => undefined
+    const isInScope = createScopeTest(scope)
+    return this.#skills.scripts.subscribe(({ skill }) => {
+      if (isInScope(skill)) this.#notices.addToolChange()
+    })
+  }
+
+  #notify({ isListChanged, uris, areToolsChanged }: Notice): void {
     if (isListChanged) this.#modern.notify.resourcesChanged()
+    if (areToolsChanged) this.#modern.notify.toolsChanged()
     for (const uri of uris) this.#modern.notify.resourceUpdated(uri)
     for (const { server, subscribed } of this.#connections) {
       if (!server.isConnected()) continue
       const sent = isListChanged ? [server.server.sendResourceListChanged()] : []
+      if (areToolsChanged) sent.push(server.server.sendToolListChanged())
       for (const uri of uris) {
         if (subscribed === 'everything' || subscribed.has(uri))
           sent.push(server.server.sendResourceUpdated({ uri }))

@@ -3,9 +3,18 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
+  type ServerContext,
+  type ToolAnnotations,
 } from '@modelcontextprotocol/server'
 import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
-import type { SessionUpdate, SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type {
+  SessionUpdate,
+  SkillSession,
+  ToolContext,
+  ToolDefinition,
+  ToolProgress,
+  ToolResult,
+} from '@skillstoke/core'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
@@ -14,12 +23,15 @@ export interface SkillServerParts {
   readonly name: string
   readonly version: string
   readonly instructions: string
-  readonly tools: readonly ToolDefinition[]
+  /** The tools there are now: constant, unless commands have tools of their own. */
+  readonly tools: () => readonly ToolDefinition[]
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
   /** The conversation at the other end, when the connection lasts. It is told of changes with its next tool answer. */
   readonly session?: SkillSession
+  /** What to say to a client that calls a tool which is not there. */
+  readonly describeUnknown: (name: string, tools: readonly string[]) => string
   /** Told after each call of a tool. */
   readonly onCall: () => void
 }
@@ -30,7 +42,7 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
   const mcp = new McpServer(
     { name: parts.name, title: 'Skillstoke', version: parts.version },
     {
-      capabilities: { tools: {}, resources: { listChanged: true, subscribe: true } },
+      capabilities: { tools: { listChanged: true }, resources: { listChanged: true, subscribe: true } },
       instructions: parts.instructions,
       cacheHints: { 'resources/list': cacheHint, 'resources/read': cacheHint },
     },
@@ -43,17 +55,22 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
 }
 
 /** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
-function serveTools(mcp: McpServer, { tools, session, onCall }: SkillServerParts): void {
-  mcp.server.setRequestHandler('tools/list', () => ({ tools: tools.map(toWireTool) }))
-  mcp.server.setRequestHandler('tools/call', async ({ params }) => {
+function serveTools(mcp: McpServer, parts: SkillServerParts): void {
+  const { session, onCall } = parts
+  mcp.server.setRequestHandler('tools/list', () => ({ tools: parts.tools().map(toWireTool) }))
+  mcp.server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const tools = parts.tools()
     const tool = tools.find(each => each.name === params.name)
     if (tool === undefined) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `there is no tool ${JSON.stringify(params.name)}; there are: ${tools.map(each => each.name).join(', ')}`,
+        parts.describeUnknown(
+          params.name,
+          tools.map(each => each.name),
+        ),
       )
     }
-    const result = await tool.execute(params.arguments)
+    const result = await tool.execute(params.arguments, toContext(context))
     const update = await updateOf(session, result)
     onCall()
     return {
@@ -67,6 +84,28 @@ function serveTools(mcp: McpServer, { tools, session, onCall }: SkillServerParts
   })
 }
 
+/** The client ends a call, and is told how far it is when it has asked for that. */
+function toContext({ mcpReq }: ServerContext): ToolContext {
+  const { signal, _meta } = mcpReq
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return { signal }
+  let last = -Infinity
+  const onProgress = ({ done, total, message }: ToolProgress): void => {
+    // The protocol wants it to rise with each notification.
+    if (!Number.isFinite(done) || done <= last) return
+    last = done
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    }
+    // Of a client that is gone nobody has to know.
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
+  }
+  return { signal, onProgress }
+}
+
 /** What the conversation is told with an answer: of the generation that the answer is of, or else with the next one. */
 async function updateOf(
   session: SkillSession | undefined,
@@ -77,17 +116,25 @@ async function updateOf(
   return await session?.update({ fresh: false })
 }
 
-function toWireTool({ name, description, inputSchema }: ToolDefinition): {
+function toWireTool({ name, description, inputSchema, hints }: ToolDefinition): {
   name: string
   description: string
   inputSchema: { type: 'object' }
-  annotations: { readOnlyHint: boolean; openWorldHint: boolean }
+  annotations: ToolAnnotations
 } {
   return {
     name,
     description,
     inputSchema: inputSchema as { type: 'object' },
-    annotations: { readOnlyHint: true, openWorldHint: false },
+    annotations:
+      hints === undefined
+        ? { readOnlyHint: true, openWorldHint: false }
+        : {
+            ...(hints.readOnly === undefined ? {} : { readOnlyHint: hints.readOnly }),
+            ...(hints.destructive === undefined ? {} : { destructiveHint: hints.destructive }),
+            ...(hints.idempotent === undefined ? {} : { idempotentHint: hints.idempotent }),
+            ...(hints.openWorld === undefined ? {} : { openWorldHint: hints.openWorld }),
+          },
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Logger, SkillRuntime } from '@skillstoke/core'
-import { SkillMcp } from '@skillstoke/mcp'
+import { SkillMcp, type SkillMcpOptions } from '@skillstoke/mcp'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -8,8 +8,12 @@ import { listenForSignals } from '../signals.ts'
 import { loadTokenCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
 
+export interface McpOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools'> {
+  readonly isVerbose: boolean
+}
+
 /** `stoke mcp`: serves the skills over standard input and output until the client goes. */
-export async function mcp(config: Config, options: { readonly isVerbose: boolean }): Promise<number> {
+export async function mcp(config: Config, options: McpOptions): Promise<number> {
   if (!config.areRootsChosen) {
     throw new UsageError(
       'stoke mcp serves only folders that you name: add --root DIR, or --config FILE with "roots" in it',
@@ -20,10 +24,16 @@ export async function mcp(config: Config, options: { readonly isVerbose: boolean
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
   const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
-  await using skills = await openSkills(config, { watching: 'auto', runtime: { catalog, logger } })
+  await using skills = await openSkills(config, {
+    watching: 'auto',
+    runsScripts: true,
+    runtime: { catalog, logger },
+  })
   await using server = new SkillMcp(skills, {
     version: readVersion(),
     logger,
+    commandTools: options.commandTools ?? false,
+    adminTools: options.adminTools ?? false,
     ...(config.scope === undefined ? {} : { scope: config.scope }),
   })
   logger.info(describe(skills))
@@ -47,8 +57,16 @@ function createErrorLogger(isVerbose: boolean): Logger {
     void process.stderr.write(`skillstoke ${level}: ${toTerminalLine(message)}\n`)
   return {
     debug: message => (isVerbose ? write('debug', message) : undefined),
-    info: message => (isVerbose ? write('info', message) : undefined),
-    warn: message => write('warning', message),
-    error: message => write('error', message),
+    info: (message, data) => (isVerbose ? write('info', withData(message, data)) : undefined),
+    warn: (message, data) => write('warning', withData(message, data)),
+    error: (message, data) => write('error', withData(message, data)),
   }
+}
+
+/** `Hot reloading skill skill=git` */
+function withData(message: string, data: Readonly<Record<string, unknown>> = {}): string {
+  const fields = Object.entries(data).map(
+    ([key, value]) => ` ${key}=${value instanceof Error ? value.message : String(value)}`,
+  )
+  return `${message}${fields.join('')}`
 }

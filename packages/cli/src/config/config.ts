@@ -9,7 +9,7 @@ import {
   type Scope,
   type SourceReport,
 } from '@skillstoke/core'
-import { defaultStateDirectory } from '@skillstoke/core/node'
+import { defaultStateDirectory, type SandboxMode } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
 import { parseSourceFlag, type RemoteAccess, type RemoteConfig, resolveRemotes } from './remote-config.ts'
@@ -62,6 +62,8 @@ export interface Config {
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
   readonly onDuplicate: 'first-wins' | 'last-wins'
   readonly reading: Partial<ReadingPolicy>
+  /** Whether the operating system contains scripts, too. */
+  readonly sandbox: SandboxMode
   readonly server: ServerConfig
   readonly model: ModelConfig
   readonly hasColor: boolean
@@ -75,6 +77,7 @@ export interface ConfigFlags {
   readonly gitBaseUrl?: string
   readonly privateHost?: readonly string[]
   readonly linkRoot?: readonly string[]
+  readonly sandbox?: SandboxMode
   readonly config?: string
   readonly state?: string
   readonly include?: readonly string[]
@@ -92,10 +95,11 @@ const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
 const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
 const MIN_TOKEN_LENGTH = 16
+export const SANDBOX_MODES: readonly SandboxMode[] = ['auto', 'require', 'off']
 
 /**
  * Flags come before the environment, the environment before the file. Which model is asked, the address that the server
- * listens on and where state is kept are not for a file to say: it may have come with a repository.
+ * listens on, where state is kept and what contains scripts are not for a file to say: it may have come with a repository.
  * @throws {UsageError} for a file or a variable that makes no sense
  */
 export async function resolveConfig(
@@ -147,6 +151,7 @@ export async function resolveConfig(
     },
     onDuplicate: file?.onDuplicate ?? 'first-wins',
     reading: file?.reading ?? {},
+    sandbox: flags.sandbox ?? parseSandbox(environment['SKILLSTOKE_SANDBOX']),
     server: resolveServer(flags, environment, file),
     model: {
       ...(model === undefined ? {} : { model }),
@@ -220,6 +225,15 @@ function parseSwitch(name: string, environment: NodeJS.ProcessEnv): boolean {
   if (!/^(1|true|yes|on|0|false|no|off)$/.test(text))
     throw new UsageError(`${name} is ${JSON.stringify(environment[name])}; use 1, or 0`)
   return /^(1|true|yes|on)$/.test(text)
+}
+
+function parseSandbox(text: string | undefined): SandboxMode {
+  if (text === undefined) return 'auto'
+  const mode = SANDBOX_MODES.find(each => each === text.toLowerCase())
+  if (mode !== undefined) return mode
+  throw new UsageError(
+    `SKILLSTOKE_SANDBOX is ${JSON.stringify(text)}; use one of ${SANDBOX_MODES.join(', ')}`,
+  )
 }
 
 function splitPaths(text: string | undefined): readonly string[] {

@@ -75,6 +75,13 @@ export class DevPrinter {
     if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
     if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
     for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
+    const commands = skills.scripts.list().length
+    if (commands > 0) {
+      const { kind, detail } = await skills.scripts.containment()
+      print(
+        `  ${commands} ${commands === 1 ? 'command' : 'commands'}, contained by ${kind === 'sandbox' ? detail : paint('yellow', `the permissions of Node alone: ${detail}`)}`,
+      )
+    }
     const waiting = skills.review.pending().length
     if (waiting > 0)
       print(

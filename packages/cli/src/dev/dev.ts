@@ -13,6 +13,7 @@ import { writeRunFile } from '../server/run-file.ts'
 import { listenForSignals } from '../signals.ts'
 import { loadTokenCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
+import { printCommands } from './command-printer.ts'
 import { DevConversation } from './dev-conversation.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { listenForKeys } from './keys.ts'
@@ -39,8 +40,11 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     await using parts = new AsyncDisposableStack()
     parts.defer(listenForSignals(() => end.abort()))
     const catalog = { countTokens, ...config.catalog }
-    const skills = parts.use(await openSkills(config, { watching: 'auto', runtime: { catalog } }))
+    const skills = parts.use(
+      await openSkills(config, { watching: 'auto', runsScripts: true, runtime: { catalog } }),
+    )
     await print.start(skills)
+    parts.defer(printCommands(skills, { print: printLine, paint: createPaint(config.hasColor) }))
     const tellSessions = (): void => server.state.tellSessions()
     const log = new TurnLog(tellSessions)
     const turnsOf = (id: string): readonly Turn[] => (id === SESSION_ID ? log.list() : [])

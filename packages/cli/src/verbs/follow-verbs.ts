@@ -6,6 +6,7 @@ import {
   parseHost,
   parsePort,
   type SharedFlags,
+  withSandboxOption,
   withScopeOptions,
   withSharedOptions,
   withSourceOptions,
@@ -19,7 +20,7 @@ export function addFollowVerbs(program: Command, finish: Finish): void {
 }
 
 function addDev(program: Command, finish: Finish): void {
-  withScopeOptions(withSourceOptions(program.command('dev')))
+  withSandboxOption(withScopeOptions(withSourceOptions(program.command('dev'))))
     .description('follow the skills: a page, an API, an MCP endpoint, and a conversation of the demo agent')
     .argument('[dir...]', 'folders of skills; replace the default ones')
     .option(
@@ -55,9 +56,14 @@ Examples:
 }
 
 function addMcp(program: Command, finish: Finish): void {
-  withScopeOptions(withSourceOptions(program.command('mcp')))
+  withSandboxOption(withScopeOptions(withSourceOptions(program.command('mcp'))))
     .description('serve the skills to an MCP client over standard input and output')
     .option('--verbose', 'say on standard error what happens')
+    .option(
+      '--command-tools',
+      'a tool for each command of a skill, "skill.command"; the list of tools follows the skills',
+    )
+    .option('--admin-tools', 'let clients reload and unload the code of skills: skill.reload, skill.unload')
     .addHelpText(
       'after',
       `
@@ -66,12 +72,20 @@ Only folders that are named are served. Over HTTP, "stoke dev" has an endpoint a
 Examples:
   stoke mcp --root ./skills
   claude mcp add skills -- npx -y skillstoke mcp --root ~/skills
-  stoke mcp --root ~/skills --include "support-*"`,
+  stoke mcp --root ~/skills --include "support-*"
+  stoke mcp --root ~/skills --command-tools --sandbox require`,
     )
-    .action(async (flags: SharedFlags & { verbose?: boolean }) => {
-      const { mcp } = await import('../commands/mcp.ts')
-      finish(await mcp(await resolveConfig(flags), { isVerbose: flags.verbose === true }))
-    })
+    .action(
+      async (flags: SharedFlags & { verbose?: boolean; commandTools?: boolean; adminTools?: boolean }) => {
+        const { mcp } = await import('../commands/mcp.ts')
+        const options = {
+          isVerbose: flags.verbose === true,
+          commandTools: flags.commandTools === true,
+          adminTools: flags.adminTools === true,
+        }
+        finish(await mcp(await resolveConfig(flags), options))
+      },
+    )
 }
 
 function addReload(program: Command, finish: Finish): void {

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import type { ConfigFlags } from '../config/config.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type ConfigFlags, SANDBOX_MODES } from '../config/config.ts'
 
 export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 
@@ -39,6 +39,16 @@ export function withRootOptions(command: Command): Command {
     .option('--root <dir>', 'a folder of skills; repeatable, replaces the default ones', collect)
     .option('--state <dir>', 'where state is kept (default: $XDG_STATE_HOME/skillstoke)')
     .option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
+}
+
+/** What contains scripts. */
+export function withSandboxOption(command: Command): Command {
+  return command.addOption(
+    new Option(
+      '--sandbox <mode>',
+      'auto: scripts run in bubblewrap where it works (default); require: or not at all; off: only the permissions of Node contain them',
+    ).choices(SANDBOX_MODES),
+  )
 }
 
 /** What conversations and clients may see. */

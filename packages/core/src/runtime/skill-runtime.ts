@@ -55,6 +55,7 @@ import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
+import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { createScripts } from './create-scripts.ts'
 import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
@@ -289,6 +290,15 @@ export class SkillRuntime implements AsyncDisposable {
     this.#assertOpen()
     const access = this.#reader(options.scope)
     return createSkillTools(access, options.skillToolName, this.#host.scriptTools(access))
+  }
+
+  /** What to tell a caller of a tool that does not exist; `tools` are the names of those that do. */
+  describeUnknownTool(
+    name: string,
+    tools: readonly string[],
+    options: { readonly scope?: Scope; readonly skillToolName?: string } = {},
+  ): string {
+    return describeUnknownTool(name, tools, this.#reader(options.scope), options.skillToolName ?? 'skill')
   }
 
   /**

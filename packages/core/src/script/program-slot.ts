@@ -293,8 +293,14 @@ export class ProgramSlot {
   }
 
   async #remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
+    const folder = skill.directory ?? [skill.source, skill.location].filter(Boolean).join('/')
     try {
-      await this.#host.remark(skill, diagnostics)
+      await this.#host.remark(
+        skill,
+        diagnostics.map(each =>
+          each.path === undefined ? each : { ...each, path: `${folder}/${each.path}` },
+        ),
+      )
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) throw error
     }

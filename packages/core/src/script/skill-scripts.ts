@@ -205,6 +205,14 @@ export class SkillScripts {
     this.#assertOpen()
     await this.#host.refresh(name)
     const skill = this.#host.current().get(name)
+    const own = this.list(skill.name).filter(command => command.path === path)
+    if (own.length > 0) {
+      const ids = own.map(({ id }) => id).join(', ')
+      throw new SkillError(
+        'SCRIPT_REFUSED',
+        `${JSON.stringify(path)} is no program: it exports commands; run ${ids}`,
+      )
+    }
     const { runner, store, grantedTo } = this.#host
     const program = toProgram(skill, grantedTo(skill), store)
     const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }

@@ -45,7 +45,6 @@ export class PooledProgram implements LoadedProgram {
   #scratches = 0
   #closing: Promise<void> | undefined
   #onDrained: (() => void) | undefined
-  readonly #deadlines: NodeJS.Timeout[] = []
 
   constructor(first: PooledProcess, options: PooledProgramOptions) {
     this.#options = options
@@ -71,8 +70,8 @@ export class PooledProgram implements LoadedProgram {
   close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#drain()
     // Whoever is in a hurry later has a say, too.
-    this.#deadlines.push(setTimeout(() => this.#onDrained?.(), withinMs))
-    return this.#closing
+    const timer = setTimeout(() => this.#onDrained?.(), withinMs)
+    return this.#closing.finally(() => clearTimeout(timer))
   }
 
   async #run(member: Member, command: string, input: unknown, options: RunOptions): Promise<unknown> {
@@ -171,7 +170,6 @@ export class PooledProgram implements LoadedProgram {
       this.#onDrained = drained.resolve
       await drained.promise
     }
-    for (const timer of this.#deadlines) clearTimeout(timer)
     const left = [...this.#members]
     for (const { process } of left) process.kill()
     await Promise.all(left.map(({ process }) => process.exited))

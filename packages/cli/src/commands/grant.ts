@@ -1,0 +1,57 @@
+import { declaredCapabilities, findMissing } from '@skillstoke/core'
+import type { Config } from '../config/config.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
+import { currentUser, openSkills } from '../open-skills.ts'
+import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
+
+/**
+ * `stoke grant` and `stoke revoke`: what the scripts of a skill may do beyond computing, for every process of the state
+ * directory. Without words: what the skill asks for, or everything that it has.
+ */
+export async function grant(
+  verb: 'grant' | 'revoke',
+  target: string,
+  words: readonly string[],
+  config: Config,
+  flags: { readonly json: boolean; readonly note?: string },
+): Promise<number> {
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
+  const { report } = skills.review.find(target)
+  const { skill, live } = skills.review.revisionsOf(report)
+  const current = live ?? skill
+  if (current === undefined)
+    throw new UsageError(`the text of ${JSON.stringify(target)} is broken; mend it first`)
+  const asked = declaredCapabilities(current)
+  const capabilities = words.length > 0 ? words : verb === 'grant' ? asked : skills.review.grantedTo(current)
+  if (capabilities.length === 0)
+    throw new UsageError(
+      verb === 'grant'
+        ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
+        : `nothing is granted to ${JSON.stringify(target)}`,
+    )
+  const note = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
+  const { isNew, name } = await skills.review[verb](target, capabilities, note)
+  const granted = skills.review.grantedTo(current)
+  const missing = findMissing(asked, granted)
+  if (flags.json) printJson({ skill: name, granted, asked, missing, isNew })
+  else {
+    const paint = createPaint(config.hasColor)
+    const [done, already] = verb === 'grant' ? ['granted', 'granted already'] : ['taken back', 'not granted']
+    printLine(
+      `${isNew ? done : already}: ${toTerminalLine(capabilities.join(' '))} for ${paint('bold', toTerminalLine(name))}`,
+    )
+    printLine(
+      `it may now: ${granted.length === 0 ? 'compute, and nothing else' : toTerminalLine(granted.join(' '))}`,
+    )
+    if (missing.length > 0)
+      printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
+    if (granted.includes('exec'))
+      printLine(
+        paint(
+          'yellow',
+          'exec voids the permissions of Node: only the sandbox, where there is one, contains it',
+        ),
+      )
+  }
+  return EXIT_OK
+}

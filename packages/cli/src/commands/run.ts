@@ -1,0 +1,292 @@
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import {
+  type CommandProgress,
+  type RunOptions,
+  renderCommandValue,
+  type ScriptLine,
+  type Skill,
+  SkillError,
+  type SkillRuntime,
+  shortDigest,
+  splitCommandId,
+  toMessage,
+} from '@skillstoke/core'
+import type { Config } from '../config/config.ts'
+import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import {
+  createPaint,
+  formatTable,
+  type Paint,
+  printJson,
+  printLine,
+  shorten,
+  toTerminalLine,
+  toTerminalText,
+} from '../output.ts'
+import { listenForSignals } from '../signals.ts'
+
+export interface RunFlags {
+  readonly json: boolean
+  /** JSON, `-` for standard input, or `@` and the path of a file. */
+  readonly input?: string
+  readonly timeoutMs?: number
+  /** Run again after each save. */
+  readonly watch: boolean
+}
+
+/** What is run: a command, or a script with arguments, or nothing but a look at what a skill offers. */
+type Target =
+  | { readonly kind: 'command'; readonly skill: string; readonly id: string; readonly input: unknown }
+  | {
+      readonly kind: 'script'
+      readonly skill: string
+      readonly path: string
+      readonly args: readonly string[]
+    }
+  | { readonly kind: 'list'; readonly skill: string }
+
+/** One run, as `--json` prints it. */
+interface RunResult {
+  readonly target: string
+  readonly revision: string | null
+  readonly ok: boolean
+  readonly value?: unknown
+  readonly exitCode?: number | null
+  readonly stdout?: string
+  readonly stderr?: string
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly durationMs: number
+}
+
+/**
+ * `stoke run skill.command` and `stoke run skill path -- args`: the result on standard output, everything else on standard
+ * error. Exits with 1 when the script fails, with 2 when there is no such thing or its input is wrong.
+ */
+export async function run(
+  words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
+  config: Config,
+  flags: RunFlags,
+): Promise<number> {
+  const end = new AbortController()
+  const stopSignals = listenForSignals(() => end.abort(new UsageError('ended by a signal')))
+  try {
+    await using skills = await openSkills(config, {
+      watching: flags.watch ? 'auto' : 'off',
+      polling: 'manual',
+      runsScripts: true,
+    })
+    const target = await toTarget(words, skills, flags)
+    if (target.kind === 'list')
+      return listScripts(skills.current.get(target.skill), skills, config, flags.json)
+    const runner = new Runner(skills, config, flags, end.signal)
+    const code = await runner.run(target)
+    return flags.watch ? await runner.watch(target) : code
+  } finally {
+    stopSignals()
+  }
+}
+
+class Runner {
+  readonly #skills: SkillRuntime
+  readonly #flags: RunFlags
+  readonly #paint: Paint
+  readonly #isInteractive: boolean
+  readonly #signal: AbortSignal
+  #hasProgress = false
+
+  constructor(skills: SkillRuntime, config: Config, flags: RunFlags, signal: AbortSignal) {
+    this.#skills = skills
+    this.#flags = flags
+    this.#paint = createPaint(config.hasColor)
+    this.#isInteractive = config.isInteractive
+    this.#signal = signal
+  }
+
+  /** Runs once, prints what came of it, and returns the exit code. */
+  async run(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
+    const start = performance.now()
+    const { json, timeoutMs } = this.#flags
+    const options: RunOptions = {
+      signal: this.#signal,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      onProgress: progress => this.#showProgress(progress),
+      onLine: line => (target.kind === 'command' ? this.#showLine(line) : this.#passLine(line)),
+    }
+    const shown = target.kind === 'command' ? target.id : `${target.skill}/${target.path}`
+    const result = await this.#attempt(target, options)
+    const durationMs = Math.round(performance.now() - start)
+    this.#endProgress()
+    if (json) printJson({ target: shown, ...result, durationMs } satisfies RunResult)
+    else this.#print(target, result)
+    return result.error !== undefined && USAGE_CODES.includes(result.error.code)
+      ? EXIT_USAGE
+      : result.ok
+        ? EXIT_OK
+        : EXIT_FINDINGS
+  }
+
+  /** Runs again whenever the skill is another one, until a signal ends it. */
+  async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
+    let last = this.#skills.current.find(target.skill)
+    for await (const generation of this.#skills.watch(this.#signal)) {
+      const skill = generation.find(target.skill)
+      const problems = this.#skills.scripts.status().find(each => each.skill === target.skill)?.problems ?? []
+      if (skill === last) continue
+      last = skill
+      if (skill === undefined) {
+        process.stderr.write(`${target.skill} is gone\n`)
+        continue
+      }
+      process.stderr.write(
+        this.#paint('dim', `--- ${toTerminalLine(skill.name)} ${shortDigest(skill.revision)}\n`),
+      )
+      await this.run(target)
+      for (const { message, path, line } of problems)
+        process.stderr.write(
+          `${this.#paint('red', 'not loaded')} ${toTerminalLine([path, line].filter(Boolean).join(':'))} ${toTerminalLine(message)}\n`,
+        )
+    }
+    return EXIT_OK
+  }
+
+  async #attempt(
+    target: Exclude<Target, { kind: 'list' }>,
+    options: RunOptions,
+  ): Promise<Omit<RunResult, 'target' | 'durationMs'>> {
+    try {
+      if (target.kind === 'command') {
+        const { value, revision } = await this.#skills.scripts.execute(target.id, target.input, options)
+        return { ok: true, revision, value: value ?? null }
+      }
+      const { exitCode, revision, stdout, stderr } = await this.#skills.scripts.run(
+        target.skill,
+        target.path,
+        target.args,
+        options,
+      )
+      return { ok: exitCode === 0, revision, exitCode: exitCode ?? null, stdout, stderr }
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown)) throw thrown
+      return { ok: false, revision: null, error: { code: thrown.code, message: thrown.message } }
+    }
+  }
+
+  #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {
+    if (error !== undefined)
+      process.stderr.write(`${this.#paint('red', 'error')}: ${toTerminalText(error.message)}\n`)
+    else if (target.kind === 'command') printLine(toTerminalText(renderCommandValue(value)))
+    else if (!ok)
+      process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
+  }
+
+  /** What a command writes is no part of its answer. */
+  #showLine({ stream, text: line }: ScriptLine): void {
+    if (this.#flags.json) return
+    this.#endProgress()
+    process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalText(line)}\n`)
+  }
+
+  /** What a script writes is its answer. */
+  #passLine({ stream, text: line }: ScriptLine): void {
+    if (this.#flags.json) return
+    const output = stream === 'stdout' ? process.stdout : process.stderr
+    output.write(`${toTerminalText(line)}\n`)
+  }
+
+  #showProgress({ done, total, message = '' }: CommandProgress): void {
+    if (this.#flags.json) return
+    const part = total === undefined || total <= 0 ? String(done) : `${Math.round((done / total) * 100)}%`
+    const line = `${part} ${shorten(message, 80)}`.trimEnd()
+    if (!this.#isInteractive) process.stderr.write(`${line}\n`)
+    else {
+      process.stderr.write(`\r\u001b[K${line}`)
+      this.#hasProgress = true
+    }
+  }
+
+  #endProgress(): void {
+    if (this.#hasProgress) process.stderr.write('\r\u001b[K')
+    this.#hasProgress = false
+  }
+}
+
+/** What a person has done wrong, and not the script. */
+const USAGE_CODES: readonly string[] = [
+  'INPUT_INVALID',
+  'COMMAND_NOT_FOUND',
+  'SKILL_NOT_FOUND',
+  'FILE_NOT_FOUND',
+  'SCRIPT_REFUSED',
+]
+
+async function toTarget(
+  {
+    target,
+    path,
+    args,
+  }: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
+  skills: SkillRuntime,
+  { input }: RunFlags,
+): Promise<Target> {
+  if (path !== undefined) {
+    if (input !== undefined) throw new UsageError('--input is for commands; a script gets arguments: -- a b')
+    return { kind: 'script', skill: target, path, args }
+  }
+  const parts = splitCommandId(target)
+  if (skills.current.find(target) !== undefined || parts === undefined) return { kind: 'list', skill: target }
+  return { kind: 'command', skill: parts.skill, id: target, input: await readInput(input ?? '{}') }
+}
+
+async function readInput(given: string): Promise<unknown> {
+  const json =
+    given === '-' ? await text(process.stdin) : given.startsWith('@') ? await readText(given.slice(1)) : given
+  try {
+    return JSON.parse(json) as unknown
+  } catch (thrown) {
+    throw new UsageError(
+      `--input is no JSON: ${toMessage(thrown)}; give for example --input '{"path": "."}', @file.json, or - for standard input`,
+      { cause: thrown },
+    )
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (thrown) {
+    throw new UsageError(`--input names a file that cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+  }
+}
+
+/** What can be run of a skill. */
+function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, isJson: boolean): number {
+  const status = skills.scripts.status().find(each => each.skill === skill.name)
+  const commands = status?.commands ?? []
+  const modules = new Set(commands.map(command => command.path))
+  const others = skill.files
+    .map(file => file.path)
+    .filter(path => path.startsWith('scripts/') && !modules.has(path) && !path.includes('/lib/'))
+  const granted = skills.review.grantedTo(skill)
+  if (isJson) {
+    printJson({ skill: skill.name, commands, scripts: others, granted, problems: status?.problems ?? [] })
+    return EXIT_OK
+  }
+  const paint = createPaint(hasColor)
+  for (const { path, line, message, fix } of status?.problems ?? []) {
+    process.stderr.write(
+      `${paint('yellow', 'note')} ${toTerminalLine([path, line].filter(Boolean).join(':'))} ${toTerminalLine(message)}\n`,
+    )
+    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toTerminalText(fix)}\n`))
+  }
+  if (commands.length + others.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
+  const rows = commands.map(({ id, description, inputSchema }) => [
+    paint('bold', toTerminalLine(id)),
+    `${shorten(description, 100)}  ${paint('dim', shorten(JSON.stringify(inputSchema), 200))}`,
+  ])
+  if (rows.length > 0) printLine(formatTable(rows))
+  for (const path of others) printLine(toTerminalLine(path))
+  if (granted.length > 0) printLine(paint('dim', `granted: ${granted.join(' ')}`))
+  return EXIT_OK
+}

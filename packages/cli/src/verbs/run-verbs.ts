@@ -1,0 +1,106 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { resolveConfig } from '../config/config.ts'
+import { type Finish, type SharedFlags, withSandboxOption, withSharedOptions } from './verb-options.ts'
+
+/** Running what skills bring along, and what it may do. */
+export function addRunVerbs(program: Command, finish: Finish): void {
+  addRun(program, finish)
+  addGrant(program, 'grant', finish)
+  addGrant(program, 'revoke', finish)
+}
+
+function addRun(program: Command, finish: Finish): void {
+  withSandboxOption(withSharedOptions(program.command('run')))
+    .description('run a command of a skill, or one of its other scripts, outside of this process')
+    .argument('<target>', 'skill.command, or the name of a skill')
+    .argument('[path]', 'a script of the skill, for example scripts/convert.py')
+    .argument('[args...]', 'arguments of the script, after --')
+    .option('--input <json>', 'what the command takes: JSON, @file.json, or - for standard input')
+    .option('--timeout <seconds>', 'how long it may take, at most 600 (default: 30)', parseSeconds)
+    .option('--watch', 'run again after each save')
+    .addHelpText(
+      'after',
+      `
+With the name of a skill alone: what can be run of it. Exits with 1 when the script fails, and with 2 when there is no
+such thing, its input is wrong, or it may not be run.
+
+Examples:
+  stoke run git
+  stoke run git.status --input '{"path": "."}'
+  stoke run pdf scripts/fill.py -- form.pdf out.pdf
+  stoke run git.status --watch --json`,
+    )
+    .action(
+      async (
+        target: string,
+        path: string | undefined,
+        args: string[],
+        flags: SharedFlags & { input?: string; timeout?: number; watch?: boolean },
+      ) => {
+        const { run } = await import('../commands/run.ts')
+        const { json, input, timeout, watch } = flags
+        finish(
+          await run({ target, args, ...(path === undefined ? {} : { path }) }, await resolveConfig(flags), {
+            json: json === true,
+            watch: watch === true,
+            ...(input === undefined ? {} : { input }),
+            ...(timeout === undefined ? {} : { timeoutMs: timeout * 1_000 }),
+          }),
+        )
+      },
+    )
+}
+
+const GRANTS = {
+  grant: {
+    words: 'let the scripts of a skill do more than compute, for every process of the state directory',
+    examples: [
+      'stoke grant deploy',
+      'stoke grant deploy net env:TOKEN --note "read it"',
+      'stoke grant pdf fs.write',
+    ],
+  },
+  revoke: {
+    words: 'take back what was granted',
+    examples: ['stoke revoke deploy', 'stoke revoke deploy net'],
+  },
+} as const
+
+function addGrant(program: Command, verb: 'grant' | 'revoke', finish: Finish): void {
+  const { words, examples } = GRANTS[verb]
+  const without = verb === 'grant' ? 'what metadata.capabilities asks for' : 'everything'
+  withSharedOptions(program.command(verb))
+    .description(words)
+    .argument('<skill>', 'name, or source/name')
+    .argument(
+      '[capability...]',
+      `net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path (default: ${without})`,
+    )
+    .option('--note <text>', 'why, for the history')
+    .addHelpText(
+      'after',
+      `
+Where changes go live by themselves a grant holds for the skill, whatever is written; where they are reviewed, for the
+revision that is served.
+
+Examples:
+${examples.map(example => `  ${example}`).join('\n')}`,
+    )
+    .action(async (skill: string, capabilities: string[], flags: SharedFlags & { note?: string }) => {
+      const { grant } = await import('../commands/grant.ts')
+      const { json, note } = flags
+      finish(
+        await grant(verb, skill, capabilities, await resolveConfig(flags), {
+          json: json === true,
+          ...(note === undefined ? {} : { note }),
+        }),
+      )
+    })
+}
+
+function parseSeconds(value: string): number {
+  const seconds = Number(value)
+  if (!(seconds > 0 && seconds <= 600))
+    throw new InvalidArgumentError(`${JSON.stringify(value)} is not a number above 0 and up to 600`)
+  return seconds
+}
