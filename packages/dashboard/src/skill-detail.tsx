@@ -10,6 +10,7 @@ import { HistoryView } from './history-view.tsx'
 import { Markdown } from './markdown.tsx'
 import { ReviewPanel } from './review-panel.tsx'
 import { go } from './route.ts'
+import { RunView } from './run-view.tsx'
 import { SourceText } from './source-text.tsx'
 import { DETAIL_TABS, detailTab, placeOf, rows, selectedPlace } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
@@ -106,6 +107,9 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
             onOpen={path => (openFile.value = path)}
             client={client}
           />
+        )}
+        {tab === 'run' && (
+          <RunView key={name} name={name} target={target} version={version} client={client} />
         )}
         {tab === 'difference' && <DifferenceView name={target} version={version} client={client} />}
         {tab === 'history' && reviewed !== undefined && (

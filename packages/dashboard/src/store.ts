@@ -8,6 +8,9 @@ export const sessions = signal<readonly SessionInfo[]>([])
 export const timeline = signal<readonly TimelineEntry[]>([])
 const rowsByPlace = signal<ReadonlyMap<string, SkillRow>>(new Map())
 
+/** How often the commands of a skill have changed since the page was opened. */
+export const commandChanges = signal<ReadonlyMap<string, number>>(new Map())
+
 export type Connection = 'connecting' | 'live' | 'lost' | 'refused'
 export const connection = signal<Connection>('connecting')
 
@@ -17,7 +20,7 @@ export const selectedPlace = signal<string | undefined>(undefined)
 
 export const isHelpOpen = signal(false)
 
-export const DETAIL_TABS = ['instructions', 'source', 'files', 'difference', 'history', 'why'] as const
+export const DETAIL_TABS = ['instructions', 'source', 'files', 'run', 'difference', 'history', 'why'] as const
 export type DetailTab = (typeof DETAIL_TABS)[number]
 /** The tab that was chosen; by itself a broken skill shows its source, any other its instructions. */
 export const detailTab = signal<DetailTab | undefined>(undefined)
@@ -69,6 +72,12 @@ export function apply(event: ServerEvent): void {
       case 'sessions':
         sessions.value = event.sessions
         break
+      case 'commands': {
+        const { skill } = event
+        const count = commandChanges.value.get(skill) ?? 0
+        commandChanges.value = new Map(commandChanges.value).set(skill, count + 1)
+        break
+      }
       default:
         event satisfies never
     }

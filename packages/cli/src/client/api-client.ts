@@ -5,10 +5,13 @@ import {
   type ApiFailure,
   type DecideRequest,
   type FileText,
+  type GrantRequest,
   KEY_HEADER,
   type LoginResult,
   type ReloadResult,
   type RollbackResult,
+  type RunEvent,
+  type RunRequest,
   type ServerEvent,
   type ServerStatus,
   type SessionList,
@@ -17,6 +20,7 @@ import {
   type SkillHistory,
   type SkillList,
   type SkillRow,
+  type SkillScriptsInfo,
 } from './api-types.ts'
 
 export interface ApiClientOptions {
@@ -95,6 +99,45 @@ export class ApiClient {
   /** Decides what may be served. @throws {ApiError} NOT_FOUND; CONFLICT when there is another revision by now */
   async decide(request: DecideRequest): Promise<SkillRow> {
     return (await this.#request('POST', '/api/decide', request)) as SkillRow
+  }
+
+  /** What can be run of a skill, and what it may do. @throws {ApiError} NOT_FOUND */
+  async scripts(name: string): Promise<SkillScriptsInfo> {
+    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/scripts`)) as SkillScriptsInfo
+  }
+
+  /** Decides what scripts may do. @throws {ApiError} NOT_FOUND */
+  async grant(request: GrantRequest): Promise<SkillRow> {
+    return (await this.#request('POST', '/api/grant', request)) as SkillRow
+  }
+
+  /**
+   * Runs a command or a script: what happens meanwhile, then the result or the failure. Aborting the signal ends the work.
+   * @throws {ApiError} for a request that makes no sense
+   */
+  async *run(
+    request: RunRequest,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<RunEvent, void, undefined> {
+    const { signal } = options
+    const response = await fetch(`${this.#url}/api/run`, {
+      method: 'POST',
+      headers: { ...this.#headers(), 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (!response.ok || response.body === null) throw await toError(response)
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    let rest = ''
+    try {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        const lines = `${rest}${part.value}`.split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) if (line !== '') yield JSON.parse(line) as RunEvent
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined) // already at its end, or broken
+    }
   }
 
   /** Brings an earlier revision back, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */

@@ -1,9 +1,13 @@
 import type {
+  Command,
+  CommandProgress,
+  Containment,
   Diagnostic,
   Digest,
   Explanation,
   Facet,
   RevisionRecord,
+  ScriptLine,
   SkillStatus,
   SourceReport,
   SourceStatus,
@@ -118,6 +122,50 @@ export interface DecideRequest {
   readonly revision?: string
   readonly note?: string
 }
+
+/** `POST /api/grant` */
+export interface GrantRequest {
+  readonly verb: 'grant' | 'revoke'
+  /** Name of the skill, or `source/name`. */
+  readonly skill: string
+  readonly capabilities: readonly string[]
+}
+
+/** `GET /api/skills/:name/scripts` */
+export interface SkillScriptsInfo {
+  /** Of the code that serves; null when none does. */
+  readonly revision: Digest | null
+  readonly commands: readonly Command[]
+  /** Files below `scripts/` that are no part of the commands. */
+  readonly scripts: readonly string[]
+  /** What the scripts may do beyond computing, what they ask for, and what of it nobody has granted. */
+  readonly granted: readonly string[]
+  readonly asked: readonly string[]
+  readonly missing: readonly string[]
+  /** What is wrong with the newest code. */
+  readonly problems: readonly Diagnostic[]
+  /** What keeps scripts from the rest of the machine. */
+  readonly containment: Containment
+}
+
+/** `POST /api/run` */
+export type RunRequest =
+  | { readonly skill: string; readonly command: string; readonly input: unknown }
+  | { readonly skill: string; readonly path: string; readonly args: readonly string[] }
+
+/** What `POST /api/run` answers, a line for each; the last one is the result or the failure. */
+export type RunEvent =
+  | ({ readonly kind: 'progress' } & CommandProgress)
+  | ({ readonly kind: 'line' } & ScriptLine)
+  | {
+      readonly kind: 'result'
+      readonly text: string
+      /** Of a script that is no command; null when a signal ended it. */
+      readonly exitCode?: number | null
+      readonly revision: Digest
+      readonly durationMs: number
+    }
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly durationMs: number }
 
 /** `POST /api/rollback` */
 export interface RollbackResult {
@@ -274,8 +322,14 @@ export interface SessionsEvent {
   readonly sessions: readonly SessionInfo[]
 }
 
+/** Commands of a skill came, went, or are described in another way. */
+export interface CommandsEvent {
+  readonly kind: 'commands'
+  readonly skill: string
+}
+
 /** What `GET /api/events` sends. */
-export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent
+export type ServerEvent = StateEvent | UpdateEvent | TokensEvent | SessionsEvent | CommandsEvent
 
 /** `POST /api/login` */
 export interface LoginResult {

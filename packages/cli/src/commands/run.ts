@@ -264,10 +264,7 @@ async function readText(path: string): Promise<string> {
 function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, isJson: boolean): number {
   const status = skills.scripts.status().find(each => each.skill === skill.name)
   const commands = status?.commands ?? []
-  const modules = new Set(commands.map(command => command.path))
-  const others = skill.files
-    .map(file => file.path)
-    .filter(path => path.startsWith('scripts/') && !modules.has(path) && !path.includes('/lib/'))
+  const others = skills.scripts.listFiles(skill.name)
   const granted = skills.review.grantedTo(skill)
   if (isJson) {
     printJson({ skill: skill.name, commands, scripts: others, granted, problems: status?.problems ?? [] })

@@ -15,6 +15,7 @@ import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
 import type { RequestGuard } from './request-guard.ts'
 import { addReviewRoutes } from './review-routes.ts'
+import { addRunRoutes } from './run-routes.ts'
 import { toGenerationId } from './timeline.ts'
 
 export interface ApiOptions {
@@ -38,7 +39,7 @@ const BOUND = { maxWaitMs: 150 }
 
 /** `/api`: what the page and other processes ask for. Every answer is taken from one generation and says which. */
 export function createApi(options: ApiOptions): Hono {
-  const { skills, state, guard } = options
+  const { skills, state, guard, signal } = options
   const api = new Hono()
   api.use(
     bodyLimit({
@@ -70,6 +71,7 @@ export function createApi(options: ApiOptions): Hono {
   api.get('/skills/:name/diff', context => getDiff(context, options))
   api.get('/skills/:name/why', context => explain(context, options))
   addReviewRoutes(api, skills)
+  addRunRoutes(api, skills, signal)
   api.get('/sessions', async context => {
     await skills.fresh(BOUND)
     return context.json(state.sessions())

@@ -53,6 +53,7 @@ export class LiveState {
   readonly #timeline: TimelineEntry[] = []
   readonly #lastChanges = new Map<string, SkillChange>()
   readonly #unsubscribe: () => void
+  readonly #unfollow: () => void
   #told: Generation
   #toldSessions = ''
 
@@ -64,6 +65,7 @@ export class LiveState {
     this.#told = skills.current
     this.#rows.replace(this.#toRows(this.#told))
     this.#unsubscribe = skills.subscribe(update => this.#onUpdate(update))
+    this.#unfollow = skills.scripts.subscribe(({ skill }) => this.log.append({ kind: 'commands', skill }))
   }
 
   /** The present state of everything that a row is not about. */
@@ -139,6 +141,7 @@ export class LiveState {
 
   async close(): Promise<void> {
     this.#unsubscribe()
+    this.#unfollow()
     await this.#tokens.close()
   }
 

@@ -84,6 +84,11 @@ export class ProgramSlot {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
+  /** The files of which the commands are made. */
+  get sources(): readonly string[] {
+    return this.#serving?.scan.sources ?? []
+  }
+
   /** Revision of the code that serves. */
   get revision(): Digest | undefined {
     return this.#serving?.skill.revision

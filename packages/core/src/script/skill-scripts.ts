@@ -131,6 +131,16 @@ export class SkillScripts {
     return this.#slots.get(keyOf(skill))?.commands.find(({ name }) => name === parts.command)
   }
 
+  /**
+   * The files below `scripts/` that are no part of its commands, and so may be programs of their own.
+   * @throws {SkillError} SKILL_NOT_FOUND
+   */
+  listFiles(name: string): readonly string[] {
+    const skill = this.#host.current().get(name)
+    const own = new Set(this.#slots.get(keyOf(skill))?.sources)
+    return skill.files.flatMap(({ path }) => (path.startsWith('scripts/') && !own.has(path) ? path : []))
+  }
+
   /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
   isServed(name: string): boolean {
     return this.#host.current().find(name) !== undefined
@@ -205,7 +215,7 @@ export class SkillScripts {
     this.#assertOpen()
     await this.#host.refresh(name)
     const skill = this.#host.current().get(name)
-    const own = this.list(skill.name).filter(command => command.path === path)
+    const own = this.#slots.get(keyOf(skill))?.commands.filter(command => command.path === path) ?? []
     if (own.length > 0) {
       const ids = own.map(({ id }) => id).join(', ')
       throw new SkillError(

@@ -1,0 +1,126 @@
+import {
+  declaredCapabilities,
+  findMissing,
+  type RunOptions,
+  renderCommandValue,
+  SkillError,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import type { Hono } from 'hono'
+import { z } from 'zod'
+import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
+import { answer, describeFaults, fail, readJson } from './api-failure.ts'
+
+const skill = z.string().min(1).max(400)
+const request = z.union([
+  z.strictObject({ skill, command: z.string().min(1).max(64), input: z.record(z.string(), z.unknown()) }),
+  z.strictObject({
+    skill,
+    path: z.string().min(1).max(1_000),
+    args: z.array(z.string().max(10_000)).max(100),
+  }),
+])
+type RunRequest = z.infer<typeof request>
+
+// A connection without a word is given up after a while; an empty line is a word without a meaning.
+const KEEP_ALIVE_MS = 15_000
+
+/** What can be run of skills, and running it. */
+export function addRunRoutes(api: Hono, skills: SkillRuntime, end: AbortSignal): void {
+  api.get(
+    '/skills/:name/scripts',
+    async context =>
+      await answer(context, async () => await describeScripts(context.req.param('name'), skills)),
+  )
+  api.post('/run', async context => {
+    const parsed = request.safeParse(await readJson(context))
+    if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
+    const signal = AbortSignal.any([end, context.req.raw.signal])
+    return context.body(streamRun(parsed.data, skills, signal), 200, {
+      'Content-Type': 'application/x-ndjson; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+    })
+  })
+}
+
+async function describeScripts(name: string, skills: SkillRuntime): Promise<SkillScriptsInfo> {
+  await skills.fresh({ maxWaitMs: 150 })
+  const found = skills.current.get(name)
+  await skills.scripts.ready(found)
+  const status = skills.scripts.status().find(each => each.skill === name)
+  const commands = status?.commands ?? []
+  const asked = declaredCapabilities(found)
+  const granted = skills.review.grantedTo(found)
+  return {
+    revision: status?.revision ?? null,
+    commands,
+    scripts: skills.scripts.listFiles(name),
+    granted,
+    asked,
+    missing: findMissing(asked, granted),
+    problems: status?.problems ?? [],
+    containment: await skills.scripts.containment(),
+  }
+}
+
+/** One line for each thing that happens; whoever stops reading ends the work. */
+function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  const left = new AbortController()
+  const signal = AbortSignal.any([outer, left.signal])
+  return new ReadableStream<Uint8Array>({
+    async start(controller) {
+      const write = (text: string): void => {
+        // A reader that does not keep up loses lines and progress, not the result.
+        if (!signal.aborted && (controller.desiredSize ?? 0) > -MAX_BACKLOG)
+          controller.enqueue(encoder.encode(text))
+      }
+      const timer = setInterval(() => write('\n'), KEEP_ALIVE_MS)
+      const tell = (event: RunEvent): void => write(`${JSON.stringify(event)}\n`)
+      try {
+        const last = await runOnce(wanted, skills, {
+          signal,
+          onProgress: progress => tell({ kind: 'progress', ...progress }),
+          onLine: line => tell({ kind: 'line', ...line }),
+        })
+        if (!signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
+        if (!left.signal.aborted) controller.close()
+      } catch (thrown) {
+        if (!left.signal.aborted) controller.error(thrown)
+      } finally {
+        clearInterval(timer)
+      }
+    },
+    cancel() {
+      left.abort(new SkillError('CLOSED', 'nobody waits for the result any more'))
+    },
+  })
+}
+
+// Chunks that nobody has read yet.
+const MAX_BACKLOG = 2_000
+
+async function runOnce(wanted: RunRequest, skills: SkillRuntime, options: RunOptions): Promise<RunEvent> {
+  const start = performance.now()
+  const duration = (): { readonly durationMs: number } => ({
+    durationMs: Math.round(performance.now() - start),
+  })
+  try {
+    if ('command' in wanted) {
+      const id = `${wanted.skill}.${wanted.command}`
+      const { value, revision } = await skills.scripts.execute(id, wanted.input, options)
+      return { kind: 'result', text: renderCommandValue(value), revision, ...duration() }
+    }
+    const { exitCode, stdout, revision } = await skills.scripts.run(
+      wanted.skill,
+      wanted.path,
+      wanted.args,
+      options,
+    )
+    return { kind: 'result', text: stdout, exitCode: exitCode ?? null, revision, ...duration() }
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown)) throw thrown
+    return { kind: 'failed', code: thrown.code, message: thrown.message, ...duration() }
+  }
+}
