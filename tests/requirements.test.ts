@@ -8,11 +8,6 @@ const rows: readonly Requirement[] = REQUIREMENTS
 const citations = findCitations()
 const cited = new Set<string>(citations.flatMap(({ ids }) => ids))
 
-// Parts of the product that are not built yet, and the rows that wait for them. The list may only become shorter.
-const WAITING: Readonly<Record<NonNullable<Requirement['later']>, readonly RegExp[]>> = {
-  scripts: [/^OMNI-/, /^P23$/],
-}
-
 test('the rows are those of the designs, each once', () => {
   const ids = rows.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
@@ -26,10 +21,8 @@ test('the rows are those of the designs, each once', () => {
   ])
 })
 
-test('every row is proved by a test, declined with a reason, or waits for a part that is named', () => {
-  const open = rows.filter(
-    ({ id, declined, later }) => !cited.has(id) && declined === undefined && later === undefined,
-  )
+test('every row is proved by a test, or declined with a reason', () => {
+  const open = rows.filter(({ id, declined }) => !cited.has(id) && declined === undefined)
   expect(open.map(({ id }) => id)).toEqual([])
 })
 
@@ -40,13 +33,6 @@ test('only what the designs describe beyond their documents is declined, on a pa
     expect(existsSync(declined), declined).toBe(true)
     expect(readFileSync(declined, 'utf8'), declined).toContain(id)
   }
-})
-
-test('rows wait only for the parts that they are about', () => {
-  const wrong = rows.filter(
-    ({ id, later }) => later !== undefined && !WAITING[later].some(rule => rule.test(id)),
-  )
-  expect(wrong.map(({ id }) => id)).toEqual([])
 })
 
 test('docs/requirements.md is what the rows and tests say now: npm run requirements', () => {

@@ -85,7 +85,6 @@ function describeProof(row: Requirement, citations: readonly Citation[]): string
   const proofs = citations.filter(({ ids }) => ids.some(id => id === row.id))
   const links = proofs.map(({ file, title }) => `[${basename(file)}](../${file}): ${escapeCell(title)}`)
   if (row.declined !== undefined) links.push(`declined: [${basename(row.declined)}](../${row.declined})`)
-  if (row.later !== undefined) links.push(`comes with ${row.later}`)
   return links.join('<br>')
 }
 

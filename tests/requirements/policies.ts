@@ -139,7 +139,6 @@ export const POLICIES = [
     kind: 'policy',
     behaviour:
       'Each revision of the code of a skill has its own child process, which must pass a check before it takes over and ends after its last call; running calls keep the old code, and commands are cleared by exact owner.',
-    later: 'scripts',
   },
   {
     id: 'P24',

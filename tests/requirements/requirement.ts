@@ -10,8 +10,6 @@ export interface Requirement {
   readonly kind: RequirementKind
   /** One or two sentences in the present tense. */
   readonly behaviour: string
-  /** Not proved yet on purpose: the part of the product that will bring it. */
-  readonly later?: 'scripts'
   /** Not built on purpose: the page that says why. */
   readonly declined?: `docs/decisions/${string}.md`
 }

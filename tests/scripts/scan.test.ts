@@ -159,7 +159,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`looks at nothing that is no module with commands ${verifies('OMNI-X12', 'OMNI-X03')}`, async () => {
+  test(`looks at nothing that is no module with commands ${verifies('OMNI-X12')}`, async () => {
     const { modules, commands, diagnostics } = await scan({
       'scripts/_private.ts': STATUS,
       'scripts/status.test.ts': STATUS,

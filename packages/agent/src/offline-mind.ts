@@ -21,6 +21,7 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
   const skills = new Map<string, KnownSkill>()
   let question = ''
   let failure: string | undefined
+  let answer = ''
   let results = 0
   prompt.forEach(message => {
     if (message.role === 'system') learnCatalog(message.content, skills)
@@ -35,10 +36,14 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
     }
     if (message.role === 'tool') {
       failure = learnResults(message, skills)
+      answer = resultOf(message)
       results++
     }
   })
   const callId = `call-${prompt.length}`
+  const command = planCommand(question, tools)
+  if (command !== undefined)
+    return results === 0 ? { kind: 'call', ...command, callId } : { kind: 'answer', text: failure ?? answer }
   const plan = planAuthoring(question, tools)
   if (failure !== undefined)
     return {
@@ -62,6 +67,23 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
     kind: 'answer',
     text: `By the skill ${skill.name} (${skill.revision}): ${firstParagraph(skill.body)}`,
   }
+}
+
+/** A line such as `/orders.find {"order": 1042}` is a command of a skill. */
+function planCommand(
+  question: string,
+  tools: readonly string[],
+): { readonly tool: string; readonly input: unknown } | undefined {
+  const [, skill, command, json = '{}'] = /^\/([^\s.]+)\.([\w-]+)\s*(\{.*\})?$/s.exec(question.trim()) ?? []
+  if (skill === undefined || command === undefined || !tools.includes('run_skill_command')) return undefined
+  // What is no JSON goes as it is: the tool says what is wrong with it.
+  return { tool: 'run_skill_command', input: { skill, command, input: json } }
+}
+
+function resultOf(message: LanguageModelV4Message & { role: 'tool' }): string {
+  return message.content
+    .flatMap(part => (part.type === 'tool-result' && part.output.type === 'text' ? part.output.value : []))
+    .join('\n')
 }
 
 function learnCatalog(text: string, skills: Map<string, KnownSkill>): void {

@@ -11,8 +11,16 @@ export {
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
 // The policies of each design in one word.
 export { PRESETS, type Preset, type PresetName } from './presets.ts'
+// omni: scripts as commands, scanned and reloaded.
+export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
 // crabtalk: the skill tool and slash commands.
 export { type AgentScope, SkillHandler } from './skill-handler.ts'
+export {
+  ScriptSkill,
+  SkillManager,
+  type SkillManagerOptions,
+  type SkillTransition,
+} from './skill-manager.ts'
 export {
   type ConflictStrategy,
   type SearchOptions,

@@ -14,19 +14,34 @@ export interface Preset {
   readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
   readonly session: Partial<Omit<SessionOptions, 'id'>>
   readonly binding: Partial<BindOptions>
+  /** For `new SkillMcp(skills, ...)`. */
+  readonly mcp: {
+    readonly commandTools?: boolean
+    readonly adminTools?: boolean
+    readonly noticeIntervalMs?: number
+  }
 }
 
-export type PresetName = 'default' | 'exo' | 'crabtalk' | 'rustfox' | 'pai'
+export type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | 'pai'
 
 /** How each design behaves by itself; everything that is not named here is as it is by default. */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
-  default: { runtime: {}, source: {}, session: {}, binding: {} },
+  default: { runtime: {}, source: {}, session: {}, binding: {}, mcp: {} },
   /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
   exo: {
     runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
     session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
     binding: { unbind: 'keep' },
+    mcp: {},
+  },
+  /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
+  omni: {
+    runtime: { settle: { settleMs: 500, burstMs: 500 } },
+    source: {},
+    session: {},
+    binding: {},
+    mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
   },
   /** Nothing is watched: what is asked for is read at that moment. */
   crabtalk: {
@@ -34,6 +49,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: { watching: 'off' },
     session: {},
     binding: {},
+    mcp: {},
   },
   /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
   rustfox: {
@@ -45,6 +61,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
+    mcp: {},
   },
   /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
   pai: {
@@ -56,6 +73,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: { watching: 'off', reading: { missingName: 'error' } },
     session: { delivery: 'rebuild', applyAt: 'turn' },
     binding: {},
+    mcp: {},
   },
 })
 

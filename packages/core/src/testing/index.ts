@@ -7,6 +7,7 @@ export {
   type FileSystemSubject,
   fileSystemConformance,
 } from './file-system-conformance.ts'
+export { type ScriptRunnerCase, scriptRunnerConformance } from './script-runner-conformance.ts'
 export { type SourceCase, type SourceSubject, sourceConformance } from './source-conformance.ts'
 // What every implementation of a seam has to keep.
 export { type StoreCase, storeConformance } from './store-conformance.ts'

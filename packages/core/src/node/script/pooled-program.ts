@@ -91,8 +91,11 @@ export class PooledProgram implements LoadedProgram {
       return toValue(outcome, known, input, redact)
     } finally {
       member.calls++
-      if (member.process.hasScratch) void removeQuietly(scratch)
-      this.#release(member)
+      // What was given up may still be at it for a moment; the process is not free before.
+      void member.process.stopped.then(() => {
+        if (member.process.hasScratch) void removeQuietly(scratch)
+        this.#release(member)
+      })
     }
   }
 

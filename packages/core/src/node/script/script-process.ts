@@ -51,6 +51,7 @@ export class ScriptProcess {
   #lastId = 0
   #pending = ''
   #isStopping = false
+  #stopped: Promise<void> = Promise.resolve()
   #hasScratch = false
 
   constructor({ launch, env, workingDirectory, limits }: ScriptProcessOptions) {
@@ -87,6 +88,11 @@ export class ScriptProcess {
   /** Whether the last call may have left something in its folder. */
   get hasScratch(): boolean {
     return this.#hasScratch
+  }
+
+  /** Resolves when a call that was given up has ended, or its process has. */
+  get stopped(): Promise<void> {
+    return this.#stopped
   }
 
   /** Whether it can take another call. */
@@ -164,6 +170,8 @@ export class ScriptProcess {
     this.#isStopping = true
     this.#send({ kind: 'cancel', id })
     const timer = setTimeout(() => this.kill(), STOP_GRACE_MS)
+    const stopped = Promise.withResolvers<void>()
+    this.#stopped = Promise.race([stopped.promise, this.exited])
     this.#call = {
       id,
       options: {},
@@ -173,6 +181,7 @@ export class ScriptProcess {
         this.#call = undefined
         // It has stopped in time, and may be used again.
         this.#isStopping = false
+        stopped.resolve()
       },
     }
   }

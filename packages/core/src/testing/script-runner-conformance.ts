@@ -1,0 +1,189 @@
+import {
+  portableHasher,
+  type ScriptProgram,
+  type ScriptRunner,
+  type ScriptScan,
+  SkillError,
+} from '../index.ts'
+
+/** One promise that every runner of scripts keeps; `check` throws when this one does not. */
+export interface ScriptRunnerCase {
+  readonly name: string
+  check(runner: ScriptRunner): Promise<void>
+}
+
+const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
+
+/** The promises of `ScriptRunner`, for any test runner: call `check` with a fresh runner for each case, and close it. */
+export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
+  {
+    name: 'finds commands without running anything',
+    async check(runner) {
+      const { scan } = await prepare(runner, `${HEAD}throw new Error('it ran')\n${command('one', '1')}`)
+      assert(
+        scan.isComplete && scan.commands.map(({ id }) => id).join() === 'skill.one',
+        'the command is not found',
+      )
+    },
+  },
+  {
+    name: 'loads modules, runs commands, and gives back what they answer',
+    async check(runner) {
+      const loaded = await load(runner, `${HEAD}${command('echo', 'input')}`)
+      const value = await loaded.call('echo', { text: 'äöü', list: [1, null] })
+      assert(
+        JSON.stringify(value) === '{"text":"äöü","list":[1,null]}',
+        `it answered ${JSON.stringify(value)}`,
+      )
+      await loaded.close()
+    },
+  },
+  {
+    name: 'tells of a module that does not load, where that is',
+    async check(runner) {
+      const { program, scan } = await prepare(
+        runner,
+        `${HEAD}\nthrow new Error('top')\n${command('one', '1')}`,
+      )
+      const outcome = await runner.load(program, scan)
+      assert(outcome.kind === 'failed', 'it has loaded')
+      const [problem] = outcome.kind === 'failed' ? outcome.diagnostics : []
+      assert(
+        problem?.path === 'scripts/main.js' && problem.line === 3,
+        `it told of ${JSON.stringify(problem)}`,
+      )
+    },
+  },
+  {
+    name: 'refuses a wrong input, naming its fields',
+    async check(runner) {
+      const loaded = await load(
+        runner,
+        `${HEAD}${command('one', '1', '{ type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false }')}`,
+      )
+      const error = await failure(loaded.call('one', { b: 1 }), 'INPUT_INVALID')
+      assert(error.message.includes('"a"') && error.message.includes('"b"'), error.message)
+      await loaded.close()
+    },
+  },
+  {
+    name: 'tells what a command throws, and goes on',
+    async check(runner) {
+      const loaded = await load(
+        runner,
+        `${HEAD}${command('one', '{ if (input.fail) throw new Error("broken"); return 1 }')}`,
+      )
+      const error = await failure(loaded.call('one', { fail: true }), 'SCRIPT_FAILED')
+      assert(error.message.includes('broken'), error.message)
+      assert((await loaded.call('one', {})) === 1, 'it does not go on')
+      await loaded.close()
+    },
+  },
+  {
+    name: 'ends what takes too long, and what nobody wants any more',
+    async check(runner) {
+      const loaded = await load(
+        runner,
+        `${HEAD}${command('one', 'new Promise(() => setInterval(() => undefined, 1000))')}`,
+      )
+      await failure(loaded.call('one', {}, { timeoutMs: 100 }), 'TIMED_OUT')
+      const reason = new Error('enough')
+      const controller = new AbortController()
+      controller.abort(reason)
+      const thrown: unknown = await loaded.call('one', {}, { signal: controller.signal }).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      assert(thrown === reason, 'the reason of the signal is not thrown')
+      await loaded.close()
+    },
+  },
+  {
+    name: 'tells of progress and lines, in order',
+    async check(runner) {
+      const loaded = await load(
+        runner,
+        `${HEAD}${command('one', '{ context.progress(1, 2, "half"); context.log("logged"); return 1 }')}`,
+      )
+      const seen: string[] = []
+      await loaded.call(
+        'one',
+        {},
+        {
+          onProgress: ({ done, total, message }) => void seen.push(`${done}/${total} ${message}`),
+          onLine: ({ stream, text }) => void seen.push(`${stream} ${text}`),
+        },
+      )
+      assert(seen.join() === '1/2 half,log logged', `it told ${seen.join()}`)
+      await loaded.close()
+    },
+  },
+  {
+    name: 'ends calls under way before it is closed, and takes no more',
+    async check(runner) {
+      const loaded = await load(
+        runner,
+        `${HEAD}${command('one', '{ context.log("begun"); return new Promise(resolve => setTimeout(resolve, 200, "ended")) }')}`,
+      )
+      const begun = new Promise<void>(resolve => {
+        void loaded
+          .call('one', {}, { onLine: () => resolve() })
+          .then(value => assert(value === 'ended', 'it was cut off'))
+      })
+      await begun
+      await loaded.close()
+      await failure(loaded.call('one', {}), 'CLOSED')
+    },
+  },
+  {
+    name: 'has no file but those of the skill',
+    async check(runner) {
+      const { program } = await prepare(runner, HEAD)
+      await failure(runner.runFile(program, 'scripts/none.js', []), 'FILE_NOT_FOUND')
+    },
+  },
+]
+
+function command(name: string, body: string, input = '{ type: "object" }'): string {
+  return `export const ${name} = defineCommand({ name: '${name}', description: 'Does ${name}.', input: ${input}, run: (input, context) => ${body} })\n`
+}
+
+async function prepare(
+  runner: ScriptRunner,
+  text: string,
+): Promise<{ readonly program: ScriptProgram; readonly scan: ScriptScan }> {
+  const bytes = new TextEncoder().encode(text)
+  const revision = `sha256:${portableHasher.sha256(text)}` as const
+  const file = { path: 'scripts/main.js', digest: revision, size: bytes.length, isExecutable: false }
+  const program: ScriptProgram = {
+    skill: 'skill',
+    revision,
+    files: [file],
+    grants: [],
+    readFile: async () => bytes,
+  }
+  return { program, scan: await runner.scan('skill', [{ path: file.path, text, digest: revision }]) }
+}
+
+async function load(
+  runner: ScriptRunner,
+  text: string,
+): Promise<Extract<Awaited<ReturnType<ScriptRunner['load']>>, { kind: 'loaded' }>['program']> {
+  const { program, scan } = await prepare(runner, text)
+  const outcome = await runner.load(program, scan)
+  if (outcome.kind === 'loaded') return outcome.program
+  throw new Error(`it does not load: ${JSON.stringify(outcome.diagnostics)}`)
+}
+
+async function failure(work: Promise<unknown>, code: SkillError['code']): Promise<SkillError> {
+  const thrown: unknown = await work.then(
+    value => new Error(`it succeeded with ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  )
+  if (SkillError.isInstance(thrown, code)) return thrown
+  throw new Error(`${code} was expected, and not ${String(thrown)}`)
+}
+
+function assert(isTrue: boolean, message: string): void {
+  if (!isTrue) throw new Error(message)
+}

@@ -1,0 +1,20 @@
+import { childProcesses } from '@skillstoke/core/node'
+import { scriptRunnerConformance } from '@skillstoke/core/testing'
+import { describe, test } from 'vitest'
+import { HAS_BUBBLEWRAP } from '../fixtures/scripts.ts'
+
+for (const sandbox of ['off', 'require'] as const) {
+  describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(
+    `child processes with the sandbox ${sandbox}`,
+    () => {
+      test.each(scriptRunnerConformance)('$name', async ({ check }) => {
+        const runner = childProcesses({ sandbox })
+        try {
+          await check(runner)
+        } finally {
+          await runner.close()
+        }
+      })
+    },
+  )
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import { isCapability, type ToolDefinition } from '@skillstoke/core'
+import { PRESETS } from '@skillstoke/core/compat'
+import { verifies } from '@skillstoke/requirements'
+import { expect, test } from 'vitest'
+import { stoke } from '../fixtures/cli.ts'
+import { commandText, openScripts } from '../fixtures/scripts.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+const guide = readFileSync('docs/scripts.md', 'utf8').replace(/\s+/g, ' ')
+
+test(`the guide says what clients keep, what needs a reload, and what to do when something is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
+  for (const sentence of [
+    'Clients may cache names, descriptions and parameters of tools',
+    'Edit code rather than descriptions and parameters',
+    'After a change of descriptions or parameters call `skill.reload`',
+    'A client that still shows the old ones needs a new session; restart it.',
+    'Try small changes first.',
+    '### Try it by hand',
+  ])
+    expect(guide).toContain(sentence)
+})
+
+test(`what the guide names is there: verbs, options, tools and capabilities ${verifies('OMNI-B08')}`, async () => {
+  const help = stoke(['--help']).stdout
+  const verbs = new Set([...guide.matchAll(/stoke ([a-z]+)/g)].map(([, verb = '']) => verb))
+  for (const verb of verbs) expect(help, verb).toMatch(new RegExp(`^ +${verb}[ |]`, 'm'))
+  for (const [verb, option] of [
+    ['run', '--watch'],
+    ['run', '--input'],
+    ['mcp', '--command-tools'],
+    ['mcp', '--admin-tools'],
+    ['dev', '--sandbox'],
+  ] as const)
+    expect(stoke([verb, '--help']).stdout).toContain(option)
+  const words = [...guide.matchAll(/`((?:net|exec|env:|fs\.)[^`]*)`/g)].map(([, word = '']) => word)
+  expect(words.length).toBeGreaterThan(5)
+  for (const word of words) expect(isCapability(word), word).toBe(true)
+  using folder = new TemporaryFolder()
+  await using skills = await openScripts(folder.path)
+  const tools = [...skills.tools(), ...skills.adminTools()].map(({ name }) => name)
+  for (const name of ['run_skill_command', 'run_skill_script', 'skill_reload', 'skill_unload'])
+    expect(tools).toContain(name)
+})
+
+test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21')}`, () => {
+  expect(PRESETS.omni).toEqual({
+    runtime: { settle: { settleMs: 500, burstMs: 500 } },
+    source: {},
+    session: {},
+    binding: {},
+    mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
+  })
+})
+
+test('the resolver of the guide gives a bound agent the commands, and follows them', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  await using skills = await openScripts(folder.path)
+  const tools = new Map<string, ToolDefinition>()
+  const agent = {
+    addTool: (tool: ToolDefinition) => void tools.set(tool.name, tool),
+    removeTool: (name: string) => void tools.delete(name),
+  }
+  await skills.bind(agent, {
+    tools: {
+      resolve: async skill => {
+        await skills.scripts.ready(skill)
+        return skills.commandTools({ scope: { include: [skill.name] } })
+      },
+    },
+  })
+  expect([...tools.keys()]).toEqual(['git__one'])
+  expect((await tools.get('git__one')?.execute({}))?.text).toBe('1')
+  folder.write('git/scripts/a.js', commandText('two', 'return 2'))
+  await skills.reload()
+  await skills.delivered()
+  expect([...tools.keys()]).toEqual(['git__two'])
+})
