@@ -7,6 +7,9 @@ import { b2 } from './figures/b2.ts'
 import { b3 } from './figures/b3.ts'
 import { b5 } from './figures/b5.ts'
 import { b6 } from './figures/b6.ts'
+import { b7 } from './figures/b7.ts'
+import { b8 } from './figures/b8.ts'
+import { b9 } from './figures/b9.ts'
 import { b10 } from './figures/b10.ts'
 import { b11 } from './figures/b11.ts'
 import { b12 } from './figures/b12.ts'
@@ -22,6 +25,9 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B3: b3,
   B5: b5,
   B6: b6,
+  B7: b7,
+  B8: b8,
+  B9: b9,
   B10: b10,
   B11: b11,
   B12: b12,
@@ -37,7 +43,7 @@ const unknown = named.filter(id => BENCHMARKS[id] === undefined)
 
 if (args.includes('--help')) {
   console.log(
-    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 50,000 skills too',
+    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 50,000 skills too, B7 with 10,000 reloads, B9 with 2,000 edits',
   )
 } else if (unknown.length > 0) {
   console.error(

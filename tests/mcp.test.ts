@@ -23,7 +23,12 @@ describe.each(CLIENT_KINDS)('the client %s', kind => {
     if (kind !== 'v1') expect(await client.ask('version')).toEqual({ version: kind.split(' ').at(-1) })
     expect((await client.ask<{ text: string }>('instructions')).text).toContain('Does what refund does.')
     const { tools } = await client.ask<{ tools: { name: string }[] }>('tools/list')
-    expect(tools.map(tool => tool.name)).toEqual(['skill', 'read_skill_file'])
+    expect(tools.map(tool => tool.name)).toEqual([
+      'skill',
+      'read_skill_file',
+      'run_skill_command',
+      'run_skill_script',
+    ])
 
     const load = async (): Promise<string> => {
       const answer = await client.ask<Answer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })

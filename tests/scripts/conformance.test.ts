@@ -7,10 +7,10 @@ for (const sandbox of ['off', 'require'] as const) {
   describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(
     `child processes with the sandbox ${sandbox}`,
     () => {
-      test.each(scriptRunnerConformance)('$name', async ({ check }) => {
+      test.each(scriptRunnerConformance)('$name', async each => {
         const runner = childProcesses({ sandbox })
         try {
-          await check(runner)
+          await each.check(runner)
         } finally {
           await runner.close()
         }

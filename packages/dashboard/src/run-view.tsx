@@ -157,7 +157,7 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
       for await (const event of client.run(request, { signal: controller.signal }))
         events.value = [...events.value, event].slice(-MAX_LINES)
     } catch (error) {
-      fault.value = controller.signal.aborted ? 'stopped' : String((error as Error).message)
+      fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
     } finally {
       if (running.value === controller) running.value = undefined
     }

@@ -15,9 +15,9 @@ export interface CommandContext {
   /** Aborts when the caller does not want the answer any more. */
   readonly signal: AbortSignal
   /** Tells how far the work is; `total` in the same unit, when it is known. */
-  progress(done: number, total?: number, message?: string): void
+  readonly progress: (done: number, total?: number, message?: string) => void
   /** A line for whoever looks after the system; models do not see it. */
-  log(message: string): void
+  readonly log: (message: string) => void
   /** The folder of the skill at the revision that runs, read-only. */
   readonly skillDirectory: string
   /** A folder of this call alone, writable and removed afterwards. */

@@ -53,6 +53,8 @@ async function load(frame: LoadFrame): Promise<void> {
     }
   }
   send({ kind: 'loaded', commands: found })
+  // Whoever calls will want it; while the host looks at the commands there is time for it.
+  if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 
 function toDefinition(value: unknown): readonly Definition[] {

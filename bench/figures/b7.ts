@@ -1,0 +1,146 @@
+import { readdirSync } from 'node:fs'
+import type { SkillRuntime } from '@skillstoke/core'
+import { type Figure, type MeasureOptions, percentiles, round } from '../figure.ts'
+import { openPeers, type ScriptPeer } from '../script-peers.ts'
+import { callVersion, ScriptSkill } from '../script-skill.ts'
+
+const SAVES = 100
+const RELOADS = 300
+const RELOADS_LARGE = 10_000
+
+/** From a save to an answer of the new code; then many reloads, and what they leave behind. Run with `--expose-gc`. */
+export async function* b7({ large }: MeasureOptions): AsyncGenerator<Figure> {
+  using skill = new ScriptSkill()
+  const reloads = large ? RELOADS_LARGE : RELOADS
+  const peers = await openPeers(skill.plain)
+  const times: Record<string, { p50: number; p99: number }> = {}
+  for (const peer of peers) times[peer.name] = percentiles(await timePeer(skill, peer, SAVES))
+  for (const sandbox of ['off', 'auto'] as const) {
+    const skills = await skill.open(sandbox)
+    await callVersion(skills)
+    const { kind } = await skills.scripts.containment()
+    yield {
+      id: 'B7',
+      what: `save to first answer of the new code, seen by events (${kind})`,
+      n: SAVES,
+      value: percentiles(await timeFollowed(skill, skills, SAVES)),
+      unit: 'ms',
+      target: '<= 80 with the settle of 20 ms',
+      peers: {},
+    }
+    yield {
+      id: 'B7',
+      what: `save to first answer, called at once (${kind})`,
+      n: SAVES,
+      value: percentiles(await timeCalled(skill, skills, SAVES)),
+      unit: 'ms',
+      target: '-',
+      peers: times,
+    }
+    await skills.close()
+  }
+  const skills = await skill.open('auto')
+  const own = await growth(reloads, async version => {
+    skill.save(version)
+    return await callVersion(skills)
+  })
+  const descriptors = readdirSync('/proc/self/fd').length
+  await skills.close()
+  const grown: Record<string, number> = {}
+  const stale: Record<string, number> = {}
+  for (const peer of peers) {
+    const { heapKb, wrong } = await growth(reloads, async version => {
+      skill.save(version)
+      return await peer.reload()
+    })
+    grown[peer.name] = heapKb
+    stale[peer.name] = wrong
+  }
+  for (const peer of peers) await peer[Symbol.asyncDispose]()
+  yield {
+    id: 'B7',
+    what: 'heap kept per reload',
+    n: reloads,
+    value: { p50: own.heapKb, p99: own.heapKb },
+    unit: 'KB',
+    target: '0 (flat)',
+    peers: grown,
+  }
+  yield {
+    id: 'B7',
+    what: 'reloads that answered from old code',
+    n: reloads,
+    value: { p50: own.wrong, p99: own.wrong },
+    unit: 'count',
+    target: '0',
+    peers: stale,
+  }
+  yield {
+    id: 'B7',
+    what: 'descriptors open after all reloads, beyond those before',
+    n: reloads,
+    value: { p50: descriptors - own.descriptors, p99: descriptors - own.descriptors },
+    unit: 'count',
+    target: '0 (flat)',
+    peers: {},
+  }
+}
+
+async function timePeer(skill: ScriptSkill, peer: ScriptPeer, count: number): Promise<number[]> {
+  await peer.reload()
+  const samples: number[] = []
+  for (let i = 1; i <= count; i++) {
+    skill.save(i)
+    const start = performance.now()
+    await peer.reload()
+    samples.push(performance.now() - start)
+  }
+  return samples
+}
+
+/** Nobody calls before the new code serves: events, settling and loading are all in it. */
+async function timeFollowed(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
+  const samples: number[] = []
+  for (let i = 1; i <= count; i++) {
+    const served = Promise.withResolvers<void>()
+    const unsubscribe = skills.subscribe(() => served.resolve(), { phase: 'mcp' })
+    skill.save(1_000_000 + i)
+    const start = performance.now()
+    await served.promise
+    if ((await callVersion(skills)) !== 1_000_000 + i) throw new Error('old code answered')
+    samples.push(performance.now() - start)
+    unsubscribe()
+  }
+  return samples
+}
+
+async function timeCalled(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
+  const samples: number[] = []
+  for (let i = 1; i <= count; i++) {
+    skill.save(2_000_000 + i)
+    const start = performance.now()
+    if ((await callVersion(skills)) !== 2_000_000 + i) throw new Error('old code answered')
+    samples.push(performance.now() - start)
+  }
+  return samples
+}
+
+const WARM_UP = 50
+
+/** What the heap keeps of each reload after the first ones, and how many of them gave an old answer. */
+async function growth(
+  count: number,
+  reload: (version: number) => Promise<number>,
+): Promise<{ heapKb: number; wrong: number; descriptors: number }> {
+  let wrong = 0
+  for (let i = 0; i < WARM_UP; i++) await reload(3_000_000 + i)
+  const descriptors = readdirSync('/proc/self/fd').length
+  const before = heapUsed()
+  for (let i = 0; i < count; i++) if ((await reload(4_000_000 + i)) !== 4_000_000 + i) wrong++
+  return { heapKb: round((heapUsed() - before) / 1024 / count), wrong, descriptors }
+}
+
+function heapUsed(): number {
+  for (let i = 0; i < 5; i++) globalThis.gc?.()
+  return process.memoryUsage().heapUsed
+}

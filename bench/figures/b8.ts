@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'
+import { openPeers } from '../script-peers.ts'
+import { callVersion, ScriptSkill } from '../script-skill.ts'
+
+const CALLS = 1_000
+const STARTS = 30
+
+/** A call of a command whose process is there, and the first one, which starts it. */
+export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
+  using skill = new ScriptSkill()
+  const peers: Record<string, { p50: number; p99: number }> = {}
+  for (const peer of await openPeers(skill.plain)) {
+    if (peer.name.startsWith('a new')) peers[peer.name] = percentiles(await time(STARTS, peer.reload))
+    await peer[Symbol.asyncDispose]()
+  }
+  for (const sandbox of ['off', 'auto'] as const) {
+    const skills = await skill.open(sandbox)
+    const { kind } = await skills.scripts.containment()
+    await time(50, () => callVersion(skills))
+    yield {
+      id: 'B8',
+      what: `call of a command, process there (${kind})`,
+      n: CALLS,
+      value: percentiles(await time(CALLS, () => callVersion(skills))),
+      unit: 'ms',
+      target: '<= 0.5',
+      peers: {},
+    }
+    await skills.close()
+    // A process that is ended as soon as it does nothing, so that every call has to start one.
+    const cold = await skill.open(sandbox, { idleMs: 1 })
+    await callVersion(cold)
+    const starts: number[] = []
+    for (let i = 0; i < STARTS; i++) {
+      await delay(100)
+      starts.push(...(await time(1, () => callVersion(cold))))
+    }
+    await cold.close()
+    yield {
+      id: 'B8',
+      what: `call of a command, process started for it (${kind})`,
+      n: STARTS,
+      value: percentiles(starts),
+      unit: 'ms',
+      target: '<= 45',
+      peers,
+    }
+  }
+}
+
+async function time(count: number, work: () => Promise<unknown>): Promise<number[]> {
+  const samples: number[] = []
+  for (let i = 0; i < count; i++) {
+    const start = performance.now()
+    await work()
+    samples.push(performance.now() - start)
+  }
+  return samples
+}

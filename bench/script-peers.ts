@@ -1,0 +1,104 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { createJiti } from 'jiti'
+import { createServer } from 'vite'
+import { ViteNodeRunner } from 'vite-node/client'
+import { ViteNodeServer } from 'vite-node/server'
+
+/** Loads a module anew and calls it, in its own way. */
+export interface ScriptPeer extends AsyncDisposable {
+  readonly name: string
+  /** What the newest code answers, as far as the peer knows it. */
+  readonly reload: () => Promise<number>
+}
+
+interface Answering {
+  readonly answer: () => number
+}
+
+/** Everything that people do today to run changed code in a process that goes on. */
+export async function openPeers(path: string): Promise<readonly ScriptPeer[]> {
+  return [queryString(path), jiti(path), await viteNode(path), workerRestart(path), processRestart(path)]
+}
+
+export function queryString(path: string): ScriptPeer {
+  let version = 0
+  return {
+    name: 'import with a query string',
+    reload: async () => ((await import(`${pathToFileURL(path).href}?v=${++version}`)) as Answering).answer(),
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+}
+
+function jiti(path: string): ScriptPeer {
+  return {
+    name: 'jiti 2',
+    reload: async () => {
+      const load = createJiti(import.meta.url, { fsCache: false, moduleCache: false })
+      return (await load.import<Answering>(path)).answer()
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+}
+
+async function viteNode(path: string): Promise<ScriptPeer> {
+  const root = dirname(path)
+  const server = await createServer({
+    root,
+    configFile: false,
+    logLevel: 'silent',
+    optimizeDeps: { noDiscovery: true },
+    server: { watch: null, hmr: false, middlewareMode: true, ws: false },
+  })
+  const node = new ViteNodeServer(server)
+  return {
+    name: 'vite-node 6',
+    reload: async () => {
+      server.moduleGraph.invalidateAll()
+      node.fetchCaches.ssr.clear()
+      node.fetchCaches.web.clear()
+      node.fetchCache.clear()
+      const runner = new ViteNodeRunner({
+        root,
+        fetchModule: id => node.fetchModule(id),
+        resolveId: (id, importer) => node.resolveId(id, importer),
+      })
+      return ((await runner.executeFile(path)) as Answering).answer()
+    },
+    [Symbol.asyncDispose]: async () => await server.close(),
+  }
+}
+
+function workerRestart(path: string): ScriptPeer {
+  const url = JSON.stringify(pathToFileURL(path).href)
+  const code = `import(${url}).then(({ answer }) => require('node:worker_threads').parentPort.postMessage(answer()))`
+  return {
+    name: 'a new worker',
+    reload: async () => {
+      const worker = new Worker(code, { eval: true })
+      const [answer] = (await once(worker, 'message')) as [number]
+      await worker.terminate()
+      return answer
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+}
+
+function processRestart(path: string): ScriptPeer {
+  return {
+    name: 'a new process',
+    reload: async () => {
+      const child = fork(new URL('./script-child.ts', import.meta.url), [pathToFileURL(path).href], {
+        execArgv: [],
+      })
+      const [answer] = (await once(child, 'message')) as [number]
+      child.kill()
+      await once(child, 'exit')
+      return answer
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+}

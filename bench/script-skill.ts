@@ -1,0 +1,78 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import {
+  childProcesses,
+  directory,
+  nodeHasher,
+  type SandboxMode,
+  type ScriptRunnerOptions,
+} from '@skillstoke/core/node'
+
+const HELPERS = 5
+const PADDING = `// ${'A line of code that somebody wrote. '.repeat(12)}\n`.repeat(4)
+
+/** A skill with one command of six modules of about 2 KB: a main one, five that it imports, one of these by way of another. */
+export class ScriptSkill implements Disposable {
+  readonly root: string = mkdtempSync(join(tmpdir(), 'skillstoke-bench-'))
+  readonly folder: string = join(this.root, 'bench')
+
+  constructor() {
+    mkdirSync(join(this.folder, 'scripts/lib'), { recursive: true })
+    writeFileSync(
+      join(this.folder, 'SKILL.md'),
+      '---\nname: bench\ndescription: Tells its version.\n---\nCall it.\n',
+    )
+    const imports = Array.from(
+      { length: HELPERS - 1 },
+      (_, i) => `import { helper${i} } from './lib/helper${i}.ts'`,
+    )
+    for (let i = 0; i < HELPERS - 1; i++) {
+      const inner = i === 0 ? "import { version } from './version.ts'\n" : ''
+      const value = i === 0 ? 'version' : String(i)
+      this.#write(`lib/helper${i}.ts`, `${inner}${PADDING}export const helper${i}: number = ${value}\n`)
+    }
+    this.#write(
+      'main.ts',
+      `import { defineCommand } from 'skillstoke/command'\n${imports.join('\n')}\n${PADDING}
+       export const version = defineCommand({ name: 'version', description: 'Tells it.', input: { type: 'object' }, run: () => answer() })
+       export const answer = (): number => helper0\n`,
+    )
+    this.#write(
+      'plain.ts',
+      `${imports.join('\n')}\n${PADDING}\nexport const answer = (): number => helper0\n`,
+    )
+    this.save(0)
+  }
+
+  /** The same without a command, for loaders that know nothing of skills. */
+  get plain(): string {
+    return join(this.folder, 'scripts/plain.ts')
+  }
+
+  /** Changes the module that the main one imports by way of another. */
+  save(version: number): void {
+    this.#write('lib/version.ts', `${PADDING}export const version: number = ${version}\n`)
+  }
+
+  async open(sandbox: SandboxMode, options: ScriptRunnerOptions = {}): Promise<SkillRuntime> {
+    return await createSkillRuntime({
+      sources: [directory(this.root, { label: 'bench' })],
+      hasher: nodeHasher,
+      scripts: childProcesses({ sandbox, ...options }),
+    })
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.root, { recursive: true })
+  }
+
+  #write(path: string, text: string): void {
+    writeFileSync(join(this.folder, 'scripts', path), text)
+  }
+}
+
+export async function callVersion(skills: SkillRuntime): Promise<number> {
+  return (await skills.scripts.execute('bench.version')).value as number
+}

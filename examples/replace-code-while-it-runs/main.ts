@@ -1,0 +1,84 @@
+// omni's story: a server runs, and the code behind its tools is edited. The next call runs the new code; a broken edit
+// leaves the old code in service; commands come and go, and the client is told.
+// Run it with `node examples/replace-code-while-it-runs/main.ts`.
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { PRESETS, SkillManager, scanPaths } from '@skillstoke/core/compat'
+import { SkillMcp } from '@skillstoke/mcp'
+
+const folder = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
+await mkdir(join(folder, 'git/scripts/lib'), { recursive: true })
+const save = async (path: string, text: string): Promise<void> =>
+  await writeFile(join(folder, 'git', path), text)
+const command = (name: string, body: string): string => `
+  import { defineCommand } from 'skillstoke/command'
+  import { branch } from './lib/branch.ts'
+  export const ${name} = defineCommand({
+    name: '${name}',
+    description: 'Shows the ${name} of the repository.',
+    input: { type: 'object', properties: { short: { type: 'boolean' } }, additionalProperties: false },
+    run: ({ short }) => ${body},
+  })`
+await save('SKILL.md', '---\nname: git\ndescription: Looks at a repository.\n---\nRun status first.\n')
+await save('scripts/lib/branch.ts', 'export const branch: string = "main"\n')
+await save('scripts/status.ts', command('status', '(short ? branch : "On branch " + branch + ".")'))
+
+await using manager = await SkillManager.open(folder)
+await using mcp = new SkillMcp(manager.runtime, { ...PRESETS.omni.mcp, noticeIntervalMs: 50 })
+
+// A client of the server, which lists the tools again when it is told that they have changed.
+const client = new Client({ name: 'example', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
+const fetch = (url: string | URL, init?: RequestInit): Promise<Response> => mcp.fetch(new Request(url, init))
+await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch }))
+let onTools = (): void => undefined
+client.setNotificationHandler('notifications/tools/list_changed', () => onTools())
+await client.listen({ toolsListChanged: true })
+const call = async (name: string, args = {}): Promise<string> => {
+  const { content } = await client.callTool({ name, arguments: args })
+  const [first] = content as readonly { readonly text: string }[]
+  return first?.text ?? ''
+}
+console.log('before:', await call('git.status'))
+assert.equal(await call('git.status'), 'On branch main.')
+
+// An edit of what the script imports: the next call runs it.
+await save('scripts/lib/branch.ts', 'export const branch: string = "trunk"\n')
+console.log('after an edit:', await call('git.status'))
+assert.equal(await call('git.status', { short: true }), 'trunk')
+
+// A broken edit: the old code goes on, and the place of the mistake is told.
+await save('scripts/lib/branch.ts', 'export const branch: string = \n')
+assert.equal(await call('git.status', { short: true }), 'trunk')
+const failed = await call('skill.reload', { name: 'git' })
+console.log('broken:', failed)
+assert.match(failed, /could not be reloaded: scripts\/lib\/branch\.ts:\d+:\d+ .*; commands at \w{8}: status/)
+await save('scripts/lib/branch.ts', 'export const branch: string = "main"\n')
+
+// A new command: the client is told, and lists it.
+const told = new Promise<void>(resolve => (onTools = resolve))
+await save('scripts/log.ts', command('log', '["first", "second"]'))
+await manager.getSkill('git')
+await told
+const tools = (await client.listTools()).tools.map(({ name }) => name)
+console.log('tools:', tools.filter(name => name.startsWith('git.')).join(', '))
+assert.ok(tools.includes('git.log') && tools.includes('git.status'))
+
+// Wrong input is answered with what would be right.
+const answer = await call('git.status', { shrot: true })
+console.log('wrong input:', answer)
+assert.match(answer, /there is no field "shrot".*the fields are "short"/)
+
+// Without a server: by the names of omni, and a scan of files that are nowhere.
+const skill = await manager.getSkill('git')
+assert.deepEqual(await skill?.execute('log'), ['first', 'second'])
+const [record] = await scanPaths([['virtual/scripts/tags.ts', command('tags', '[]')]], 'git', {
+  keywords: ['vcs'],
+})
+assert.equal(record?.toolName, 'git.tags')
+assert.deepEqual(record.keywords, ['git', 'tags', 'vcs'])
+
+await client.close()
+await rm(folder, { recursive: true })

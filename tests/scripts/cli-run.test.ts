@@ -1,0 +1,202 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { BIN, type CliRun, stoke } from '../fixtures/cli.ts'
+import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON } from '../fixtures/scripts.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+interface Result {
+  readonly target: string
+  readonly ok: boolean
+  readonly value?: unknown
+  readonly exitCode?: number
+  readonly stdout?: string
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+function open(): { folder: TemporaryFolder; run: (...args: string[]) => CliRun<Result> } & Disposable {
+  const folder = new TemporaryFolder()
+  const shared = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  return {
+    folder,
+    run: (...args) => {
+      const end = args.indexOf('--')
+      return stoke<Result>(
+        end < 0 ? [...args, ...shared] : [...args.slice(0, end), ...shared, ...args.slice(end)],
+      )
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  }
+}
+
+test('run prints the answer of a command on standard output, and everything else beside it', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    commandText(
+      'greet',
+      'context.progress(1, 2, "half"); console.log("printed"); return "hello " + (input.name ?? "you")',
+    ),
+  )
+  const plain = it.run('run', 'git.greet', '--input', '{"name": "Ada"}')
+  expect(plain).toMatchObject({ status: 0, stdout: 'hello Ada\n' })
+  expect(plain.stderr).toBe('50% half\nstdout: printed\n')
+  expect(it.run('run', 'git.greet', '--json').json).toMatchObject({
+    target: 'git.greet',
+    ok: true,
+    value: 'hello you',
+  })
+  const file = it.folder.write('input.json', '{"name": "file"}')
+  expect(it.run('run', 'git.greet', '--input', `@${file}`).stdout).toBe('hello file\n')
+  expect(
+    stoke(
+      [
+        'run',
+        'git.greet',
+        '--input',
+        '-',
+        '--root',
+        it.folder.at('skills'),
+        '--state',
+        it.folder.at('state'),
+      ],
+      {
+        input: '{"name": "stdin"}',
+      },
+    ).stdout,
+  ).toBe('hello stdin\n')
+  expect(it.run('run', 'git').stdout).toContain('git.greet')
+})
+
+test.each([
+  [['run', 'git.gret'], 2, 'error: there is no command "git.gret"; did you mean "git.greet"?\n'],
+  [['run', 'nobody.x'], 2, 'error: there is no skill "nobody"; available: git\n'],
+  [['run', 'nobody'], 2, 'error: there is no skill "nobody"; available: git\n'],
+  [['run', 'git.greet', '--input', '{'], 2, 'error: --input is no JSON: '],
+  [['run', 'git.greet', '--input', '@/nowhere'], 2, 'error: --input names a file that cannot be read: '],
+  [['run', 'git.greet', '--timeout', '0'], 2, "error: option '--timeout <seconds>' argument '0' is invalid."],
+  [
+    ['run', 'git', 'scripts/none.py'],
+    2,
+    'error: "git" has no file "scripts/none.py"; its scripts are scripts/a.js\n',
+  ],
+  [
+    ['run', 'git', 'scripts/a.js'],
+    2,
+    'error: "scripts/a.js" is no program: it exports commands; run git.fail, git.greet\n',
+  ],
+  [['run', 'git.fail'], 1, 'error: git.fail: it went wrong\n'],
+  [['grant', 'git', 'network'], 2, 'error: "network" is no capability; there are net, exec, '],
+  [
+    ['grant', 'git'],
+    2,
+    'error: "git" asks for nothing in metadata.capabilities; name what to grant, for example exec\n',
+  ],
+  [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
+])('%j ends with %i and says why', (args, status, message) => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    `${commandText('greet', 'return 1')}export const fail = defineCommand({ name: 'fail', description: 'd', run() { throw new Error('it went wrong') } })`,
+  )
+  const run = it.run(...args)
+  expect(run.status).toBe(status)
+  expect(run.stderr.slice(0, message.length)).toBe(message)
+})
+
+test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
+  'run runs other scripts with what follows --, and passes on what they write',
+  () => {
+    using it = open()
+    it.folder.writeSkill('skills/pdf')
+    it.folder.write(
+      'skills/pdf/scripts/a.py',
+      'import sys\nprint(sys.argv[1:])\nprint("problem", file=sys.stderr)\nsys.exit(int(sys.argv[1]))\n',
+    )
+    expect(it.run('run', 'pdf', 'scripts/a.py', '--', '0', '--flag')).toMatchObject({
+      status: 0,
+      stdout: "['0', '--flag']\n",
+      stderr: 'problem\n',
+    })
+    const failed = it.run('run', 'pdf', 'scripts/a.py', '--json', '--', '7')
+    expect(failed.status).toBe(1)
+    expect(failed.json).toMatchObject({
+      target: 'pdf/scripts/a.py',
+      ok: false,
+      exitCode: 7,
+      stdout: "['7']\n",
+    })
+  },
+)
+
+test('grant and revoke decide for later processes, with a note in the history', () => {
+  using it = open()
+  it.folder.write(
+    'skills/net/SKILL.md',
+    '---\nname: net\ndescription: d\nmetadata:\n  capabilities: net env:TOKEN\n---\nx\n',
+  )
+  it.folder.write(
+    'skills/net/scripts/a.js',
+    commandText('go', 'return Object.keys(process.env).includes("TOKEN")'),
+  )
+  const refused = it.run('run', 'net.go')
+  expect(refused).toMatchObject({ status: 2 })
+  expect(refused.stderr).toContain('the scripts ask for net env:TOKEN, which nobody has granted')
+  expect(it.run('grant', 'net', '--json').json).toMatchObject({
+    skill: 'net',
+    granted: ['net', 'env:TOKEN'],
+    missing: [],
+  })
+  expect(it.run('run', 'net.go').status).toBe(0)
+  expect(it.run('grant', 'net').stdout).toContain('granted already')
+  const part = it.run('revoke', 'net', 'net', '--note', 'not needed')
+  expect(part.stdout).toContain('it asks for more: net')
+  expect(it.run('run', 'net.go').status).toBe(2)
+  expect(it.run('log', 'net').stdout).toMatch(/revoke.*net: not needed/)
+})
+
+test('--watch runs again on save, until it is ended', async () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  const file = it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return "one"'))
+  const args = [
+    'run',
+    'git.greet',
+    '--watch',
+    '--root',
+    it.folder.at('skills'),
+    '--state',
+    it.folder.at('state'),
+  ]
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const next = async (): Promise<string> => String((await lines.next()).value)
+  expect(await next()).toBe('one')
+  writeFileSync(file, commandText('greet', 'return "two"'))
+  expect(await next()).toBe('two')
+  // A broken edit runs the code that serves.
+  writeFileSync(file, '{{ import "skillstoke/command"')
+  expect(await next()).toBe('two')
+  writeFileSync(file, commandText('greet', 'return "three"'))
+  expect(await next()).toBe('three')
+  child.kill('SIGINT')
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+test('Ctrl-C ends what runs', async () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    commandText('wait', 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))'),
+  )
+  const args = ['run', 'git.wait', '--root', it.folder.at('skills'), '--state', it.folder.at('state')]
+  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  await once(child.stderr, 'data')
+  child.kill('SIGINT')
+  expect(await once(child, 'exit')).toEqual([2, null])
+})
