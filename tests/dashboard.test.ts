@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -116,6 +116,73 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
       expect(opened.trouble).toEqual([])
     },
   )
+
+  test('runs a command by a form made of its schema, tells what is wrong, and runs it again on save', async () => {
+    const text = (answer: string): string => `import { defineCommand } from 'skillstoke/command'
+      export const greet = defineCommand({ name: 'greet', description: 'Greets somebody.',
+        input: { type: 'object', properties: { name: { type: 'string', description: 'Who it is.' }, mood: { type: 'string', enum: ['glad', 'sad'] },
+          times: { type: 'integer' }, loud: { type: 'boolean' }, more: { type: 'array' } }, required: ['name'], additionalProperties: false },
+        async run(input, { progress, log }) { log(${JSON.stringify(HOSTILE)}); progress(1, 2, 'half'); return { said: '${answer} ' + input.name, ...input } } })\n`
+    folder.writeSkill('greets')
+    const file = folder.write('greets/scripts/greet.js', text('Hello'))
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await page.getByRole('option', { name: /greets/ }).click()
+    await page.getByRole('tab', { name: 'run' }).click()
+    await page.getByText('Greets somebody.').waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByText('missing: "name"').waitFor()
+    await page.getByRole('textbox', { name: /^name/ }).fill('Ada')
+    await page.getByLabel('mood').selectOption('glad')
+    await page.getByLabel('times').fill('3')
+    await page.getByLabel('loud').selectOption('true')
+    await page.getByLabel('more').fill('[1')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByText('"more" is no JSON: [1').waitFor()
+    await page.getByLabel('more').fill('[1, {"a": 2}]')
+    await page.getByLabel('Run again on save').check()
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    const result = page.locator('pre.result')
+    await result.waitFor()
+    expect(JSON.parse((await result.textContent()) ?? '')).toEqual({
+      said: 'Hello Ada',
+      name: 'Ada',
+      mood: 'glad',
+      times: 3,
+      loud: true,
+      more: [1, { a: 2 }],
+    })
+    expect(await page.locator('pre.lines').textContent()).toContain('onerror')
+    expect(await page.evaluate('window.pwned')).toBeUndefined()
+    writeFileSync(file, text('Good day,'))
+    await page.locator('pre.result', { hasText: 'Good day, Ada' }).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    folder.remove('greets')
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('grants what scripts ask for, and takes it back', async () => {
+    folder.write(
+      'asks/SKILL.md',
+      '---\nname: asks\ndescription: Asks.\nmetadata:\n  capabilities: net\n---\nBody.\n',
+    )
+    folder.write(
+      'asks/scripts/a.js',
+      "import { defineCommand } from 'skillstoke/command'\nexport const a = defineCommand({ name: 'a', description: 'Asks much.', run: () => 1 })\n",
+    )
+    await using opened = await openPage(dev)
+    const { page } = opened
+    await page.getByRole('option', { name: /asks/ }).click()
+    await page.getByRole('tab', { name: 'run' }).click()
+    await page.getByRole('button', { name: 'Grant net' }).click()
+    await page.getByText('Asks much.').waitFor()
+    await page.getByText('It may also: net.').waitFor()
+    await page.getByRole('button', { name: 'Take back net' }).click()
+    await page.getByRole('button', { name: 'Grant net' }).waitFor()
+    folder.remove('asks')
+    expect(opened.trouble).toEqual([])
+  })
 
   test('fits a narrow window: list or detail, with a way back, and nothing to scroll sideways', async () => {
     await using opened = await openPage(dev, { viewport: { width: 360, height: 640 } })
