@@ -144,9 +144,9 @@ describe('tools of their own for commands', () => {
       'read_skill_file',
       'run_skill_command',
       'run_skill_script',
-      'git.status',
       'skill.reload',
       'skill.unload',
+      'git.status',
     ])
     expect(await call(client, 'skill.reload', { name: 'git' })).toMatchObject({ isError: false })
     await expect.poll(() => told.count).toBe(1)

@@ -8,8 +8,10 @@ import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import {
   type Clock,
+  type Command,
   createScopeTest,
   type Logger,
+  portableHasher,
   type Scope,
   SkillError,
   type SkillRuntime,
@@ -17,6 +19,7 @@ import {
   systemClock,
   type ToolDefinition,
   toMessage,
+  toToolName,
 } from '@skillstoke/core'
 import { ChangeNotices, type Notice } from './change-notices.ts'
 import { LegacySessions } from './legacy-sessions.ts'
@@ -257,7 +260,7 @@ export class SkillMcp implements AsyncDisposable {
         source: this.#source,
         extension: this.#extension,
         onCall: () => this.#options.onSessionChange?.(),
-        tools: () => [...tools, ...this.#moreTools()],
+        tools: () => withoutDoubles([...tools, ...this.#moreTools()]),
         ...own,
       },
       subscribed,
@@ -270,11 +273,10 @@ export class SkillMcp implements AsyncDisposable {
     const within = scope === undefined ? {} : { scope }
     if (!this.#skills.hasScripts) return []
     return [
-      // MCP lets names have dots, so these are the addresses that people know.
-      ...(commandTools ? this.#skills.commandTools({ ...within, toName: ({ id }) => id }) : []),
       ...(adminTools
         ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
         : []),
+      ...(commandTools ? this.#skills.commandTools({ ...within, toName: toWireName }) : []),
     ]
   }
 
@@ -317,6 +319,16 @@ export class SkillMcp implements AsyncDisposable {
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000
+
+/** MCP lets names have dots, so this is the address that people know, where all of its letters are allowed. */
+function toWireName({ id, skill, name }: Command): string {
+  return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)
+}
+
+/** A skill called like something of ours takes nothing away. */
+function withoutDoubles(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
+}
 
 function toInstructions(catalog: string): string {
   return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`

@@ -1,4 +1,5 @@
 import { shortDigest } from '@skillstoke/core'
+import { childProcesses } from '@skillstoke/core/node'
 import type { ServerStatus } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
@@ -37,6 +38,13 @@ export async function status(config: Config, options: { readonly json: boolean }
   )
   printLine(
     `${summary.length === 0 ? 'no skills' : summary.join(', ')}; generation ${generation.number} ${shortDigest(generation.digest)}`,
+  )
+  const { kind, detail } = await childProcesses({ sandbox: config.sandbox }).containment()
+  printLine(
+    paint(
+      'dim',
+      `scripts are contained by ${kind === 'sandbox' ? detail : `the permissions of Node alone: ${detail}`}`,
+    ),
   )
   printLine(paint('dim', `state in ${stateDirectory}`))
   printSource(from, paint)

@@ -47,6 +47,10 @@ export function createScripts(parts: ScriptsParts): SkillScripts {
       const place = placeOf(skill)
       if (place !== undefined) store.setRef(refOf(place), skill.revision)
     },
+    forget: skill => {
+      const place = placeOf(skill)
+      if (place !== undefined) store.setRef(refOf(place), undefined)
+    },
     readRemembered: async skill => {
       const place = placeOf(skill)
       const revision = place === undefined ? undefined : store.getRef(refOf(place))

@@ -1,5 +1,5 @@
 import { findNearNames } from '../catalog/near-names.ts'
-import { SkillError, toMessage } from '../errors.ts'
+import { checkNumber, SkillError, toMessage } from '../errors.ts'
 import { within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
@@ -22,6 +22,8 @@ export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
   current(): Generation
   /** Looks at the folders of a name; resolves when what is there is visible. */
   refresh(name: string): Promise<void>
+  /** Nothing of a skill is served any more: what `remember` kept may go. */
+  forget(skill: Skill): void
   /** Told of everything that happens, in order. */
   readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
 }
@@ -86,6 +88,7 @@ const MAX_LOAD_WAIT_MS = 2_000
 const MAX_PHASE_WAIT_MS = 1_000
 // What runs when everything ends may come to an end by itself.
 const CLOSE_MS = 5_000
+const MAX_TIMEOUT_MS = 600_000
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts {
@@ -341,13 +344,14 @@ export class SkillScripts {
     return { value, revision, command }
   }
 
-  /** Tells of a call while it runs. */
+  /** Tells of a call while it runs. @throws {SkillError} INVALID_OPTION for a time that makes no sense */
   async #observe<Result>(
     call: ScriptCall,
     options: RunOptions,
     work: (options: RunOptions) => Promise<Result>,
   ): Promise<Result> {
     const { tell, clock } = this.#host
+    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const start = clock.monotonic()
     const end = (isError: boolean): void =>
       tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
@@ -395,6 +399,7 @@ export class SkillScripts {
     const slot = this.#slots.get(keyOf(skill))
     this.#slots.delete(keyOf(skill))
     this.#unloaded.delete(keyOf(skill))
+    this.#host.forget(skill)
     slot?.close().catch((error: unknown) => {
       this.#host.logger.error('the code of a skill did not end', {
         skill: skill.name,

@@ -15,7 +15,7 @@ import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
-import type { ToolDefinition } from '../tool/tool-definition.ts'
+import { type ToolContext, type ToolDefinition, toolFailure } from '../tool/tool-definition.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type LoadedChange, renderUpdate } from './render-update.ts'
@@ -148,7 +148,8 @@ export class SkillSession implements Disposable {
       },
       allowedTools: options.allowedTools ?? 'advise',
     }
-    this.tools = createSkillTools(this.#access, this.#skillToolName, host.scriptTools(this.#access))
+    const scriptTools = host.scriptTools(this.#access).map(tool => this.#withGate(tool))
+    this.tools = createSkillTools(this.#access, this.#skillToolName, scriptTools)
     this.#pin()
   }
 
@@ -218,7 +219,9 @@ export class SkillSession implements Disposable {
    * tool, because models call what they saw a moment ago.
    */
   checkTool(name: string, input: unknown): string | undefined {
-    if (this.#access.allowedTools !== 'enforce' || this.tools.some(tool => tool.name === name))
+    if (this.#access.allowedTools !== 'enforce') return undefined
+    // Reading is not acting; and what an active skill brings along it may use.
+    if (name === this.#skillToolName || name === 'read_skill_file' || this.#isOwnScript(name, input))
       return undefined
     // Each active skill has its say: a model that could lift a restriction by loading another skill would have none.
     const refusing = this.active.find(
@@ -227,6 +230,22 @@ export class SkillSession implements Disposable {
     if (refusing === undefined) return undefined
     const allowed = refusing.allowedTools?.join(', ') || 'none'
     return `the tool ${JSON.stringify(name)} may not be called in this way while ${JSON.stringify(refusing.name)} is active; allowed: ${allowed}`
+  }
+
+  /** The same tool, which asks when it is called whether it may be: a model acts on what it saw before. */
+  #withGate(tool: ToolDefinition): ToolDefinition {
+    return Object.freeze({
+      ...tool,
+      execute: async (input: unknown, context?: ToolContext) => {
+        const refusal = this.checkTool(tool.name, input)
+        return refusal === undefined ? await tool.execute(input, context) : toolFailure(refusal)
+      },
+    })
+  }
+
+  #isOwnScript(name: string, input: unknown): boolean {
+    const { skill } = (input ?? {}) as { readonly skill?: unknown }
+    return SCRIPT_TOOLS.includes(name) && typeof skill === 'string' && this.#active.has(skill)
   }
 
   /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
@@ -379,7 +398,8 @@ export class SkillSession implements Disposable {
   }
 }
 
-const TAKEN_NAMES = ['read_skill_file', 'run_skill_command', 'run_skill_script']
+const SCRIPT_TOOLS = ['run_skill_command', 'run_skill_script']
+const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
 
 /** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
 function checkOptions(options: SessionOptions): void {

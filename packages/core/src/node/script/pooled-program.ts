@@ -200,7 +200,9 @@ export class IdleProcesses {
     const timer = setTimeout(() => process.kill(), this.#idleMs).unref()
     this.#timers.set(process, timer)
     const [oldest] = this.#timers.keys()
-    if (this.#timers.size > this.#most) oldest?.kill()
+    if (this.#timers.size <= this.#most || oldest === undefined) return
+    this.delete(oldest)
+    oldest.kill()
   }
 
   delete(process: ScriptProcess): void {

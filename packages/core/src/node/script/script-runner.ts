@@ -29,6 +29,7 @@ import { findProgram, Sandbox, type SandboxMode } from './sandbox.ts'
 import { scanScripts } from './scan.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import { Turns } from './turns.ts'
 
 export interface ScriptRunnerOptions {
   /** Whether the operating system contains scripts besides the permissions of Node. @default 'auto' */
@@ -107,9 +108,12 @@ class ChildProcessRunner implements ScriptRunner {
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
   readonly #stop = new AbortController()
+  /** Many skills may want to be loaded at once; a machine has few cores. */
+  readonly #loads = new Turns(MAX_LOADS)
   #plain: Promise<PlainJavaScript> | undefined
 
   constructor(options: ScriptRunnerOptions) {
+    checkOptions(options)
     this.#options = { ...DEFAULT_SCRIPT_RUNNER_OPTIONS, ...options }
     this.#env = options.env ?? process.env
     this.#limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.limits }
@@ -128,6 +132,10 @@ class ChildProcessRunner implements ScriptRunner {
   }
 
   async load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+    return await this.#loads.run(() => this.#load(program, scan))
+  }
+
+  async #load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
     const folder = await this.#folders.take(program, await this.#openPlain())
     let isKept = false
     try {
@@ -333,6 +341,29 @@ function refuseInspection(): void {
   process.on('SIGUSR1', () => undefined)
 }
 
+/** @throws {SkillError} INVALID_OPTION */
+function checkOptions({
+  sandbox,
+  workspace: _w,
+  directory: _d,
+  env: _e,
+  limits = {},
+  ...numbers
+}: ScriptRunnerOptions): void {
+  const refuse = (name: string, value: unknown, right: string): never => {
+    throw new SkillError('INVALID_OPTION', `${name} is ${JSON.stringify(value)}; use ${right}`)
+  }
+  if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
+    refuse('sandbox', sandbox, 'one of "auto", "require", "off"')
+  for (const [name, value] of Object.entries({ ...numbers, ...limits }))
+    if (typeof value !== 'number' || !(value >= 0 && value <= MAX_OPTION))
+      refuse(name, value, `a number from 0 to ${MAX_OPTION}`)
+  for (const name of ['maxProcesses', 'maxCalls'] as const)
+    if (numbers[name] !== undefined && numbers[name] < 1) refuse(name, numbers[name], 'a number from 1 on')
+}
+
+const MAX_OPTION = 2 ** 31 - 1
+
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {
@@ -364,6 +395,7 @@ function toDiagnostic(
   }
 }
 
+const MAX_LOADS = 4
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA = 65_536
 

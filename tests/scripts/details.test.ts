@@ -1,0 +1,167 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
+import { MemorySkillStore, type SkillRuntime } from '@skillstoke/core'
+import { childProcesses } from '@skillstoke/core/node'
+import { SkillMcp } from '@skillstoke/mcp'
+import { expect, test } from 'vitest'
+import { commandText, countScriptProcesses, openScripts } from '../fixtures/scripts.ts'
+import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+const call = async (skills: SkillRuntime, name: string, input: unknown): Promise<string> =>
+  (
+    await skills
+      .tools()
+      .find(tool => tool.name === name)
+      ?.execute(input)
+  )?.text ?? ''
+
+test.each([
+  [{ sandbox: 'on' as never }, 'sandbox is "on"; use one of "auto", "require", "off"'],
+  [{ maxProcesses: 0 }, 'maxProcesses is 0; use a number from 1 on'],
+  [{ idleMs: -1 }, 'idleMs is -1; use a number from 0 to 2147483647'],
+  [{ drainMs: Number.NaN }, 'drainMs is null; use a number from 0 to 2147483647'],
+  [{ limits: { stdout: '1' as never } }, 'stdout is "1"; use a number from 0 to 2147483647'],
+])('childProcesses(%j) is refused', (options, message) => {
+  expect(() => childProcesses(options)).toThrow(message)
+})
+
+test.each([0, -1, Number.NaN, 600_001])(
+  'a deadline of %d ms is refused, and nothing runs',
+  async timeoutMs => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('git')
+    folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+    await using skills = await openScripts(folder.path)
+    await expect(skills.scripts.execute('git.one', {}, { timeoutMs })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('use a number from 1 to 600000'),
+    })
+  },
+)
+
+test('commands that have to be asked for are asked a few skills at a time, and all of them are there', async () => {
+  using folder = new TemporaryFolder()
+  for (let i = 0; i < 12; i++) {
+    folder.writeSkill(`skill-${i}`)
+    folder.write(
+      `skill-${i}/scripts/a.js`,
+      `import { defineCommand } from 'skillstoke/command'
+       const make = name => defineCommand({ name, description: 'Made.', run: () => ${i} })
+       export const made = make('made')\n`,
+    )
+  }
+  await using skills = await openScripts(folder.path, { maxIdleProcesses: 2 })
+  await skills.scripts.ready()
+  expect(skills.scripts.list()).toHaveLength(12)
+  expect(skills.scripts.list().every(({ isDynamic }) => isDynamic)).toBe(true)
+  await expect.poll(countScriptProcesses).toBeLessThanOrEqual(2)
+  expect((await skills.scripts.execute('skill-11.made')).value).toBe(11)
+})
+
+test('a store keeps no code of skills that are gone', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  const store = new MemorySkillStore()
+  const kept = new Map<string, unknown>()
+  const setRef = store.setRef.bind(store)
+  store.setRef = (name, revision) => {
+    kept.set(name, revision)
+    setRef(name, revision)
+  }
+  await using skills = await openScripts(folder.path, { runtime: { store } })
+  await skills.scripts.execute('git.one')
+  const [name] = [...kept.keys()].filter(each => each.startsWith('["code"'))
+  expect(kept.get(name ?? '')).toBe(skills.current.get('git').revision)
+  folder.remove('git')
+  await skills.reload()
+  await skills.delivered()
+  expect(kept.get(name ?? '')).toBeUndefined()
+})
+
+test('while a skill is active whose tools are enforced, scripts of others may not be run, and its own may', async () => {
+  using folder = new TemporaryFolder()
+  folder.write('strict/SKILL.md', '---\nname: strict\ndescription: d\nallowed-tools: Read\n---\nx\n')
+  folder.write('strict/scripts/a.js', commandText('own', 'return "own"'))
+  folder.writeSkill('other')
+  folder.write('other/scripts/a.js', commandText('theirs', 'return "theirs"'))
+  await using skills = await openScripts(folder.path)
+  const session = skills.session({ id: 's', allowedTools: 'enforce' })
+  const use = async (name: string, input: unknown): Promise<string> =>
+    (await session.tools.find(tool => tool.name === name)?.execute(input))?.text ?? ''
+  expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
+  await use('skill', { name: 'strict' })
+  expect(await use('run_skill_command', { skill: 'strict', command: 'own' })).toBe('own')
+  expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toContain(
+    'may not be called in this way while "strict" is active; allowed: Read',
+  )
+  session.beginTurn()
+  expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
+})
+
+test('a skill called like a tool of ours, or with letters that no tool may have, takes nothing away', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of ['skill', 'größe']) {
+    folder.write(`${name}/SKILL.md`, skillText(name))
+    folder.write(`${name}/scripts/a.js`, commandText('reload', 'return "of the skill"'))
+  }
+  await using skills = await openScripts(folder.path)
+  await using mcp = new SkillMcp(skills, { commandTools: true, adminTools: true })
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  const fetch = (url: string | URL, init?: RequestInit): Promise<Response> =>
+    mcp.fetch(new Request(url, init))
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), { fetch }))
+  const names = (await client.listTools()).tools.map(({ name }) => name)
+  expect(names.filter(name => name === 'skill.reload')).toHaveLength(1)
+  expect(new Set(names).size).toBe(names.length)
+  for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_.-]{1,128}$/)
+  const { content } = await client.callTool({ name: 'skill.reload', arguments: { name: 'skill' } })
+  expect(JSON.stringify(content)).toContain('was reloaded')
+  await client.close()
+})
+
+test('the offline agent runs a command by its line, and shows its answer', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('greet', 'return "Hello " + input.name'))
+  await using skills = await openScripts(folder.path)
+  const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation('c')
+  expect((await conversation.send('/git.greet {"name": "Ada"}')).text).toBe('Hello Ada')
+  folder.write('git/scripts/a.js', commandText('greet', 'return "Good day " + input.name'))
+  expect((await conversation.send('/git.greet {"name": "Ada"}')).text).toBe('Good day Ada')
+  expect((await conversation.send('/git.gret')).text).toContain('did you mean "git.greet"?')
+})
+
+test.each([
+  ['run_skill_command', {}, '"skill" and "command" are needed'],
+  [
+    'run_skill_command',
+    { skill: 'git', command: 'one', inputs: {} },
+    'there is no field "inputs"; the fields are "skill", "command", "input"',
+  ],
+  ['run_skill_command', { skill: 7, command: 'one' }, '"skill" is 7; it must be text'],
+  [
+    'run_skill_command',
+    { skill: 'git', command: 'one', input: [1] },
+    '"input" is [1]; it must be an object, for example {}',
+  ],
+  [
+    'run_skill_command',
+    { skill: 'git', command: 'one', input: '{' },
+    '"input" is "{"; it must be an object, for example {}',
+  ],
+  ['run_skill_command', null, '"skill" and "command" are needed'],
+  ['run_skill_script', { skill: 'git' }, '"skill" and "path" are needed'],
+  ['run_skill_script', { skill: 'git', path: 'x', args: 'a' }, '"args" is "a"; it must be a list of texts'],
+  [
+    'run_skill_script',
+    { skill: 'git', path: '../x' },
+    '"git" has no file "../x"; its scripts are scripts/a.js',
+  ],
+])('%s with %j is answered with what is wrong', async (tool, input, answer) => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  await using skills = await openScripts(folder.path)
+  expect(await call(skills, tool, input)).toContain(answer)
+})
