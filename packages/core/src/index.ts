@@ -197,6 +197,7 @@ export {
   type JsonSchemaObject,
   type StandardSchema,
 } from './script/define-command.ts'
+export type { CommandsChange, ScriptCall, ScriptEvents } from './script/script-events.ts'
 // Scripts as commands: where they run, and calling them.
 export type {
   CommandProgress,
@@ -212,9 +213,6 @@ export type {
 export { renderCommandValue } from './script/script-tools.ts'
 export {
   type CommandResult,
-  type CommandsChange,
-  type ScriptCall,
-  type ScriptEvents,
   type ScriptStatus,
   SkillScripts,
   type UnloadStatus,

@@ -16,11 +16,8 @@ export { openPackStore } from './pack-store.ts'
 export { openRevisionLog } from './revision-log.ts'
 export type { SandboxMode } from './script/sandbox.ts'
 export { scanScripts } from './script/scan.ts'
-export {
-  childProcesses,
-  DEFAULT_SCRIPT_RUNNER_OPTIONS,
-  type ScriptRunnerOptions,
-} from './script/script-runner.ts'
+export { childProcesses } from './script/script-runner.ts'
+export { DEFAULT_SCRIPT_RUNNER_OPTIONS, type ScriptRunnerOptions } from './script/script-runner-options.ts'
 // The parts it is made of, for sources of your own.
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'

@@ -7,15 +7,9 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { type Command, mayExportCommands, splitCommandId } from './command.ts'
-import { type CommandSwap, ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
-import type {
-  CommandProgress,
-  Containment,
-  FileRun,
-  LoadedProgram,
-  RunOptions,
-  ScriptLine,
-} from './script-runner.ts'
+import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
+import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
+import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
 
 /** What the scripts of a runtime need of it. */
 export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
@@ -26,38 +20,6 @@ export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
   forget(skill: Skill): void
   /** Told of everything that happens, in order. */
   readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
-}
-
-/** What a call is about. */
-export interface ScriptCall {
-  /** Counts the calls of this process. */
-  readonly call: number
-  readonly skill: string
-  /** `skill.command`, or the path of a script. */
-  readonly target: string
-  /** Of the code that ran; absent until that is known. */
-  readonly revision?: Digest
-}
-
-/** Commands that came, went, or are described in another way. */
-export interface CommandsChange {
-  readonly skill: string
-  readonly revision?: Digest
-  readonly added: readonly Command[]
-  readonly removed: readonly Command[]
-  readonly modified: readonly Command[]
-}
-
-/** What may be told outside of scripts, by event name. */
-export interface ScriptEvents {
-  /** Commands of a skill came, went, or are described in another way. */
-  'commands:changed': CommandsChange
-  /** A command or a script begins to run; the calls of a process are counted. */
-  'command:started': ScriptCall
-  'command:progress': ScriptCall & CommandProgress
-  /** It has written a line. */
-  'command:line': ScriptCall & ScriptLine
-  'command:finished': ScriptCall & { readonly isError: boolean; readonly durationMs: number }
 }
 
 /** What a command answered, and the revision of the code that did. */
@@ -390,7 +352,7 @@ export class SkillScripts {
     const key = keyOf(skill)
     const known = this.#slots.get(key)
     if (known !== undefined) return known
-    const slot = new ProgramSlot({ ...this.#host, onSwap: swap => this.#onSwap(swap) })
+    const slot = new ProgramSlot({ ...this.#host, onSwap: swap => this.#announce(toCommandsChange(swap)) })
     this.#slots.set(key, slot)
     return slot
   }
@@ -405,18 +367,6 @@ export class SkillScripts {
         skill: skill.name,
         error: toMessage(error),
       })
-    })
-  }
-
-  #onSwap({ skill, revision, before, after }: CommandSwap): void {
-    const old = new Map(before.map(command => [command.name, command]))
-    const now = new Set(after.map(({ name }) => name))
-    this.#announce({
-      skill,
-      ...(revision === undefined ? {} : { revision }),
-      added: after.filter(({ name }) => !old.has(name)),
-      removed: before.filter(({ name }) => !now.has(name)),
-      modified: after.filter(command => isDescribedOtherwise(old.get(command.name), command)),
     })
   }
 
@@ -440,11 +390,4 @@ export class SkillScripts {
 
 function keyOf({ source, location }: Skill): string {
   return `${source}\0${location}`
-}
-
-/** Whether callers would have to know: where the command is in its file is not their business. */
-function isDescribedOtherwise(old: Command | undefined, now: Command): boolean {
-  const shown = ({ description, inputSchema, hints }: Command): string =>
-    JSON.stringify([description, inputSchema, hints])
-  return old !== undefined && shown(old) !== shown(now)
 }

@@ -1,0 +1,47 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The program of the processes that run scripts. */
+export const MAIN: string = fileURLToPath(
+  new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
+)
+/** What scripts may import by name, and what a process reads of us. */
+export const providedModules: () => ProvidedModules = once(() => {
+  const command = new URL(`../../script/define-command${MAIN.slice(MAIN.lastIndexOf('.'))}`, import.meta.url)
+  return {
+    modules: {
+      'skillstoke/command': command.href,
+      zod: import.meta.resolve('zod'),
+      'zod/mini': import.meta.resolve('zod/mini'),
+      'zod/v4': import.meta.resolve('zod/v4'),
+    },
+    validator: import.meta.resolve('@cfworker/json-schema'),
+    readable: [
+      dirname(MAIN),
+      fileURLToPath(command),
+      packageFolder(import.meta.resolve('zod/package.json')),
+      packageFolder(import.meta.resolve('@cfworker/json-schema/package.json')),
+    ],
+  }
+})
+
+export interface ProvidedModules {
+  /** URLs by the names under which scripts import them. */
+  readonly modules: Readonly<Record<string, string>>
+  /** URL of the validator of JSON Schema. */
+  readonly validator: string
+  /** Files and folders that have to be readable for that. */
+  readonly readable: readonly string[]
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+function packageFolder(manifestUrl: string): string {
+  return dirname(fileURLToPath(manifestUrl))
+}
