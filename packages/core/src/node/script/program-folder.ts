@@ -41,7 +41,7 @@ export async function writeProgramFolder(
     await ensure(target)
     await writeFile(target, bytes, { flag: 'wx', mode: isExecutable ? 0o500 : 0o400 })
     if (!/\.m?ts$/.test(path)) continue
-    const module = plain.get(path, digest, new TextDecoder().decode(bytes))
+    const module = await plain.get(path, digest, new TextDecoder().decode(bytes))
     if ('diagnostic' in module) {
       diagnostics.push(module.diagnostic)
       continue

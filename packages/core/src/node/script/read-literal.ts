@@ -1,4 +1,4 @@
-import type { Expression, ObjectExpression } from 'oxc-parser'
+import type { Expression, ObjectExpression } from '@babel/types'
 
 /** A value that is written down, and not computed. */
 export interface Literal {
@@ -8,70 +8,84 @@ export interface Literal {
 /** Top-level constants of a module by name. */
 export type Constants = ReadonlyMap<string, Expression>
 
-const MAX_DEPTH = 32
+// A constant can stand for ten others, each of which stands for ten more.
+const MAX_NODES = 5_000
 
-/** The value of an expression that can be read without running anything; `undefined` for one that has to be computed. */
-export function readLiteral(node: Expression, constants: Constants, depth = 0): Literal | undefined {
-  if (depth > MAX_DEPTH) return undefined
-  const read = (inner: Expression): Literal | undefined => readLiteral(inner, constants, depth + 1)
-  switch (node.type) {
-    case 'Literal':
-      return 'regex' in node || 'bigint' in node ? undefined : { value: node.value }
-    case 'TemplateLiteral': {
-      const [text] = node.quasis
-      return node.expressions.length === 0 ? { value: text?.value.cooked ?? '' } : undefined
+/** Reads expressions of one module, as far as nothing has to be run for it; in all together no more than makes sense. */
+export class LiteralReader {
+  readonly #constants: Constants
+  #left = MAX_NODES
+
+  constructor(constants: Constants) {
+    this.#constants = constants
+  }
+
+  /** The value of an expression; `undefined` for one that has to be computed, or is too much to read. */
+  read(node: Expression): Literal | undefined {
+    if (--this.#left < 0) return undefined
+    switch (node.type) {
+      case 'StringLiteral':
+      case 'NumericLiteral':
+      case 'BooleanLiteral':
+        return { value: node.value }
+      case 'NullLiteral':
+        return { value: null }
+      case 'TemplateLiteral': {
+        const [text] = node.quasis
+        return node.expressions.length === 0 ? { value: text?.value.cooked ?? '' } : undefined
+      }
+      case 'UnaryExpression': {
+        const inner = node.operator === '-' ? this.read(node.argument) : undefined
+        return typeof inner?.value === 'number' ? { value: -inner.value } : undefined
+      }
+      case 'BinaryExpression': {
+        if (node.operator !== '+' || node.left.type === 'PrivateName') return undefined
+        const [left, right] = [this.read(node.left), this.read(node.right)]
+        return typeof left?.value === 'string' && typeof right?.value === 'string'
+          ? { value: left.value + right.value }
+          : undefined
+      }
+      case 'ParenthesizedExpression':
+      case 'TSAsExpression':
+      case 'TSSatisfiesExpression':
+      case 'TSNonNullExpression':
+        return this.read(node.expression)
+      case 'Identifier': {
+        const constant = this.#constants.get(node.name)
+        return constant === undefined ? undefined : this.read(constant)
+      }
+      case 'ArrayExpression': {
+        const items = node.elements.map(each =>
+          each === null || each.type === 'SpreadElement' ? undefined : this.read(each),
+        )
+        return items.every(each => each !== undefined) ? { value: items.map(each => each.value) } : undefined
+      }
+      case 'ObjectExpression':
+        return this.#readObject(node)
+      default:
+        return undefined
     }
-    case 'UnaryExpression': {
-      const inner = node.operator === '-' ? read(node.argument) : undefined
-      return typeof inner?.value === 'number' ? { value: -inner.value } : undefined
+  }
+
+  #readObject(node: ObjectExpression): Literal | undefined {
+    const entries: [string, unknown][] = []
+    for (const property of node.properties) {
+      const field = toField(property)
+      const literal = field === undefined ? undefined : this.read(field.value)
+      if (field === undefined || literal === undefined) return undefined
+      entries.push([field.name, literal.value])
     }
-    case 'BinaryExpression': {
-      const [left, right] = node.operator === '+' ? [read(node.left), read(node.right)] : []
-      return typeof left?.value === 'string' && typeof right?.value === 'string'
-        ? { value: left.value + right.value }
-        : undefined
-    }
-    case 'ParenthesizedExpression':
-    case 'TSAsExpression':
-    case 'TSSatisfiesExpression':
-    case 'TSNonNullExpression':
-      return read(node.expression)
-    case 'Identifier': {
-      const constant = constants.get(node.name)
-      return constant === undefined ? undefined : read(constant)
-    }
-    case 'ArrayExpression': {
-      const items = node.elements.map(each =>
-        each === null || each.type === 'SpreadElement' ? undefined : read(each),
-      )
-      return items.every(each => each !== undefined) ? { value: items.map(each => each.value) } : undefined
-    }
-    case 'ObjectExpression':
-      return readObject(node, read)
-    default:
-      return undefined
+    // Not by assignment: `__proto__` is a name like any other here.
+    return { value: Object.fromEntries(entries) }
   }
 }
 
-function readObject(
-  node: ObjectExpression,
-  read: (inner: Expression) => Literal | undefined,
-): Literal | undefined {
-  const entries: [string, unknown][] = []
-  for (const property of node.properties) {
-    const key = propertyName(property)
-    const literal = key === undefined || property.type !== 'Property' ? undefined : read(property.value)
-    if (key === undefined || literal === undefined) return undefined
-    entries.push([key, literal.value])
-  }
-  // Not by assignment: `__proto__` is a name like any other here.
-  return { value: Object.fromEntries(entries) }
-}
-
-/** The name of a plain property; `undefined` for a spread, a method or a computed name. */
-export function propertyName(property: ObjectExpression['properties'][number]): string | undefined {
-  if (property.type !== 'Property' || property.computed || property.kind !== 'init') return undefined
-  const { key } = property
-  if (key.type === 'Identifier') return key.name
-  return key.type === 'Literal' && typeof key.value === 'string' ? key.value : undefined
+/** A plain property; `undefined` for a spread, a method or a computed name. */
+export function toField(
+  property: ObjectExpression['properties'][number],
+): { readonly name: string; readonly value: Expression } | undefined {
+  if (property.type !== 'ObjectProperty' || property.computed) return undefined
+  const { key, value } = property
+  const name = key.type === 'Identifier' ? key.name : key.type === 'StringLiteral' ? key.value : undefined
+  return name === undefined ? undefined : { name, value: value as Expression }
 }

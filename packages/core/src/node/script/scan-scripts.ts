@@ -1,13 +1,13 @@
-import {
-  type CallExpression,
-  type Comment,
-  type Expression,
-  type ImportNameKind,
-  type ObjectExpression,
-  type Program,
-  parseSync,
-  type StaticImport,
-} from 'oxc-parser'
+import { parse as parseText } from '@babel/parser'
+import type {
+  CallExpression,
+  Comment,
+  Expression,
+  File,
+  ImportDeclaration,
+  ObjectExpression,
+  Statement,
+} from '@babel/types'
 import {
   checkCommandName,
   type Diagnostic,
@@ -16,22 +16,23 @@ import {
   type ScriptScan,
   type ScriptText,
 } from '../../index.ts'
-import { type Constants, propertyName, readLiteral } from './read-literal.ts'
-import { resolveImport } from './script-imports.ts'
+import { type Constants, LiteralReader, toField } from './read-literal.ts'
+import { resolveImport, type WrittenImport } from './script-imports.ts'
 
-// The parser declares its kinds as an enum without values.
-const NAMESPACE = 'NamespaceObject' as ImportNameKind.NamespaceObject
 const COMMAND_MODULE = 'skillstoke/command'
 const CODE = /\.[mc]?[jt]s$/
+
+// Nobody writes a script that is longer, and whatever reads it takes its time.
+const MAX_CHARACTERS = 262_144
 
 /** A module as it is written. */
 interface Parsed {
   readonly file: ScriptText
-  readonly program: Program
+  readonly body: readonly Statement[]
   readonly comments: readonly Comment[]
-  readonly imports: readonly StaticImport[]
-  /** Specifiers of `export ... from`, with the offset of each. */
-  readonly reexports: readonly { readonly specifier: string; readonly start: number }[]
+  readonly imports: readonly ImportDeclaration[]
+  /** Everything that is imported or exported from elsewhere, and more than a type. */
+  readonly written: readonly WrittenImport[]
   readonly diagnostics: readonly Diagnostic[]
 }
 
@@ -46,7 +47,7 @@ export function scanTexts(skill: string, files: readonly ScriptText[]): ScriptSc
   for (const file of [...files].sort(byDepthThenPath)) {
     if (!mayExportCommands(file.path) || !file.text.includes(COMMAND_MODULE)) continue
     const module = parse(file)
-    if (module.diagnostics.length === 0 && definersOf(module).names.size === 0) continue
+    if (module.diagnostics.length === 0 && !knowsDefiner(module)) continue
     modules.push(file.path)
     diagnostics.push(...followImports(module, byPath, parsed))
     if (module.diagnostics.length > 0) continue
@@ -72,33 +73,63 @@ function byDepthThenPath(a: ScriptText, b: ScriptText): number {
 }
 
 function parse(file: ScriptText): Parsed {
-  const lang = /\.[mc]?ts$/.test(file.path) ? 'ts' : 'js'
-  const { program, comments, module, errors } = parseSync(file.path, file.text, {
-    lang,
-    sourceType: 'module',
-    // What the engine would refuse although the grammar allows it, such as a name that is declared twice.
-    showSemanticErrors: true,
+  const nothing = { file, body: [], comments: [], imports: [], written: [] }
+  const refuse = (
+    message: string,
+    place: { readonly line?: number; readonly column?: number } = {},
+  ): Parsed => ({
+    ...nothing,
+    diagnostics: [{ code: 'SCRIPT_INVALID', severity: 'error', message, path: file.path, ...place }],
   })
-  return {
-    file,
-    program,
-    comments,
-    imports: module.staticImports,
-    reexports: module.staticExports.flatMap(({ entries }) =>
-      entries.flatMap(({ moduleRequest, isType }) =>
-        moduleRequest === null || isType
-          ? []
-          : { specifier: moduleRequest.value, start: moduleRequest.start },
-      ),
-    ),
-    diagnostics: errors.slice(0, 1).map(({ message, labels }) => ({
-      code: 'SCRIPT_INVALID',
-      severity: 'error',
-      message: `${message.charAt(0).toLowerCase()}${message.slice(1)}`,
-      path: file.path,
-      ...placeOf(file.text, labels.at(-1)?.start ?? 0),
-    })),
+  if (file.text.length > MAX_CHARACTERS)
+    return refuse(`the script has ${file.text.length} characters; at most ${MAX_CHARACTERS} are read`)
+  try {
+    return toParsed(file, parseModule(file))
+  } catch (thrown) {
+    // Nested so deeply that nobody could read it: our stack ends, and nothing else does.
+    if (thrown instanceof RangeError) return refuse('the script is nested too deeply')
+    const { message, loc } = thrown as Error & {
+      readonly loc?: { readonly line: number; readonly column: number }
+    }
+    const words = message.replace(/\s*\(\d+:\d+\)$/, '').replace(/\.$/, '')
+    const place = loc === undefined ? {} : { line: loc.line, column: loc.column + 1 }
+    return refuse(`${words.charAt(0).toLowerCase()}${words.slice(1)}`, place)
   }
+}
+
+function parseModule({ path, text }: ScriptText): File {
+  const isTyped = /\.[mc]?ts$/.test(path)
+  // CommonJS helpers are no modules.
+  const sourceType = /\.c[jt]s$/.test(path) ? 'commonjs' : 'module'
+  return parseText(text, { sourceType, plugins: isTyped ? ['typescript'] : [] })
+}
+
+function toParsed(file: ScriptText, { program, comments }: File): Parsed {
+  const imports = program.body.filter(statement => statement.type === 'ImportDeclaration')
+  const written = program.body.flatMap((statement): WrittenImport[] => {
+    const { source } = statement as {
+      readonly source?: { readonly value: string; readonly loc?: { readonly start: Position } | null } | null
+    }
+    if (source?.loc === undefined || source.loc === null || isTypeOnly(statement)) return []
+    return [{ specifier: source.value, line: source.loc.start.line, column: source.loc.start.column + 1 }]
+  })
+  return { file, body: program.body, comments: comments ?? [], imports, written, diagnostics: [] }
+}
+
+interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** A type alone is gone before anything runs. */
+function isTypeOnly(statement: Statement): boolean {
+  if (statement.type === 'ImportDeclaration')
+    return (
+      statement.importKind === 'type' ||
+      (statement.specifiers.length > 0 &&
+        statement.specifiers.every(each => each.type === 'ImportSpecifier' && each.importKind === 'type'))
+    )
+  return 'exportKind' in statement && statement.exportKind === 'type'
 }
 
 /** What is wrong with a module and with everything that it imports, each module once. */
@@ -111,12 +142,12 @@ function followImports(
   const paths = new Set(files.keys())
   const waiting = [first]
   for (let module = waiting.pop(); module !== undefined; module = waiting.pop()) {
-    const { path, text } = module.file
+    const { path } = module.file
     if (parsed.has(path)) continue
     parsed.set(path, module)
     found.push(...module.diagnostics)
-    for (const { specifier, start } of writtenImports(module)) {
-      const target = resolveImport(path, { specifier, ...placeOf(text, start) }, paths)
+    for (const written of module.written) {
+      const target = resolveImport(path, written, paths)
       if (target.kind === 'refused') found.push(target.diagnostic)
       const file = target.kind === 'file' ? files.get(target.path) : undefined
       if (file !== undefined && CODE.test(file.path)) waiting.push(parse(file))
@@ -125,33 +156,27 @@ function followImports(
   return found
 }
 
-function writtenImports({ imports, reexports }: Parsed): readonly { specifier: string; start: number }[] {
-  // A type alone is gone before anything runs.
-  const values = imports.filter(
-    ({ entries }) => entries.length === 0 || entries.some(({ isType }) => !isType),
-  )
-  return [
-    ...values.map(({ moduleRequest }) => ({ specifier: moduleRequest.value, start: moduleRequest.start })),
-    ...reexports,
-  ]
-}
-
 /** Under which names a module knows `defineCommand`, or the module that has it. */
 function definersOf({ imports }: Parsed): {
   readonly names: ReadonlySet<string>
   readonly spaces: ReadonlySet<string>
 } {
-  const entries = imports
-    .filter(({ moduleRequest }) => moduleRequest.value === COMMAND_MODULE)
-    .flatMap(each => each.entries)
-    .filter(({ isType }) => !isType)
-  const localNames = (isMeant: (entry: (typeof entries)[number]) => boolean): string[] =>
-    entries.filter(isMeant).map(({ localName }) => localName.value)
-  const spaces = localNames(({ importName }) => importName.kind === NAMESPACE)
-  return {
-    names: new Set([...localNames(({ importName }) => importName.name === 'defineCommand'), ...spaces]),
-    spaces: new Set(spaces),
+  const [names, spaces] = [new Set<string>(), new Set<string>()]
+  for (const statement of imports) {
+    if (statement.source.value !== COMMAND_MODULE || statement.importKind === 'type') continue
+    for (const each of statement.specifiers) {
+      if (each.type === 'ImportNamespaceSpecifier') spaces.add(each.local.name)
+      if (each.type !== 'ImportSpecifier' || each.importKind === 'type') continue
+      const name = each.imported.type === 'Identifier' ? each.imported.name : each.imported.value
+      if (name === 'defineCommand') names.add(each.local.name)
+    }
   }
+  return { names, spaces }
+}
+
+function knowsDefiner(module: Parsed): boolean {
+  const { names, spaces } = definersOf(module)
+  return names.size + spaces.size > 0
 }
 
 interface Found {
@@ -161,10 +186,11 @@ interface Found {
 }
 
 function findCommands(module: Parsed, skill: string): Found {
-  const constants = constantsOf(module.program)
-  const found: Found[] = exportsOf(module.program, constants).flatMap(exported => {
+  const constants = constantsOf(module.body)
+  const reader = new LiteralReader(constants)
+  const found: Found[] = exportsOf(module.body, constants).flatMap(exported => {
     const call = asDefinition(exported.value, module)
-    if (call !== undefined) return readDefinition(call, exported, { module, skill, constants })
+    if (call !== undefined) return readDefinition(call, exported, { module, skill, reader })
     // A function may have made it: that is known when the module has run.
     return exported.value.type === 'CallExpression' ? UNKNOWN : []
   })
@@ -185,35 +211,37 @@ interface Exported {
 }
 
 /** What a module exports under a name, as far as that is an expression of its own. */
-function exportsOf({ body }: Program, constants: Constants): Exported[] {
+function exportsOf(body: readonly Statement[], constants: Constants): Exported[] {
   return body.flatMap((statement): Exported[] => {
+    const start = statement.start ?? 0
     if (statement.type === 'ExportDefaultDeclaration') {
-      const { declaration, start } = statement
+      const { declaration } = statement
       const value = declaration.type === 'Identifier' ? constants.get(declaration.name) : declaration
       return value === undefined ? [] : [{ name: 'default', value: value as Expression, start }]
     }
-    if (statement.type !== 'ExportNamedDeclaration' || statement.source !== null) return []
-    const { declaration, specifiers, start } = statement
+    if (statement.type !== 'ExportNamedDeclaration' || statement.source) return []
+    const { declaration, specifiers } = statement
     if (declaration?.type === 'VariableDeclaration') {
       return declaration.declarations.flatMap(({ id, init }) =>
-        id.type === 'Identifier' && init !== null ? { name: id.name, value: init, start } : [],
+        id.type === 'Identifier' && init ? { name: id.name, value: init, start } : [],
       )
     }
-    return specifiers.flatMap(({ local, exported }) => {
-      const value = 'name' in local ? constants.get(local.name) : undefined
-      const name = 'name' in exported ? exported.name : exported.value
-      return value === undefined ? [] : { name, value, start: value.start }
+    return specifiers.flatMap(each => {
+      if (each.type !== 'ExportSpecifier') return []
+      const value = constants.get(each.local.name)
+      const name = each.exported.type === 'Identifier' ? each.exported.name : each.exported.value
+      return value === undefined ? [] : { name, value, start: value.start ?? 0 }
     })
   })
 }
 
-function constantsOf({ body }: Program): Constants {
+function constantsOf(body: readonly Statement[]): Constants {
   const constants = new Map<string, Expression>()
   for (const statement of body) {
     const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
     if (declaration?.type !== 'VariableDeclaration' || declaration.kind !== 'const') continue
     for (const { id, init } of declaration.declarations)
-      if (id.type === 'Identifier' && init !== null) constants.set(id.name, init)
+      if (id.type === 'Identifier' && init) constants.set(id.name, init)
   }
   return constants
 }
@@ -235,22 +263,18 @@ function asDefinition(value: Expression, module: Parsed): CallExpression | undef
 interface Around {
   readonly module: Parsed
   readonly skill: string
-  readonly constants: Constants
+  readonly reader: LiteralReader
 }
 
-function readDefinition(
-  call: CallExpression,
-  exported: Exported,
-  { module, skill, constants }: Around,
-): Found {
+function readDefinition(call: CallExpression, exported: Exported, { module, skill, reader }: Around): Found {
   const { file, comments } = module
-  const place = placeOf(file.text, call.start)
+  const place = { line: call.loc?.start.line ?? 1, column: (call.loc?.start.column ?? 0) + 1 }
   const [argument] = call.arguments
   if (argument?.type !== 'ObjectExpression') return UNKNOWN
   const fields = fieldsOf(argument)
   const literal = (key: string): unknown => {
     const value = fields.get(key)
-    return value === undefined ? undefined : readLiteral(value, constants)?.value
+    return value === undefined ? undefined : reader.read(value)?.value
   }
   const name = literal('name')
   const isNamed = !fields.has('name') || name !== undefined
@@ -293,7 +317,7 @@ function readDefinition(
     ],
     diagnostics: [],
     isComplete:
-      argument.properties.every(property => property.type === 'Property') &&
+      argument.properties.every(property => property.type !== 'SpreadElement') &&
       (!fields.has('input') || schema !== undefined) &&
       (!fields.has('description') || typeof description === 'string'),
   }
@@ -304,8 +328,8 @@ const NO_FIELDS = Object.freeze({ type: 'object', properties: {}, additionalProp
 function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Expression> {
   return new Map(
     properties.flatMap(property => {
-      const name = propertyName(property)
-      return name === undefined || property.type !== 'Property' ? [] : [[name, property.value] as const]
+      const field = toField(property)
+      return field === undefined ? [] : [[field.name, field.value] as const]
     }),
   )
 }
@@ -322,7 +346,11 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
   const comment = comments.findLast(
     ({ type, value, end }) =>
-      type === 'Block' && value.startsWith('*') && end <= offset && text.slice(end, offset).trim() === '',
+      type === 'CommentBlock' &&
+      value.startsWith('*') &&
+      end !== undefined &&
+      end <= offset &&
+      text.slice(end, offset).trim() === '',
   )
   const lines =
     comment?.value
@@ -350,10 +378,4 @@ function findDoubles(commands: readonly ScannedCommand[]): Diagnostic[] {
       { code: 'COMMAND_INVALID', severity: 'error', message, path, ...(line === undefined ? {} : { line }) },
     ]
   })
-}
-
-/** Line and column of an offset, both counted from 1. */
-export function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {
-  const before = text.slice(0, offset)
-  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }

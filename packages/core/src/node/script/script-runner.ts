@@ -156,6 +156,7 @@ class ChildProcessRunner implements ScriptRunner {
     this.#stop.abort(new SkillError('CLOSED', 'the runner of scripts is closed'))
     await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
     await this.#folders.close()
+    await (await this.#plain)?.close()
   }
 
   /** By what a file is run, and where that is looked for. */
