@@ -88,7 +88,7 @@ test.each([
     2,
     'error: "scripts/a.js" is no program: it exports commands; run git.fail, git.greet\n',
   ],
-  [['run', 'git.fail'], 1, 'error: git.fail: it went wrong\n'],
+  [['run', 'git.fail'], 1, 'error: git.fail: it went wrong (scripts/a.js:9:'],
   [['grant', 'git', 'network'], 2, 'error: "network" is no capability; there are net, exec, '],
   [
     ['grant', 'git'],

@@ -141,7 +141,7 @@ describe('a command', () => {
     expect(lines[1]).toMatch(/^commands are loaded \{"skill":"git","commands":1,"durationMs":\d+\}$/)
     folder.write('git/scripts/a.ts', `throw new Error('no')\n${command('one', '3')}`)
     await run(skills, 'git.one')
-    expect(lines.at(-1)).toMatch(/^commands do not load \{"skill":"git","durationMs":\d+,"reason":"no"\}$/)
+    expect(lines.at(-1)).toBe('commands do not load {"skill":"git","place":"scripts/a.ts:1","reason":"no"}')
   })
 
   test(`may be synchronous or asynchronous, and its mistakes are named ${verifies('OMNI-X05')}`, async () => {
@@ -168,7 +168,9 @@ describe('a command', () => {
     expect(await message('git.sync', { x: 1 })).toBe(
       'INPUT_INVALID git.sync: there is no field "x"; given: "x"; there are no fields',
     )
-    expect(await message('git.fail')).toBe('SCRIPT_FAILED git.fail: it went wrong')
+    expect(await message('git.fail')).toMatch(
+      /^SCRIPT_FAILED git\.fail: it went wrong \(scripts\/a\.ts:6:\d+\)$/,
+    )
     expect(await message('git.lgo')).toBe(
       'COMMAND_NOT_FOUND there is no command "git.lgo"; did you mean "git.log"?',
     )
@@ -381,7 +383,7 @@ describe('newer code', () => {
     const call = async (name: string, input: unknown): Promise<string> =>
       (await session.tools.find(tool => tool.name === name)?.execute(input))?.text ?? ''
     expect(await call('skill', { name: 'git' })).toContain(
-      'Commands (call them with run_skill_command):\n- one: Counts things. Input: {&quot;type&quot;:&quot;object&quot;}',
+      'Commands (call them with run_skill_command):\n- one: Counts things. Input: {"type":"object"}',
     )
     expect(await call('run_skill_command', { skill: 'git', command: 'one' })).toBe('first')
     folder.write('git/scripts/a.ts', command('one', '"second"', 'Counts things.'))

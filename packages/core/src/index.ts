@@ -180,12 +180,16 @@ export {
 } from './runtime/skill-runtime-options.ts'
 export {
   type Command,
+  type CommandAddress,
   checkCommandName,
+  checkInputSchema,
   mayExportCommands,
   type ScannedCommand,
   type ScriptScan,
   type ScriptText,
   splitCommandId,
+  toCommandDescription,
+  toCommandHints,
 } from './script/command.ts'
 export {
   type CommandContext,
@@ -204,6 +208,7 @@ export type {
   Containment,
   FileRun,
   LoadedProgram,
+  LoadOptions,
   ProgramLoad,
   RunOptions,
   ScriptLine,

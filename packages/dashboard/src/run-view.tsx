@@ -14,11 +14,13 @@ interface RunViewProps {
   readonly target: string
   /** Changes whenever the skill does. */
   readonly version: string
+  /** The revision that is served. */
+  readonly serving: string | null
   readonly client: ApiClient
 }
 
 /** The commands and scripts of a skill, to be run by hand. */
-export function RunView({ name, target, version, client }: RunViewProps): ComponentChildren {
+export function RunView({ name, target, version, serving, client }: RunViewProps): ComponentChildren {
   const chosen = useSignal<string | undefined>(undefined)
   const changes = commandChanges.value.get(name) ?? 0
   const loaded = useLoaded(() => client.scripts(name), [name, version, changes])
@@ -29,7 +31,7 @@ export function RunView({ name, target, version, client }: RunViewProps): Compon
   const choice = choices.includes(chosen.value ?? '') ? (chosen.value as string) : choices[0]
   return (
     <>
-      <Permissions target={target} info={info} client={client} />
+      <Permissions target={target} serving={serving} info={info} client={client} />
       {choice === undefined ? (
         <p class="empty">This skill has nothing to run.</p>
       ) : (
@@ -64,14 +66,17 @@ export function RunView({ name, target, version, client }: RunViewProps): Compon
 
 interface PermissionsProps {
   readonly target: string
+  readonly serving: string | null
   readonly info: SkillScriptsInfo
   readonly client: ApiClient
 }
 
 /** What the scripts may do, what they ask for, and what is wrong with them. */
-function Permissions({ target, info, client }: PermissionsProps): ComponentChildren {
+function Permissions({ target, serving, info, client }: PermissionsProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
   const { granted, missing, problems, containment } = info
+  // The revision that is on the page: when there is another one by now, the server says so.
+  const looked = serving === null ? {} : { revision: shortDigest(serving) }
   return (
     <section aria-label="Permissions">
       <p class="note">
@@ -97,7 +102,9 @@ function Permissions({ target, info, client }: PermissionsProps): ComponentChild
             <button
               type="button"
               disabled={isRunning}
-              onClick={() => run(() => client.grant({ verb: 'grant', skill: target, capabilities: missing }))}
+              onClick={() =>
+                run(() => client.grant({ verb: 'grant', skill: target, capabilities: missing, ...looked }))
+              }
             >
               Grant {missing.join(', ')}
             </button>

@@ -109,7 +109,14 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
           />
         )}
         {tab === 'run' && (
-          <RunView key={name} name={name} target={target} version={version} client={client} />
+          <RunView
+            key={name}
+            name={name}
+            target={target}
+            version={version}
+            serving={reviewed?.serving ?? null}
+            client={client}
+          />
         )}
         {tab === 'difference' && <DifferenceView name={target} version={version} client={client} />}
         {tab === 'history' && reviewed !== undefined && (

@@ -260,7 +260,7 @@ export class SkillMcp implements AsyncDisposable {
         source: this.#source,
         extension: this.#extension,
         onCall: () => this.#options.onSessionChange?.(),
-        tools: () => withoutDoubles([...tools, ...this.#moreTools()]),
+        tools: async () => withoutDoubles([...tools, ...(await this.#moreTools())]),
         ...own,
       },
       subscribed,
@@ -268,16 +268,26 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   /** Tools that the host has asked for, beyond the constant ones. */
-  #moreTools(): readonly ToolDefinition[] {
+  async #moreTools(): Promise<readonly ToolDefinition[]> {
     const { commandTools, adminTools, scope } = this.#options
     const within = scope === undefined ? {} : { scope }
-    if (!this.#skills.hasScripts) return []
+    if (!this.#skills.hasScripts || !(commandTools || adminTools)) return []
+    // What was saved before the request is in its answer, as far as it comes to an end of loading soon.
+    if (commandTools) await this.#settle()
     return [
       ...(adminTools
         ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
         : []),
       ...(commandTools ? this.#skills.commandTools({ ...within, toName: toWireName }) : []),
     ]
+  }
+
+  async #settle(): Promise<void> {
+    const work = this.#skills.fresh({ maxWaitMs: MAX_SETTLE_MS }).then(() => this.#skills.scripts.ready())
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => (timer = setTimeout(resolve, MAX_SETTLE_MS)))
+    await Promise.race([work, late])
+    clearTimeout(timer)
   }
 
   /** Tells clients of other tools, as often as of anything else. */
@@ -319,6 +329,7 @@ export class SkillMcp implements AsyncDisposable {
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000
+const MAX_SETTLE_MS = 1_000
 
 /** MCP lets names have dots, so this is the address that people know, where all of its letters are allowed. */
 function toWireName({ id, skill, name }: Command): string {

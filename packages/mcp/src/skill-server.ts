@@ -24,7 +24,7 @@ export interface SkillServerParts {
   readonly version: string
   readonly instructions: string
   /** The tools there are now: constant, unless commands have tools of their own. */
-  readonly tools: () => readonly ToolDefinition[]
+  readonly tools: () => Promise<readonly ToolDefinition[]>
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
@@ -57,9 +57,9 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
 /** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
 function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   const { session, onCall } = parts
-  mcp.server.setRequestHandler('tools/list', () => ({ tools: parts.tools().map(toWireTool) }))
+  mcp.server.setRequestHandler('tools/list', async () => ({ tools: (await parts.tools()).map(toWireTool) }))
   mcp.server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const tools = parts.tools()
+    const tools = await parts.tools()
     const tool = tools.find(each => each.name === params.name)
     if (tool === undefined) {
       throw new ProtocolError(

@@ -129,6 +129,8 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
+  /** The revision that was looked at; refused when there is another one by now. */
+  readonly revision?: string
 }
 
 /** `GET /api/skills/:name/scripts` */

@@ -43,6 +43,11 @@ export async function grant(
     printLine(
       `it may now: ${granted.length === 0 ? 'compute, and nothing else' : toTerminalLine(granted.join(' '))}`,
     )
+    const unasked = granted.filter(word => !asked.includes(word))
+    if (unasked.length > 0)
+      printLine(
+        `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}: its commands go without, its other scripts have it`,
+      )
     if (missing.length > 0)
       printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
     if (granted.includes('exec'))

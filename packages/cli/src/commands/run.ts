@@ -118,6 +118,7 @@ class Runner {
     const result = await this.#attempt(target, options)
     const durationMs = Math.round(performance.now() - start)
     this.#endProgress()
+    this.#noteProblems(target, result.revision)
     if (json) printJson({ target: shown, ...result, durationMs } satisfies RunResult)
     else this.#print(target, result)
     return result.error !== undefined && USAGE_CODES.includes(result.error.code)
@@ -132,7 +133,6 @@ class Runner {
     let last = this.#skills.current.find(target.skill)
     for await (const generation of this.#skills.watch(this.#signal)) {
       const skill = generation.find(target.skill)
-      const problems = this.#skills.scripts.status().find(each => each.skill === target.skill)?.problems ?? []
       if (skill === last) continue
       last = skill
       if (skill === undefined) {
@@ -143,12 +143,24 @@ class Runner {
         this.#paint('dim', `--- ${toTerminalLine(skill.name)} ${shortDigest(skill.revision)}\n`),
       )
       await this.run(target)
-      for (const { message, path, line } of problems)
-        process.stderr.write(
-          `${this.#paint('red', 'not loaded')} ${toTerminalLine([path, line].filter(Boolean).join(':'))} ${toTerminalLine(message)}\n`,
-        )
     }
     return EXIT_OK
+  }
+
+  /** The newest code is not what ran, when it does not load. */
+  #noteProblems(target: Exclude<Target, { kind: 'list' }>, ran: string | null): void {
+    if (target.kind !== 'command') return
+    const { problems = [] } = this.#skills.scripts.status().find(each => each.skill === target.skill) ?? {}
+    for (const { message, path, line, column, fix } of problems) {
+      const place = [path, line, column].filter(each => each !== undefined).join(':')
+      const note = `${toTerminalLine(place)} ${toTerminalLine(message)}`.trim()
+      process.stderr.write(`${this.#paint('yellow', 'not loaded:')} ${note}\n`)
+      if (fix !== undefined) process.stderr.write(this.#paint('dim', `  fix: ${toTerminalText(fix)}\n`))
+    }
+    if (problems.length > 0 && ran !== null)
+      process.stderr.write(
+        `${this.#paint('yellow', 'ran:')} ${shortDigest(ran as `sha256:${string}`)}, which was good before\n`,
+      )
   }
 
   async #attempt(

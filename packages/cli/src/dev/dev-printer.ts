@@ -260,9 +260,14 @@ export class DevPrinter {
   /** Without a time for what was broken before anybody looked. */
   #rejected(report: SkillReport, seenAt?: number): void {
     const { print, paint } = this.#options
-    const stays =
-      report.serving === undefined ? 'Nothing of it is live' : `${shortDigest(report.serving)} stays live`
-    const age = seenAt === undefined ? undefined : ageOfReport(report, seenAt)
+    // A text that is live with scripts that are not: the message says which code stays.
+    const isText = report.serving !== undefined && report.serving === report.revision
+    const stays = isText
+      ? 'The text is live'
+      : report.serving === undefined
+        ? 'Nothing of it is live'
+        : `${shortDigest(report.serving)} stays live`
+    const age = seenAt === undefined || isText ? undefined : ageOfReport(report, seenAt)
     const speed = age === undefined ? '' : ` Detected in ${age} ms.`
     for (const diagnostic of report.diagnostics.filter(each => each.severity === 'error')) {
       print(

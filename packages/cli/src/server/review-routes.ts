@@ -17,6 +17,7 @@ const grant = z.strictObject({
   verb: z.enum(['grant', 'revoke']),
   skill: z.string().min(1).max(400),
   capabilities: z.array(z.string().max(1_000)).min(1).max(50),
+  revision: z.string().max(80).optional(),
 })
 const rollback = z.strictObject({
   skill: z.string().min(1).max(400),
@@ -37,9 +38,10 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
   api.post('/grant', async context => {
     const parsed = grant.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { verb, skill, capabilities } = parsed.data
+    const { verb, skill, capabilities, revision } = parsed.data
+    const options = { by: currentUser(), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
-      toRow(await skills.review[verb](skill, capabilities, { by: currentUser() }), null),
+      toRow(await skills.review[verb](skill, capabilities, options), null),
     )
   })
   api.post('/rollback', async context => {

@@ -34,11 +34,17 @@ export class SkillManager implements AsyncDisposable {
   readonly #detect: 'signature' | 'mtime'
   /** The newest modification time of the scripts that are loaded, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
+  /** Revisions of which observers have been told. */
+  readonly #known = new Map<string, string | undefined>()
+  readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
   readonly #observers = new Set<(skill: string, transition: SkillTransition) => void>()
 
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
+    for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
+    // Whoever found the change, observers hear of it.
+    runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
     this.#detect = options.detect ?? 'signature'
     this.#logger = options.logger
   }
@@ -64,23 +70,30 @@ export class SkillManager implements AsyncDisposable {
   async getSkill(name: string): Promise<ScriptSkill | null> {
     if (this.#detect === 'mtime') await this.#reloadIfNewer(name)
     else await this.runtime.reloadSkill(name)
+    this.#noteSwaps()
     if (this.runtime.current.find(name) === undefined) return null
     return new ScriptSkill(name, this.runtime, await this.maxMtime(name))
   }
 
   /** Reads a skill again and starts its code anew. */
   async reloadSkill(name: string): Promise<ScriptReload> {
-    const reload = await this.runtime.reloadScripts(name)
+    this.#reloading.add(name)
+    const reload = await this.runtime.reloadScripts(name).finally(() => this.#reloading.delete(name))
     this.#mtimes.set(name, await this.maxMtime(name))
-    if (reload.status === 'reloaded') this.#tell(name, 'reload')
-    else if (reload.status === 'loaded') this.#tell(name, 'load')
+    if (reload.status === 'reloaded' || reload.status === 'loaded') {
+      this.#known.set(name, this.#revisions().get(name))
+      this.#tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
+    }
     return reload
   }
 
   /** Ends the code of a skill; it is back when it is reloaded. */
   async unloadSkill(name: string): Promise<UnloadStatus> {
     const status = await this.runtime.scripts.unload(name)
-    if (status === 'unloaded') this.#tell(name, 'unload')
+    if (status === 'unloaded') {
+      this.#known.delete(name)
+      this.#tell(name, 'unload')
+    }
     return status
   }
 
@@ -120,6 +133,23 @@ export class SkillManager implements AsyncDisposable {
     const known = this.#mtimes.get(name) ?? 0
     if (newest > known) await this.reloadSkill(name)
     else if (this.runtime.current.find(name) === undefined) await this.runtime.reloadSkill(name)
+  }
+
+  /** Revisions of the code that serves, by skill. */
+  #revisions(): ReadonlyMap<string, string | undefined> {
+    return new Map(this.runtime.scripts.status().map(({ skill, revision }) => [skill, revision]))
+  }
+
+  #noteSwaps(): void {
+    const now = this.#revisions()
+    for (const name of new Set([...this.#known.keys(), ...now.keys()])) {
+      const [before, after] = [this.#known.get(name), now.get(name)]
+      // Of one that is asked for its result is told.
+      if (before === after || this.#reloading.has(name)) continue
+      if (after === undefined) this.#known.delete(name)
+      else this.#known.set(name, after)
+      this.#tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
+    }
   }
 
   #tell(name: string, transition: SkillTransition): void {

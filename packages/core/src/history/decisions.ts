@@ -72,6 +72,8 @@ export interface FolderDecisions {
   readonly pinned?: DecisionMeta & { readonly revision: Digest }
   readonly disabled?: DecisionMeta
   readonly granted: readonly Grant[]
+  /** What was taken back and not given again, by a grant or by another approval. */
+  readonly revoked: ReadonlySet<Capability>
   /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
   readonly writes: readonly AgentWrite[]
 }
@@ -110,6 +112,7 @@ const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
   granted: [],
+  revoked: new Set<Capability>(),
   writes: [],
 })
 
@@ -118,7 +121,7 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, granted, writes, pinned, disabled } = before ?? NOTHING
+  const { approved, rejected, granted, revoked, writes, pinned, disabled } = before ?? NOTHING
   const meta = {
     by: recorded.by,
     at: recorded.at,
@@ -126,6 +129,7 @@ export function withDecision(
   }
   const rest = {
     granted,
+    revoked,
     ...(pinned === undefined ? {} : { pinned }),
     ...(disabled === undefined ? {} : { disabled }),
   }
@@ -133,13 +137,14 @@ export function withDecision(
     case 'approve':
       return {
         ...rest,
+        revoked: new Set(),
         approved: new Map(approved).set(recorded.revision, meta),
         rejected: without(rejected, [recorded.revision]),
         writes: notWrittenIn(writes, recorded.settles ?? []),
       }
     case 'reject':
       return {
-        ...(pinned?.revision === recorded.revision ? { granted } : rest),
+        ...(pinned?.revision === recorded.revision ? { granted, revoked } : rest),
         ...(disabled === undefined ? {} : { disabled }),
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
@@ -154,11 +159,11 @@ export function withDecision(
         pinned: { ...meta, revision: recorded.revision },
       }
     case 'unpin':
-      return { approved, rejected, granted, writes, ...(disabled === undefined ? {} : { disabled }) }
+      return { approved, rejected, granted, revoked, writes, ...(disabled === undefined ? {} : { disabled }) }
     case 'disable':
       return { ...rest, approved, rejected, writes, disabled: meta }
     case 'enable':
-      return { approved, rejected, granted, writes, ...(pinned === undefined ? {} : { pinned }) }
+      return { approved, rejected, granted, revoked, writes, ...(pinned === undefined ? {} : { pinned }) }
     case 'grant': {
       const { capabilities, revision } = recorded
       const added = capabilities.map(capability => ({
@@ -169,11 +174,13 @@ export function withDecision(
       const others = granted.filter(
         each => each.revision !== revision || !capabilities.includes(each.capability),
       )
-      return { ...rest, approved, rejected, writes, granted: [...others, ...added] }
+      const left = revoked.difference(new Set(capabilities))
+      return { ...rest, approved, rejected, writes, granted: [...others, ...added], revoked: left }
     }
     case 'revoke': {
       const left = granted.filter(({ capability }) => !recorded.capabilities.includes(capability))
-      return { ...rest, approved, rejected, writes, granted: left }
+      const gone = revoked.union(new Set(recorded.capabilities))
+      return { ...rest, approved, rejected, writes, granted: left, revoked: gone }
     }
     case 'write': {
       const { path, digest, conversation } = recorded
@@ -193,7 +200,7 @@ export function withDecision(
 
 /** Whether a decision would change nothing of what holds for a folder. */
 export function holdsAlready(now: FolderDecisions | undefined, decision: Decision): boolean {
-  const { approved, rejected, granted, pinned, disabled } = now ?? NOTHING
+  const { approved, rejected, granted, revoked, pinned, disabled } = now ?? NOTHING
   switch (decision.kind) {
     case 'approve':
       return approved.has(decision.revision) && decision.settles === undefined
@@ -212,7 +219,9 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: Decisio
         granted.some(each => each.capability === capability && each.revision === decision.revision),
       )
     case 'revoke':
-      return !granted.some(({ capability }) => decision.capabilities.includes(capability))
+      return decision.capabilities.every(
+        word => revoked.has(word) && !granted.some(({ capability }) => capability === word),
+      )
     case 'write':
       return false
     default:

@@ -1,4 +1,4 @@
-import { type Capability, declaredCapabilities } from '../skill/capabilities.ts'
+import { type Capability, declaredCapabilities, isCapability } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { FolderDecisions } from './decisions.ts'
 
@@ -16,6 +16,9 @@ export function grantedTo(
     trust === 'auto' && revision === undefined ? true : revision === skill.revision,
   )
   const isApproved = trust === 'review' && decided?.approved.has(skill.revision) === true
-  const approved = isApproved ? declaredCapabilities(skill) : []
+  const revoked = decided?.revoked ?? new Set()
+  const approved = isApproved
+    ? declaredCapabilities(skill).filter(word => isCapability(word) && !revoked.has(word))
+    : []
   return [...new Set([...approved, ...granted.map(({ capability }) => capability)])]
 }

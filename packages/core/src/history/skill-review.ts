@@ -156,18 +156,22 @@ export class SkillReview {
   /**
    * Lets the scripts of a skill do more than compute: whatever is written where changes go live by themselves, and else
    * the revision that is served, or that waits.
-   * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION for a word that is no capability
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; INVALID_OPTION for a
+   * word that is no capability
    */
   async grant(
     target: SkillTarget,
     capabilities: readonly Capability[],
-    options: DecisionNote = {},
+    options: DecideOptions = {},
   ): Promise<DecidedSkill> {
     checkCapabilities(capabilities)
     const { report, place } = this.find(target)
-    const revision = report.serving ?? report.revision
-    const isBound = this.#host.trustOf(report.source) === 'review' && revision !== undefined
-    const bound = isBound ? { revision } : {}
+    const served = report.serving ?? report.revision
+    const revision = checkRevision(
+      { ...report, ...(served === undefined ? {} : { revision: served }) },
+      options,
+    )
+    const bound = this.#host.trustOf(report.source) === 'review' ? { revision } : {}
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
 

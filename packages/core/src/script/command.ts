@@ -58,6 +58,43 @@ export function checkCommandName(name: unknown): string | undefined {
   return `the name of the command is ${JSON.stringify(name)}; use 1 to 64 letters, digits, "_" and "-"`
 }
 
+const MAX_DESCRIPTION = 4_096
+const MAX_SCHEMA = 65_536
+
+/** What a script says a command does, as far as that is what it may say. */
+export function toCommandHints(value: unknown): CommandHints {
+  if (typeof value !== 'object' || value === null) return {}
+  const hints = value as Readonly<Record<string, unknown>>
+  return Object.fromEntries(
+    HINTS.flatMap(key => (typeof hints[key] === 'boolean' ? [[key, hints[key]]] : [])),
+  )
+}
+
+const HINTS: readonly (keyof CommandHints)[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
+
+/** A description that a list can bear; `undefined` when there is none. */
+export function toCommandDescription(value: unknown): string | undefined {
+  const text = typeof value === 'string' ? value.trim().slice(0, MAX_DESCRIPTION) : ''
+  return text === '' ? undefined : text
+}
+
+/** What is wrong with the JSON Schema of an input, if anything is. */
+export function checkInputSchema(schema: unknown): string | undefined {
+  const isFields = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isFields(schema)) return 'its input is no JSON Schema; use { type: "object", properties: { ... } }'
+  const { type, properties = {}, required = [] } = schema as Readonly<Record<string, unknown>>
+  if (type !== 'object') return `the type of its input is ${JSON.stringify(type)}; use "object"`
+  if (!isFields(properties))
+    return `the properties of its input are ${JSON.stringify(properties)}; use an object of schemas`
+  if (!Array.isArray(required) || !required.every(each => typeof each === 'string'))
+    return `what its input requires is ${JSON.stringify(required)}; use a list of names`
+  const { length } = JSON.stringify(schema)
+  return length > MAX_SCHEMA
+    ? `the schema of its input has ${length} characters; at most ${MAX_SCHEMA}`
+    : undefined
+}
+
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 
 /** Whether a file may be a module with commands: below `scripts/`, and neither private, nor a test, nor declarations. */
@@ -72,8 +109,14 @@ export function mayExportCommands(path: string): boolean {
   )
 }
 
+/** What `skill.command` names. */
+export interface CommandAddress {
+  readonly skill: string
+  readonly command: string
+}
+
 /** Splits `skill.command` where the name of the command begins; `undefined` when there is none. */
-export function splitCommandId(id: string): { readonly skill: string; readonly command: string } | undefined {
+export function splitCommandId(id: string): CommandAddress | undefined {
   const dot = id.lastIndexOf('.')
   if (dot <= 0 || dot === id.length - 1) return undefined
   return { skill: id.slice(0, dot), command: id.slice(dot + 1) }

@@ -73,7 +73,9 @@ export class ProgramSlot {
   /** One step after the other; no step rejects. */
   #queue: Promise<void> = Promise.resolve()
   /** What is being ended and may still answer calls. */
-  readonly #draining = new Set<Promise<void>>()
+  readonly #draining = new Map<LoadedProgram, Promise<void>>()
+  /** The last attempt failed for a reason that is not the script's: it is made again when somebody asks. */
+  #isLost = false
   #isClosed = false
 
   constructor(host: SlotHost) {
@@ -104,9 +106,9 @@ export class ProgramSlot {
     return this.#problems
   }
 
-  /** Whether a process of it may be there. */
-  get isLoaded(): boolean {
-    return this.#serving?.loaded !== undefined
+  /** The code that serves, if it was started. */
+  get loaded(): LoadedProgram | undefined {
+    return this.#serving?.loaded
   }
 
   /**
@@ -118,7 +120,7 @@ export class ProgramSlot {
     const grants = this.#host.grantedTo(skill)
     const old = this.#wanted
     const isSame = old?.skill === skill && old.grants.join(' ') === grants.join(' ')
-    if (this.#isClosed || (isSame && !isForced)) return
+    if (this.#isClosed || (isSame && !isForced && !this.#isLost)) return
     this.#wanted = { skill, grants, isEager }
     this.#queue = this.#queue.then(() => this.#follow())
   }
@@ -133,12 +135,15 @@ export class ProgramSlot {
 
   /** The code for a call that begins now, started if it is not running; `undefined` when there is none, or none that loads. */
   async start(): Promise<LoadedProgram | undefined> {
-    for (;;) {
-      await this.ready()
+    await this.ready()
+    // What was only scanned so far, and then what was good in an earlier process: each gets one chance.
+    for (let last: Serving | undefined; ; ) {
       const serving = this.#serving
-      if (serving === undefined || serving.scan.modules.length === 0) return undefined
+      if (serving === undefined || serving.scan.modules.length === 0 || serving === last) return undefined
       if (serving.loaded !== undefined) return serving.loaded
+      last = serving
       this.#queue = this.#queue.then(() => this.#check(serving))
+      await this.ready()
     }
   }
 
@@ -148,12 +153,14 @@ export class ProgramSlot {
     this.#wanted = undefined
     this.#tried = undefined
     this.#swap(undefined)
-    await Promise.all(this.#draining)
+    await Promise.all(this.#draining.values())
   }
 
+  /** Its commands are gone at once; what runs may go on for a while. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#isClosed = true
-    if (withinMs !== undefined) await this.#serving?.loaded?.close({ withinMs })
+    this.#swap(undefined)
+    if (withinMs !== undefined) for (const program of this.#draining.keys()) void program.close({ withinMs })
     await this.clear()
   }
 
@@ -169,7 +176,7 @@ export class ProgramSlot {
   async #check(serving: Serving): Promise<void> {
     if (this.#serving !== serving || serving.loaded !== undefined) return
     await this.#guard(serving.skill, async () => {
-      const outcome = await this.#load(serving.program, serving.scan)
+      const outcome = await this.#load(serving.program, serving.scan, true)
       if (this.#isClosed) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
       this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
@@ -180,11 +187,20 @@ export class ProgramSlot {
   /** Somebody's script is never thrown for: what is thrown comes of a store without the bytes, or a machine without processes. */
   async #guard(skill: Skill, work: () => Promise<void>): Promise<void> {
     try {
+      this.#isLost = false
       await work()
     } catch (error) {
-      const message = `the scripts cannot be loaded: ${toMessage(error)}`
-      this.#problems = [{ code: 'SCRIPT_FAILED', severity: 'error', message }]
       this.#host.logger.error('scripts cannot be loaded', { skill: skill.name, error })
+      const message = `the scripts cannot be loaded: ${toMessage(error)}`
+      try {
+        await this.#fail(skill, [{ code: 'SCRIPT_FAILED', severity: 'error', message }])
+      } catch (thrown) {
+        this.#host.logger.error('what is wrong with scripts cannot be shown', {
+          skill: skill.name,
+          error: thrown,
+        })
+      }
+      this.#isLost = true
     }
   }
 
@@ -200,7 +216,7 @@ export class ProgramSlot {
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
     const program = this.#toProgram(skill, declared)
     const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
-    const outcome = isLoaded ? await this.#load(program, scan) : undefined
+    const outcome = isLoaded ? await this.#load(program, scan, wanted.isEager) : undefined
     if (this.#isClosed) return await closeLoaded(outcome)
     if (outcome?.kind === 'failed') return await this.#fail(skill, [...notes, ...outcome.diagnostics])
     const loaded = outcome?.program
@@ -213,12 +229,20 @@ export class ProgramSlot {
   /** The old code stays; where there is none, what was good in an earlier process. */
   async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
     const failed = this.#serving
+    if (this.#isClosed) return
     // What a scan found good may be bad when it runs, and then it does not serve any longer.
     if (failed === undefined || (failed.skill === skill && failed.loaded === undefined)) {
       const older = await this.#restore(skill)
       this.#swap(older?.skill === failed?.skill ? undefined : older)
     }
     this.#problems = problems
+    for (const { code, message, path, line } of problems)
+      if (code !== 'CAPABILITY_UNKNOWN')
+        this.#host.logger.warn('commands do not load', {
+          skill: skill.name,
+          place: [path, line].filter(Boolean).join(':'),
+          reason: message,
+        })
     const revision = this.commands.length === 0 ? undefined : this.revision
     const note = revision === undefined ? '' : `; the commands of ${shortDigest(revision)} stay`
     await this.#remark(
@@ -233,19 +257,30 @@ export class ProgramSlot {
     const scan = await this.#scan(older)
     const declared = declaredCapabilities(older).filter(isCapability)
     const isAllowed = findMissing(declared, this.#host.grantedTo(older)).length === 0
-    if (!isAllowed || !scan.isComplete || scan.diagnostics.some(isError)) return undefined
+    if (!isAllowed || scan.diagnostics.some(isError)) return undefined
     const program = this.#toProgram(older, declared)
-    return { skill: older, scan, program, commands: scan.commands.map(toCommand), loaded: undefined }
+    // What only the running module knows has to be asked for.
+    const outcome = scan.isComplete ? undefined : await this.#load(program, scan, true)
+    if (outcome?.kind === 'failed') return undefined
+    const loaded = outcome?.program
+    const commands = loaded?.commands ?? scan.commands.map(toCommand)
+    return { skill: older, scan, program, commands, loaded }
   }
 
   /** Takes the place of what served: new calls get the new code at once, those under way end on the old. */
-  #swap(next: Serving | undefined): void {
+  #swap(next: Serving | undefined, ending: { readonly withinMs?: number } = {}): void {
     const old = this.#serving
     if (old === next) return
     this.#serving = next
-    if (old?.loaded !== undefined) {
-      const draining = old.loaded.close().finally(() => this.#draining.delete(draining))
-      this.#draining.add(draining)
+    const { loaded } = old ?? {}
+    if (loaded !== undefined) {
+      const drained = loaded.close(ending).catch((error: unknown) => {
+        this.#host.logger.error('the code of a skill did not end', { error })
+      })
+      this.#draining.set(
+        loaded,
+        drained.finally(() => this.#draining.delete(loaded)),
+      )
     }
     const name = next?.skill.name ?? old?.skill.name ?? ''
     this.#host.onSwap({
@@ -261,12 +296,12 @@ export class ProgramSlot {
     const serving = this.#serving
     if (serving === undefined) return
     const missing = findMissing(serving.program.grants, this.#host.grantedTo(serving.skill))
-    if (missing.length > 0 || this.#host.isRejected(serving.skill)) this.#swap(undefined)
+    if (missing.length > 0 || this.#host.isRejected(serving.skill)) this.#swap(undefined, { withinMs: 0 })
   }
 
   async #scan(skill: Skill): Promise<ScriptScan> {
     const texts = await Promise.all(skill.files.map(file => this.#readText(skill, file.path, file.digest)))
-    return await this.#host.runner.scan(skill.name, texts)
+    return await this.#host.runner.scan(skill.name, texts, this.#serving?.scan.modules)
   }
 
   async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {
@@ -274,22 +309,16 @@ export class ProgramSlot {
     return { path, digest, text: new TextDecoder().decode(await readFile(this.#host.store, skill, path)) }
   }
 
-  async #load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+  async #load(program: ScriptProgram, scan: ScriptScan, isUrgent: boolean): Promise<ProgramLoad> {
     const { clock, logger, runner } = this.#host
     const start = clock.monotonic()
     const isReload = this.#serving !== undefined
     if (isReload) logger.info('Hot reloading skill', { skill: program.skill, revision: program.revision })
-    const outcome = await runner.load(program, scan)
+    const outcome = await runner.load(program, scan, { isUrgent })
     const commands = outcome.kind === 'loaded' ? outcome.program.commands.length : 0
     const durationMs = Math.round(clock.monotonic() - start)
     if (outcome.kind === 'loaded')
       logger.info('commands are loaded', { skill: program.skill, commands, durationMs })
-    else
-      logger.warn('commands do not load', {
-        skill: program.skill,
-        durationMs,
-        reason: outcome.diagnostics[0]?.message,
-      })
     return outcome
   }
 

@@ -76,14 +76,19 @@ export interface Containment {
   readonly detail: string
 }
 
+export interface LoadOptions {
+  /** Whether somebody waits for it; what nobody waits for holds up nobody. @default true */
+  readonly isUrgent?: boolean
+}
+
 /** Runs the code of skills, never in the process of the host. */
 export interface ScriptRunner {
   /** What stands between scripts and this machine. */
   containment(): Promise<Containment>
-  /** Finds commands without running anything. */
-  scan(skill: string, files: readonly ScriptText[]): Promise<ScriptScan>
+  /** Finds commands without running anything. `known` are the files that had some before, and may be broken now. */
+  scan(skill: string, files: readonly ScriptText[], known?: readonly string[]): Promise<ScriptScan>
   /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
-  load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad>
+  load(program: ScriptProgram, scan: ScriptScan, options?: LoadOptions): Promise<ProgramLoad>
   /**
    * Runs a file with its interpreter.
    * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody

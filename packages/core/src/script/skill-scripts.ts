@@ -1,12 +1,12 @@
 import { findNearNames } from '../catalog/near-names.ts'
 import { checkNumber, SkillError, toMessage } from '../errors.ts'
-import { within } from '../host.ts'
+import { LATE, untilAborted, within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { type Command, mayExportCommands, splitCommandId } from './command.ts'
+import { type Command, type CommandAddress, mayExportCommands, splitCommandId } from './command.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
@@ -119,13 +119,13 @@ export class SkillScripts {
       .flatMap(skill => {
         const slot = this.#slots.get(keyOf(skill))
         if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
-        const { commands, problems, isLoaded, revision } = slot
+        const { commands, problems, loaded, revision } = slot
         return [
           {
             skill: skill.name,
             commands,
             problems,
-            isLoaded,
+            isLoaded: loaded !== undefined,
             ...(revision === undefined ? {} : { revision }),
           },
         ]
@@ -154,17 +154,31 @@ export class SkillScripts {
     const parts = splitCommandId(id)
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
+    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     await this.#host.refresh(parts.skill)
     const skill = this.#host.current().get(parts.skill)
     for (;;) {
-      const { program, command } = await this.#start(skill.name, parts.command)
+      const { program, command } = await this.#await(parts, options, this.#start(skill.name, parts.command))
       try {
         return await this.#run(program, command, input, options)
       } catch (thrown) {
         // Newer code took its place just before the call began.
-        if (!SkillError.isInstance(thrown, 'CLOSED') || this.#isClosed) throw thrown
+        const isReplaced = SkillError.isInstance(thrown, 'CLOSED') && options.signal?.aborted !== true
+        if (!isReplaced || this.#isClosed) throw thrown
       }
     }
+  }
+
+  /** Waits for code that is loading, but no longer than the caller does. */
+  async #await<T>(
+    { skill, command }: CommandAddress,
+    { signal, timeoutMs }: RunOptions,
+    work: Promise<T>,
+  ): Promise<T> {
+    const limited = timeoutMs === undefined ? work : within(this.#host.clock, timeoutMs, work)
+    const outcome = await (signal === undefined ? limited : untilAborted(signal, limited))
+    if (outcome !== LATE) return outcome
+    throw new SkillError('TIMED_OUT', `${skill}.${command}: its code did not load within ${timeoutMs} ms`)
   }
 
   /**
@@ -178,6 +192,7 @@ export class SkillScripts {
     options: RunOptions = {},
   ): Promise<FileRun & { readonly revision: Digest }> {
     this.#assertOpen()
+    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     await this.#host.refresh(name)
     const skill = this.#host.current().get(name)
     const own = this.#slots.get(keyOf(skill))?.commands.filter(command => command.path === path) ?? []
@@ -256,9 +271,11 @@ export class SkillScripts {
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: Command }> {
     const skill = this.#host.current().get(name)
     const slot = this.#want(skill)
-    await within(this.#host.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
+    const waited = await within(this.#host.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
-    const program = known === undefined ? undefined : await slot?.start()
+    // Newer code that takes so long does not hold up what the older one can do.
+    const serving = waited === LATE ? slot?.loaded : undefined
+    const program = known === undefined ? undefined : (serving ?? (await slot?.start()))
     // Once it is loaded, the script itself says which commands there are.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: found }
@@ -306,14 +323,13 @@ export class SkillScripts {
     return { value, revision, command }
   }
 
-  /** Tells of a call while it runs. @throws {SkillError} INVALID_OPTION for a time that makes no sense */
+  /** Tells of a call while it runs. */
   async #observe<Result>(
     call: ScriptCall,
     options: RunOptions,
     work: (options: RunOptions) => Promise<Result>,
   ): Promise<Result> {
     const { tell, clock } = this.#host
-    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const start = clock.monotonic()
     const end = (isError: boolean): void =>
       tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })

@@ -132,7 +132,8 @@ const NO_ACCESS = Object.freeze({ allowedTools: 'advise' }) satisfies Pick<Skill
 function renderCommand({ name, description, inputSchema }: CommandSummary): string {
   const schema = JSON.stringify(inputSchema)
   const input = schema.length > MAX_SCHEMA_CHARACTERS ? 'an object' : schema
-  return `- ${name}: ${escapeText(description)} Input: ${escapeText(input)}`
+  // The tag of the skill carries its digest, so nothing in a line can end it; and JSON has no line breaks.
+  return `- ${name}: ${escapeText(description)} Input: ${input}`
 }
 
 function renderList(skills: readonly Skill[], toolName: string): string {

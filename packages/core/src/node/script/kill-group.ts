@@ -4,7 +4,7 @@ export function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (thrown) {
-    // Nobody is left in it.
-    if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown
+    // Nobody is left in it, or nobody of ours.
+    if (!['ESRCH', 'EPERM'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
   }
 }

@@ -44,7 +44,7 @@ export function parseFrame(line: string): ChildFrame | undefined {
     case 'scratch':
       return { kind, id }
     case 'log':
-      return { kind, id, message: textOf(fields['message']) }
+      return { kind, id, message: String(fields['message']) }
     default:
       return undefined
   }
@@ -74,9 +74,10 @@ function toCommand(fields: Fields): CommandFrame {
 function toFaults(value: unknown): InputFaults {
   const fields = isFields(value) ? value : {}
   return {
-    missing: listOf(fields['missing']).map(textOf),
-    unknown: listOf(fields['unknown']).map(textOf),
+    missing: listOf(fields['missing']).slice(0, MAX_FAULTS).map(textOf),
+    unknown: listOf(fields['unknown']).slice(0, MAX_FAULTS).map(textOf),
     wrong: listOf(fields['wrong'])
+      .slice(0, MAX_FAULTS)
       .filter(isFields)
       .map(({ field, message }) => ({ field: textOf(field), message: textOf(message) })),
   }
@@ -91,8 +92,12 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return typeof value === 'string' ? value.slice(0, MAX_TEXT) : ''
 }
+
+// Of an error nobody reads more.
+const MAX_TEXT = 8_192
+const MAX_FAULTS = 50
 
 function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0

@@ -46,7 +46,7 @@ export class PlainJavaScript {
     try {
       const signal = AbortSignal.timeout(DEADLINE_MS)
       const answered = once(worker, 'message', { signal })
-      worker.postMessage(text)
+      worker.postMessage(text, [])
       const [answer] = (await answered) as [StripAnswer]
       if (answer.kind === 'broken') await this.#end()
       return answer

@@ -2,8 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, type Digest, type LoadedProgram, type RunOptions, SkillError } from '../../index.ts'
 import type { InputFaults } from './child/frames.ts'
-import { type Redact, redactValue } from './redact.ts'
-import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
+import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
 /** A process together with the folder that it may write to. */
 export interface PooledProcess {
@@ -14,9 +13,10 @@ export interface PooledProcess {
 export interface PooledProgramOptions {
   readonly revision: Digest
   readonly commands: readonly Command[]
+  /** Where in the files of the skill something was thrown. */
+  readonly locate: (stack: string) => string | undefined
   /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
   readonly start: () => Promise<PooledProcess>
-  readonly redact: Redact
   /** How many calls run at the same time. */
   readonly maxProcesses: number
   /** After how many calls a process is replaced. */
@@ -39,12 +39,13 @@ export class PooledProgram implements LoadedProgram {
   readonly #options: PooledProgramOptions
   readonly #members = new Set<Member>()
   readonly #idle: Member[] = []
-  readonly #waiting: ((member: Member | undefined) => void)[] = []
+  readonly #waiting: Waiter[] = []
   #starting = 0
   #running = 0
   #scratches = 0
   #closing: Promise<void> | undefined
   #onDrained: (() => void) | undefined
+  #isEnded = false
 
   constructor(first: PooledProcess, options: PooledProgramOptions) {
     this.#options = options
@@ -54,13 +55,19 @@ export class PooledProgram implements LoadedProgram {
   }
 
   async call(command: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
-    if (this.#closing !== undefined)
-      throw new SkillError('CLOSED', 'newer code has taken the place of this one')
+    if (this.#closing !== undefined) throw replacedError()
     options.signal?.throwIfAborted()
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill wait already`)
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
+    const deadline = performance.now() + timeoutMs
     this.#running++
     try {
-      const member = await this.#acquire(options.signal)
-      return await this.#run(member, command, input, options)
+      const member = await this.#acquire(options.signal, timeoutMs)
+      const left = deadline - performance.now()
+      if (left > 0) return await this.#run(member, command, input, { ...options, timeoutMs: left }, timeoutMs)
+      this.#release(member)
+      throw lateError(timeoutMs)
     } finally {
       this.#running--
       if (this.#running === 0) this.#onDrained?.()
@@ -74,21 +81,27 @@ export class PooledProgram implements LoadedProgram {
     return this.#closing.finally(() => clearTimeout(timer))
   }
 
-  async #run(member: Member, command: string, input: unknown, options: RunOptions): Promise<unknown> {
-    const { redact } = this.#options
+  async #run(
+    member: Member,
+    command: string,
+    input: unknown,
+    options: RunOptions,
+    timeoutMs: number,
+  ): Promise<unknown> {
     const known = this.commands.find(each => each.name === command)
     if (known === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(command)}`)
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
-    const { onProgress, onLine, ...rest } = options
-    const observed: RunOptions = {
-      ...rest,
-      onLine: ({ stream, text }) => onLine?.({ stream, text: redact(text) }),
-      onProgress: progress => onProgress?.(redactValue(progress, redact) as typeof progress),
-    }
     try {
-      const outcome = await member.process.call(known, input, scratch, observed)
-      return toValue(outcome, known, input, redact)
+      return toValue(
+        await member.process.call(known, input, scratch, options),
+        known,
+        input,
+        this.#options.locate,
+      )
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
+      throw new SkillError('TIMED_OUT', `${known.id}: it took longer than ${timeoutMs} ms`)
     } finally {
       member.calls++
       // What was given up may still be at it for a moment; the process is not free before.
@@ -99,19 +112,21 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  async #acquire(signal: AbortSignal | undefined): Promise<Member> {
+  async #acquire(signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
     if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
-    const turn = Promise.withResolvers<Member | undefined>()
+    const turn: Waiter = Promise.withResolvers()
     const onAbort = (): void => turn.reject(signal?.reason)
-    this.#waiting.push(turn.resolve)
+    const timer = setTimeout(() => turn.reject(lateError(timeoutMs)), timeoutMs)
+    this.#waiting.push(turn)
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
       return (await turn.promise) ?? (await this.#start())
     } finally {
+      clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
-      const index = this.#waiting.indexOf(turn.resolve)
+      const index = this.#waiting.indexOf(turn)
       if (index >= 0) this.#waiting.splice(index, 1)
     }
   }
@@ -119,7 +134,15 @@ export class PooledProgram implements LoadedProgram {
   async #start(): Promise<Member> {
     this.#starting++
     try {
-      return this.#add(await this.#options.start())
+      const started = await this.#options.start()
+      if (!this.#isEnded) return this.#add(started)
+      started.process.kill()
+      void removeQuietly(started.scratch)
+      throw replacedError()
+    } catch (thrown) {
+      // Whoever waits may try it, too.
+      this.#waiting.shift()?.resolve(undefined)
+      throw thrown
     } finally {
       this.#starting--
     }
@@ -144,7 +167,7 @@ export class PooledProgram implements LoadedProgram {
     const { process } = member
     if (process.isUsable && member.calls < this.#options.maxCalls) {
       const next = this.#waiting.shift()
-      if (next !== undefined) next(member)
+      if (next !== undefined) next.resolve(member)
       else if (this.#closing === undefined) this.#keep(member)
       else process.kill()
     } else process.kill()
@@ -162,19 +185,23 @@ export class PooledProgram implements LoadedProgram {
     if (index >= 0) this.#idle.splice(index, 1)
     this.#options.idle.delete(member.process)
     void removeQuietly(member.scratch)
-    this.#waiting.shift()?.(undefined)
+    this.#waiting.shift()?.resolve(undefined)
   }
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
+    // What has not begun begins with the newer code.
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {
       const drained = Promise.withResolvers<void>()
       this.#onDrained = drained.resolve
       await drained.promise
     }
+    this.#isEnded = true
     const left = [...this.#members]
-    for (const { process } of left) process.kill()
+    for (const { process } of left)
+      process.kill('newer code took its place, or everything was closed, and the call went on for too long')
     await Promise.all(left.map(({ process }) => process.exited))
     await onClosed()
   }
@@ -211,21 +238,44 @@ export class IdleProcesses {
   }
 }
 
-function toValue(outcome: CallFrameOutcome, command: Command, input: unknown, redact: Redact): unknown {
+const MAX_WAITING = 1_000
+
+type Waiter = PromiseWithResolvers<Member | undefined>
+
+function replacedError(): SkillError {
+  return new SkillError('CLOSED', 'newer code has taken the place of this one')
+}
+
+function lateError(timeoutMs: number): SkillError {
+  return new SkillError('TIMED_OUT', `no process was free within ${Math.round(timeoutMs)} ms`)
+}
+
+function toValue(
+  outcome: CallFrameOutcome,
+  command: Command,
+  input: unknown,
+  locate: (stack: string) => string | undefined,
+): unknown {
   const { id } = command
   switch (outcome.kind) {
     case 'result':
-      return redactValue(outcome.value, redact)
+      return outcome.value
     case 'refused':
       throw new SkillError('INPUT_INVALID', `${id}: ${describeFaults(outcome.faults, command, input)}`, {
         data: { ...outcome.faults },
       })
     case 'too-large':
       throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than it may have`)
-    case 'error':
-      throw new SkillError('SCRIPT_FAILED', `${id}: ${redact(outcome.message)}`, {
-        data: { stack: redact(outcome.stack) },
-      })
+    case 'error': {
+      const { message, stack } = outcome
+      const place = locate(stack)
+      const hint = describePermission(message)
+      throw new SkillError(
+        'SCRIPT_FAILED',
+        `${id}: ${message}${place === undefined ? '' : ` (${place})`}${hint === undefined ? '' : `; ${hint}`}`,
+        { data: { stack } },
+      )
+    }
     default:
       return outcome satisfies never
   }
@@ -244,4 +294,12 @@ function describeFaults({ missing, unknown, wrong }: InputFaults, command: Comma
     known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`,
   ]
   return parts.join('; ')
+}
+
+/** Node names its flags; authors of skills have another word for them. */
+function describePermission(message: string): string | undefined {
+  const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
+  if (flag === undefined) return undefined
+  const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec' }[flag]
+  return `metadata.capabilities can ask for ${JSON.stringify(word)}, to be granted by the user`
 }

@@ -59,11 +59,15 @@ export async function removeFolder(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true })
 }
 
-/** What is in a folder can be removed by whoever may write to the folder. */
+/** What is in a folder can be removed by whoever may write to the folder. What is gone meanwhile is gone. */
 async function makeWritable(folder: string): Promise<void> {
-  await chmod(folder, 0o700)
-  for (const entry of await readdir(folder, { withFileTypes: true }))
-    if (entry.isDirectory()) await makeWritable(join(folder, entry.name))
+  try {
+    await chmod(folder, 0o700)
+    for (const entry of await readdir(folder, { withFileTypes: true }))
+      if (entry.isDirectory()) await makeWritable(join(folder, entry.name))
+  } catch (thrown) {
+    if (!['ENOENT', 'ENOTDIR'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+  }
 }
 
 function toFolderUrl(path: string): string {

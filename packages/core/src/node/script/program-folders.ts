@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Digest, ScriptProgram } from '../../index.ts'
@@ -20,7 +20,7 @@ export class ProgramFolders {
   #root: Promise<string> | undefined
   #count = 0
 
-  /** @param parent where the folder of this process is made; that of the system for temporary files without it */
+  /** @param parent where the folder of this process is made; without it one of this user's for temporary files */
   constructor(parent: string | undefined) {
     this.#parent = parent
   }
@@ -54,7 +54,7 @@ export class ProgramFolders {
   }
 
   async close(): Promise<void> {
-    const root = await this.#root
+    const root = await this.#root?.catch(() => undefined)
     if (root !== undefined) await removeFolder(root)
   }
 
@@ -64,16 +64,35 @@ export class ProgramFolders {
   }
 
   #open(): Promise<string> {
-    this.#root ??= createOwnFolder(this.#parent)
+    this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
+      // The next one who needs it tries again.
+      this.#root = undefined
+      throw thrown
+    })
     return this.#root
   }
 }
 
 async function createOwnFolder(parent: string | undefined): Promise<string> {
-  if (parent === undefined) return await mkdtemp(join(tmpdir(), 'skillstoke-scripts-'))
-  await mkdir(parent, { recursive: true, mode: 0o700 })
-  await sweep(parent)
-  return await mkdtemp(join(parent, `${process.pid}-`))
+  const shared = parent ?? (await findTemporaryParent())
+  if (shared === undefined) return await mkdtemp(join(tmpdir(), 'skillstoke-scripts-'))
+  await mkdir(shared, { recursive: true, mode: 0o700 })
+  await sweep(shared)
+  return await mkdtemp(join(shared, `${process.pid}-`))
+}
+
+/** A folder for temporary files that is this user's alone, so that what is left in it can be found again. */
+async function findTemporaryParent(): Promise<string | undefined> {
+  const uid = process.getuid?.()
+  const path = join(tmpdir(), `skillstoke-scripts-${uid ?? 'user'}`)
+  await mkdir(path, { mode: 0o700 }).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code !== 'EEXIST') throw thrown
+  })
+  // Anybody may have made it before us, in a folder that all users share.
+  const facts = await lstat(path)
+  const isOurs =
+    facts.isDirectory() && (uid === undefined || (facts.uid === uid && (facts.mode & 0o077) === 0))
+  return isOurs ? path : undefined
 }
 
 /** Takes away what processes left that were killed. */
@@ -81,7 +100,8 @@ async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const pid = Number(/^(\d+)-/.exec(name)?.[1])
     if (!(pid > 0) || isAlive(pid)) continue
-    await removeFolder(join(parent, name))
+    // Another process may be at it; what cannot be removed is in nobody's way.
+    await removeFolder(join(parent, name)).catch(() => undefined)
   }
 }
 

@@ -24,6 +24,7 @@ export function redactValue(value: unknown, redact: Redact): unknown {
   if (Array.isArray(value)) return value.map(each => redactValue(each, redact))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
+    // Not by assignment: `__proto__` is a name like any other here.
     Object.entries(value).map(([key, each]) => [redact(key), redactValue(each, redact)]),
   )
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Readable } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FileRun, type RunOptions, SkillError } from '../../index.ts'
 import { killGroup } from './kill-group.ts'
@@ -35,10 +35,6 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
-  const follow = (stream: Readable, kind: 'stdout' | 'stderr'): Output =>
-    new Output(stream, limits[kind], text => onLine?.(toLine(kind, redact(text))))
-  const stdout = follow(child.stdout, 'stdout')
-  const stderr = follow(child.stderr, 'stderr')
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
   child.on('error', error =>
     ended.reject(
@@ -46,6 +42,16 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
     ),
   )
   child.on('exit', (code, by) => ended.resolve({ code, signal: by }))
+  let isOver = false
+  const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
+    // Where descriptors have run out there are no pipes, and the error comes later.
+    new Output(stream ?? new PassThrough().end(), limits[kind], text => {
+      const line = toLine(kind, text)
+      // Without controls first: they could stand in the middle of a secret.
+      if (!isOver) onLine?.({ ...line, text: redact(line.text) })
+    })
+  const stdout = follow(child.stdout, 'stdout')
+  const stderr = follow(child.stderr, 'stderr')
   const onAbort = (): void => ended.reject(signal?.reason)
   signal?.addEventListener('abort', onAbort, { once: true })
   const deadline = setTimeout(
@@ -58,13 +64,15 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
     return {
       ...(end.code === null ? {} : { exitCode: end.code }),
       ...(end.signal === null ? {} : { signal: end.signal }),
-      stdout: withoutControls(redact(stdout.text)),
-      stderr: withoutControls(redact(stderr.text)),
+      stdout: redact(withoutControls(stdout.text)),
+      stderr: redact(withoutControls(stderr.text)),
       isTruncated: stdout.isTruncated || stderr.isTruncated,
     }
   } finally {
     clearTimeout(deadline)
     signal?.removeEventListener('abort', onAbort)
     killGroup(child.pid)
+    isOver = true
+    for (const stream of [child.stdout, child.stderr]) (stream as Readable | null | undefined)?.destroy()
   }
 }

@@ -10,16 +10,21 @@ import type {
 } from '@babel/types'
 import {
   checkCommandName,
+  checkInputSchema,
   type Diagnostic,
   mayExportCommands,
   type ScannedCommand,
   type ScriptScan,
   type ScriptText,
+  toCommandDescription,
+  toCommandHints,
 } from '../../index.ts'
 import { type Constants, LiteralReader, toField } from './read-literal.ts'
 import { resolveImport, type WrittenImport } from './script-imports.ts'
 
 const COMMAND_MODULE = 'skillstoke/command'
+// Whoever writes one of these means commands, even if it is misspelt.
+const MEANT = /from\s*['"]@?skillstoke|\bdefineCommand\s*\(/
 const CODE = /\.[mc]?[jt]s$/
 
 // Nobody writes a script that is longer, and whatever reads it takes its time.
@@ -37,7 +42,11 @@ interface Parsed {
 }
 
 /** What `scanScripts` finds, at once. */
-export function scanTexts(skill: string, files: readonly ScriptText[]): ScriptScan {
+export function scanTexts(
+  skill: string,
+  files: readonly ScriptText[],
+  known: readonly string[] = [],
+): ScriptScan {
   const byPath = new Map(files.map(file => [file.path, file]))
   const parsed = new Map<string, Parsed>()
   const diagnostics: Diagnostic[] = []
@@ -45,8 +54,11 @@ export function scanTexts(skill: string, files: readonly ScriptText[]): ScriptSc
   const modules: string[] = []
   let isComplete = true
   for (const file of [...files].sort(byDepthThenPath)) {
-    if (!mayExportCommands(file.path) || !file.text.includes(COMMAND_MODULE)) continue
+    const isMeant = MEANT.test(file.text)
+    if (!mayExportCommands(file.path) || !(isMeant || known.includes(file.path))) continue
     const module = parse(file)
+    const typo = isMeant ? findTypo(module) : undefined
+    if (typo !== undefined) diagnostics.push(typo)
     if (module.diagnostics.length === 0 && !knowsDefiner(module)) continue
     modules.push(file.path)
     diagnostics.push(...followImports(module, byPath, parsed))
@@ -174,6 +186,70 @@ function definersOf({ imports }: Parsed): {
   return { names, spaces }
 }
 
+/** What keeps a module from having commands that its author surely meant. */
+function findTypo(module: Parsed): Diagnostic | undefined {
+  const { file, imports, body } = module
+  const tell = (message: string, fix: string, place: Position | undefined): Diagnostic => ({
+    code: 'COMMAND_INVALID',
+    severity: 'error',
+    message,
+    fix,
+    path: file.path,
+    ...(place === undefined ? {} : { line: place.line, column: place.column + 1 }),
+  })
+  const right = `import { defineCommand } from '${COMMAND_MODULE}'`
+  for (const { source, specifiers, importKind } of imports) {
+    if (importKind === 'type') continue
+    if (/^@?skillstoke/.test(source.value) && source.value !== COMMAND_MODULE)
+      return tell(
+        `scripts cannot import ${JSON.stringify(source.value)}`,
+        `write ${right}`,
+        source.loc?.start,
+      )
+    if (source.value !== COMMAND_MODULE) continue
+    for (const each of specifiers) {
+      if (each.type === 'ImportDefaultSpecifier')
+        return tell(`"${COMMAND_MODULE}" has no default export`, `write ${right}`, each.loc?.start)
+      if (each.type !== 'ImportSpecifier' || each.importKind === 'type') continue
+      const name = each.imported.type === 'Identifier' ? each.imported.name : each.imported.value
+      if (name !== 'defineCommand' && !TYPES.includes(name))
+        return tell(
+          `"${COMMAND_MODULE}" has no export ${JSON.stringify(name)}`,
+          `write ${right}`,
+          each.loc?.start,
+        )
+    }
+  }
+  const isImported = imports.some(({ specifiers }) =>
+    specifiers.some(each => each.local.name === 'defineCommand'),
+  )
+  const isOwn = body.some(
+    statement => statement.type === 'FunctionDeclaration' && statement.id?.name === 'defineCommand',
+  )
+  const isUsed = [
+    ...constantsOf(body).values(),
+    ...exportsOf(body, new Map()).map(({ value }) => value),
+  ].some(
+    value =>
+      value.type === 'CallExpression' &&
+      value.callee.type === 'Identifier' &&
+      value.callee.name === 'defineCommand',
+  )
+  if (!isUsed || isImported || isOwn || knowsDefiner(module)) return undefined
+  return tell('defineCommand is used and not imported', `write ${right}`, undefined)
+}
+
+// With the types a module may name them as values, and nothing comes of it.
+const TYPES = [
+  'CommandContext',
+  'CommandDefinition',
+  'CommandHints',
+  'CommandInput',
+  'DefinedCommand',
+  'JsonSchemaObject',
+  'StandardSchema',
+]
+
 function knowsDefiner(module: Parsed): boolean {
   const { names, spaces } = definersOf(module)
   return names.size + spaces.size > 0
@@ -280,17 +356,10 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
   const isNamed = !fields.has('name') || name !== undefined
   if (!isNamed) return UNKNOWN
   const fault = checkCommandName(name)
-  if (fault !== undefined) {
-    const diagnostic = {
-      code: 'COMMAND_INVALID',
-      severity: 'error',
-      message: fault,
-      path: file.path,
-      ...place,
-    } as const
-    return { commands: [], diagnostics: [diagnostic], isComplete: true }
-  }
+  if (fault !== undefined) return refused(fault, file.path, place)
   const schema = toSchema(literal('input'))
+  const schemaFault = schema === undefined ? undefined : checkInputSchema(schema)
+  if (schemaFault !== undefined) return refused(schemaFault, file.path, place)
   const description = literal('description')
   const hints = literal('hints')
   return {
@@ -300,15 +369,15 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
         skill,
         name: String(name),
         description:
-          (typeof description === 'string' && description.trim()) ||
-          docCommentBefore(exported.start, file.text, comments) ||
+          toCommandDescription(description) ??
+          toCommandDescription(docCommentBefore(exported.start, file.text, comments)) ??
           `Execute ${skill}.${String(name)}`,
         ...(fields.has('input')
           ? schema === undefined
             ? {}
             : { inputSchema: schema }
           : { inputSchema: NO_FIELDS }),
-        hints: isRecord(hints) ? hints : {},
+        hints: toCommandHints(hints),
         path: file.path,
         line: place.line,
         digest: file.digest,
@@ -323,6 +392,11 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
   }
 }
 
+function refused(message: string, path: string, place: Position): Found {
+  const diagnostic = { code: 'COMMAND_INVALID', severity: 'error', message, path, ...place } as const
+  return { commands: [], diagnostics: [diagnostic], isComplete: true }
+}
+
 const NO_FIELDS = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
 function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Expression> {
@@ -335,7 +409,7 @@ function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Express
 }
 
 function toSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return isRecord(value) && value['type'] === 'object' ? value : undefined
+  return isRecord(value) ? value : undefined
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -2,10 +2,15 @@ import type { ScriptScan, ScriptText } from '../../index.ts'
 
 /**
  * Finds the commands of a skill in the texts of its files, without a file system and without running anything. Of files
- * that are no code the path is enough.
+ * that are no code the path is enough. `known` are the files that had commands before: when one of them cannot be read, it
+ * is broken, and not one without commands.
  */
-export async function scanScripts(skill: string, files: readonly ScriptText[]): Promise<ScriptScan> {
+export async function scanScripts(
+  skill: string,
+  files: readonly ScriptText[],
+  known: readonly string[] = [],
+): Promise<ScriptScan> {
   // The parser is native code that nobody should have to load who has no scripts.
   const { scanTexts } = await import('./scan-scripts.ts')
-  return scanTexts(skill, files)
+  return scanTexts(skill, files, known)
 }

@@ -38,7 +38,9 @@ export function toScriptAccess(
     writable,
     hasNetwork: grants.includes('net'),
     hasPrograms: grants.includes('exec'),
-    secrets: Object.fromEntries(names.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    secrets: Object.fromEntries(
+      names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
+    ),
     ...(readable.includes(resolve(workspace)) ? { workspace: resolve(workspace) } : {}),
   }
 }

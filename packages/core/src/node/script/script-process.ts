@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Duplex, Readable } from 'node:stream'
+import { type Duplex, PassThrough } from 'node:stream'
 import { type Command, type RunOptions, type ScriptLine, SkillError } from '../../index.ts'
 import type { ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
 import { killGroup } from './kill-group.ts'
 import type { Launch } from './launch.ts'
 import { Output, type OutputLimits, toLine } from './output.ts'
 import { parseFrame } from './parse-frame.ts'
+import { type Redact, redactValue } from './redact.ts'
 
 /** What a call of a process came to, before anybody has looked at it. */
 export type CallFrameOutcome = Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
@@ -19,6 +20,8 @@ export interface ScriptProcessOptions {
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
   readonly limits: OutputLimits
+  /** Takes secrets out of everything that leaves the process. */
+  readonly redact: Redact
 }
 
 interface Call {
@@ -36,26 +39,42 @@ export const DEFAULT_TIMEOUT_MS = 30_000
 /** How long a command may go on after it was told to stop, before its process is ended. */
 const STOP_GRACE_MS = 500
 
+const alive = new Set<ChildProcess>()
+let isWatched = false
+
+/** A process that ends without having closed anything leaves nobody behind. */
+export function endWithHost(): void {
+  if (isWatched) return
+  isWatched = true
+  process.on('exit', () => {
+    for (const { pid } of alive) killGroup(pid)
+  })
+}
+
 /** One process that runs the commands of one revision, one call at a time. */
 export class ScriptProcess {
   readonly #child: ChildProcess
   readonly #channel: Duplex
   readonly #limits: OutputLimits
+  readonly #redact: Redact
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
   /** Resolves when the process is gone, and everything that it started in its group. */
   readonly exited: Promise<void>
   #exit: string | undefined
+  #killedFor: string | undefined
   #call: Call | undefined
   #lastId = 0
   #pending = ''
   #isStopping = false
   #stopped: Promise<void> = Promise.resolve()
   #hasScratch = false
+  #idleBytes = 0
 
-  constructor({ launch, env, workingDirectory, limits }: ScriptProcessOptions) {
+  constructor({ launch, env, workingDirectory, limits, redact }: ScriptProcessOptions) {
     this.#limits = limits
+    this.#redact = redact
     this.#child = spawn(launch.command, launch.args, {
       env,
       cwd: workingDirectory,
@@ -63,14 +82,18 @@ export class ScriptProcess {
       // A group of its own, so that everything in it can be ended.
       detached: true,
     })
-    const [, stdout, stderr, channel] = this.#child.stdio
-    this.#channel = channel as Duplex
-    this.#stdout = new Output(stdout as Readable, limits.stdout, text => this.#tell('stdout', text))
-    this.#stderr = new Output(stderr as Readable, limits.stderr, text => this.#tell('stderr', text))
+    alive.add(this.#child)
+    // Where descriptors have run out there are no pipes, and the error comes later.
+    const [, stdout, stderr, channel] = (this.#child.stdio as ChildProcess['stdio'] | undefined) ?? []
+    this.#channel = (channel ?? new PassThrough()) as Duplex
+    const nothing = new PassThrough().end()
+    this.#stdout = new Output(stdout ?? nothing, limits.stdout, text => this.#tell('stdout', text))
+    this.#stderr = new Output(stderr ?? nothing, limits.stderr, text => this.#tell('stderr', text))
     const { promise, resolve } = Promise.withResolvers<void>()
     this.exited = promise
     const onExit = (reason: string): void => {
-      this.#exit ??= reason
+      this.#exit ??= this.#killedFor ?? reason
+      alive.delete(this.#child)
       killGroup(this.#child.pid)
       this.#end()
       resolve()
@@ -140,6 +163,7 @@ export class ScriptProcess {
     this.#stdout.reset()
     this.#stderr.reset()
     this.#call = { id, options, settle: outcome.resolve, bytes: 0 }
+    this.#idleBytes = 0
     this.#hasScratch = false
     try {
       if (this.#exit !== undefined) this.#end()
@@ -158,8 +182,9 @@ export class ScriptProcess {
     }
   }
 
-  /** Ends the process and its group at once. */
-  kill(): void {
+  /** Ends the process and its group at once; the reason is told to whoever waits for a result. */
+  kill(reason?: string): void {
+    this.#killedFor ??= reason
     this.#isStopping = true
     killGroup(this.#child.pid)
     this.#child.kill('SIGKILL')
@@ -193,17 +218,22 @@ export class ScriptProcess {
   #take(text: string): void {
     const call = this.#call
     if (call !== undefined) call.bytes += text.length
+    else this.#idleBytes += text.length
     const lines = `${this.#pending}${text}`.split('\n')
     this.#pending = lines.pop() ?? ''
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
-    if (isFlood || this.#pending.length > this.#limits.stdout + MAX_FRAME_BYTES) this.kill()
+    // Between calls there is nothing to say.
+    const isIdleFlood = this.#idleBytes > this.#limits.stdout
+    if (isFlood || isIdleFlood || this.#pending.length > this.#limits.stdout + MAX_FRAME_BYTES)
+      this.kill('it sent more than it may')
     else for (const line of lines) this.#handle(line)
   }
 
   /** Frames come from a process that runs somebody's script: whatever they are, they are data. */
   #handle(line: string): void {
-    const frame = parseFrame(line)
-    if (frame === undefined || frame.kind === 'ready') return
+    const parsed = parseFrame(line)
+    if (parsed === undefined || parsed.kind === 'ready') return
+    const frame = redactFrame(parsed, this.#redact)
     const call = this.#call
     if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
     else if (call === undefined || frame.id !== call.id) return
@@ -216,15 +246,29 @@ export class ScriptProcess {
   }
 
   #tell(stream: ScriptLine['stream'], text: string): void {
-    this.#call?.options.onLine?.(toLine(stream, text))
+    const line = toLine(stream, text)
+    this.#call?.options.onLine?.({ ...line, text: this.#redact(line.text) })
   }
 
   /** Whoever waits for the process hears that there is nothing to wait for. */
   #end(): void {
-    const said = this.#stderr.text.trim().slice(-STDERR_TAIL)
+    const said = this.#redact(this.#stderr.text.trim().slice(-STDERR_TAIL))
     const message = `the process ended without a result: ${this.#exit}`
     const stack = said === '' ? '' : said
     this.#loading.resolve({ kind: 'failed', message, stack })
     this.#call?.settle({ kind: 'error', id: this.#call.id, message, stack })
   }
+}
+
+/** The same frame without secrets; what we have to recognise in it stays as it is. */
+function redactFrame<Frame extends ChildFrame>(frame: Frame, redact: Redact): Frame {
+  const { kind } = frame
+  const clean = redactValue(frame, redact) as Frame
+  if (frame.kind !== 'loaded') return { ...clean, kind }
+  const commands = frame.commands.map(command => ({
+    ...(redactValue(command, redact) as CommandFrame),
+    name: command.name,
+    path: command.path,
+  }))
+  return { ...clean, kind, commands }
 }

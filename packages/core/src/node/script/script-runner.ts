@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises'
 import {
   type Command,
   type Containment,
   type FileRun,
+  type LoadOptions,
   type ProgramLoad,
   type RunOptions,
   type ScriptProgram,
@@ -14,11 +14,11 @@ import {
 import type { LoadFrame } from './child/frames.ts'
 import { findInterpreter } from './interpreter.ts'
 import { type Launch, SYSTEM_PATH, toNodeLaunch, type View, withLimits } from './launch.ts'
-import { toCommands, toLoadDiagnostic } from './loaded-commands.ts'
+import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
 import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
-import type { ProgramFolder } from './program-folder.ts'
+import { type ProgramFolder, removeFolder } from './program-folder.ts'
 import { ProgramFolders } from './program-folders.ts'
 import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
@@ -26,7 +26,7 @@ import { runProgram } from './run-file.ts'
 import { findProgram, Sandbox } from './sandbox.ts'
 import { scanScripts } from './scan.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
-import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import {
   checkScriptRunnerOptions,
   DEFAULT_SCRIPT_RUNNER_OPTIONS,
@@ -54,6 +54,7 @@ class ChildProcessRunner implements ScriptRunner {
   readonly #folders: ProgramFolders
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
+  readonly #runs = new Set<Promise<unknown>>()
   readonly #stop = new AbortController()
   /** Many skills may want to be loaded at once; a machine has few cores. */
   readonly #loads = new Turns(MAX_LOADS)
@@ -68,44 +69,53 @@ class ChildProcessRunner implements ScriptRunner {
     this.#folders = new ProgramFolders(options.directory)
     this.#idle = new IdleProcesses(this.#options.maxIdleProcesses, this.#options.idleMs)
     refuseInspection()
+    endWithHost()
   }
 
   async containment(): Promise<Containment> {
     return await this.#sandbox.containment()
   }
 
-  async scan(skill: string, files: readonly ScriptText[]): Promise<ScriptScan> {
-    return await scanScripts(skill, files)
+  async scan(skill: string, files: readonly ScriptText[], known?: readonly string[]): Promise<ScriptScan> {
+    return await scanScripts(skill, files, known)
   }
 
-  async load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+  async load(
+    program: ScriptProgram,
+    scan: ScriptScan,
+    { isUrgent = true }: LoadOptions = {},
+  ): Promise<ProgramLoad> {
+    // What nobody waits for takes turns.
+    if (isUrgent) return await this.#load(program, scan)
     return await this.#loads.run(() => this.#load(program, scan))
   }
 
   async #load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
     const folder = await this.#folders.take(program, await this.#openPlain())
     let isKept = false
+    let started: Started | undefined
     try {
       const faults = folder.diagnostics.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
       const access = toScriptAccess(program.grants, this.#accessOptions())
       const start = (): Promise<Started> => this.#start(folder, scan, access)
-      const { outcome, pooled } = await start()
+      started = await start()
+      const { outcome, pooled } = started
       if (outcome.kind === 'failed')
         return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
       const { commands, diagnostics } = toCommands(program, scan, outcome.commands)
-      if (diagnostics.length > 0) {
-        pooled.process.kill()
-        return { kind: 'failed', diagnostics }
-      }
+      if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
       isKept = true
-      return { kind: 'loaded', program: this.#pool(program, folder, commands, access, pooled, start) }
+      return { kind: 'loaded', program: this.#pool(program, folder, commands, pooled, start) }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
       const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
       return { kind: 'failed', diagnostics: [diagnostic] }
     } finally {
-      if (!isKept) await this.#folders.giveBack(program.revision)
+      if (!isKept) {
+        await endProcess(started?.pooled)
+        await this.#folders.giveBack(program.revision)
+      }
     }
   }
 
@@ -124,6 +134,21 @@ class ChildProcessRunner implements ScriptRunner {
         `${JSON.stringify(program.skill)} has no file ${JSON.stringify(path)}; ${known}`,
       )
     }
+    const run = this.#runFile(program, path, args, options)
+    this.#runs.add(run)
+    try {
+      return await run
+    } finally {
+      this.#runs.delete(run)
+    }
+  }
+
+  async #runFile(
+    program: ScriptProgram,
+    path: string,
+    args: readonly string[],
+    options: RunOptions,
+  ): Promise<FileRun> {
     await this.#sandbox.check()
     const folder = await this.#folders.take(program, await this.#openPlain())
     const scratch = await this.#folders.createScratch()
@@ -147,7 +172,7 @@ class ChildProcessRunner implements ScriptRunner {
         },
       )
     } finally {
-      await rm(scratch, { recursive: true, force: true })
+      await removeFolder(scratch)
       await this.#folders.giveBack(program.revision)
     }
   }
@@ -155,6 +180,7 @@ class ChildProcessRunner implements ScriptRunner {
   async close(): Promise<void> {
     this.#stop.abort(new SkillError('CLOSED', 'the runner of scripts is closed'))
     await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
+    await Promise.allSettled(this.#runs)
     await this.#folders.close()
     await (await this.#plain)?.close()
   }
@@ -212,7 +238,6 @@ class ChildProcessRunner implements ScriptRunner {
     { revision }: ScriptProgram,
     folder: ProgramFolder,
     commands: readonly Command[],
-    { secrets }: ScriptAccess,
     first: PooledProcess,
     start: () => Promise<Started>,
   ): PooledProgram {
@@ -220,13 +245,18 @@ class ChildProcessRunner implements ScriptRunner {
     const program: PooledProgram = new PooledProgram(first, {
       revision,
       commands,
+      locate: stack => {
+        const { path, line, column } = findPlace(stack, folder)
+        return path === undefined
+          ? undefined
+          : [path, line, column].filter(each => each !== undefined).join(':')
+      },
       start: async () => {
         const { outcome, pooled } = await start()
         if (outcome.kind === 'loaded') return pooled
         const { message, path = '', line } = toLoadDiagnostic(outcome, folder)
         throw new SkillError('SCRIPT_FAILED', `${[path, line].filter(Boolean).join(':')}: ${message}`)
       },
-      redact: createRedaction(secrets),
       maxProcesses,
       maxCalls,
       idle: this.#idle,
@@ -255,6 +285,7 @@ class ChildProcessRunner implements ScriptRunner {
       env: toEnvironment(access, scratch, SYSTEM_PATH),
       workingDirectory: view.workingDirectory,
       limits: this.#limits,
+      redact: createRedaction(access.secrets),
     })
     const frame: LoadFrame = {
       kind: 'load',
@@ -267,13 +298,17 @@ class ChildProcessRunner implements ScriptRunner {
       maxBytes: this.#limits.stdout,
     }
     const outcome = await process.load(frame, this.#options.loadTimeoutMs)
-    if (outcome.kind === 'failed') {
-      process.kill()
-      await process.exited
-      await rm(scratch, { recursive: true, force: true })
-    }
+    if (outcome.kind === 'failed') await endProcess({ process, scratch })
     return { outcome, pooled: { process, scratch } }
   }
+}
+
+/** Ends a process that nobody keeps, and takes its folder away. */
+async function endProcess(pooled: PooledProcess | undefined): Promise<void> {
+  if (pooled === undefined) return
+  pooled.process.kill()
+  await pooled.process.exited
+  await removeFolder(pooled.scratch)
 }
 
 interface Started {

@@ -12,7 +12,7 @@ export type StripAnswer =
   | { readonly kind: 'broken'; readonly message: string }
 
 parentPort?.on('message', (text: string) => {
-  parentPort?.postMessage(strip(text))
+  parentPort?.postMessage(strip(text), [])
 })
 
 function strip(text: string): StripAnswer {

@@ -40,7 +40,7 @@ async function load(frame: LoadFrame): Promise<void> {
   const seen = new Set<Definition>()
   for (const path of frame.modules) {
     try {
-      const exported = (await import(new URL(path, frame.files).href)) as Record<string, unknown>
+      const exported = (await import(toUrl(path, frame.files))) as Record<string, unknown>
       for (const definition of Object.values(exported).flatMap(toDefinition)) {
         if (seen.has(definition)) continue
         seen.add(definition)
@@ -55,6 +55,11 @@ async function load(frame: LoadFrame): Promise<void> {
   send({ kind: 'loaded', commands: found })
   // Whoever calls will want it; while the host looks at the commands there is time for it.
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
+}
+
+/** Names of files may have letters that mean something in a URL. */
+function toUrl(path: string, folder: string): string {
+  return new URL(path.split('/').map(encodeURIComponent).join('/'), folder).href
 }
 
 function toDefinition(value: unknown): readonly Definition[] {

@@ -1,0 +1,367 @@
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import { commandText, countScriptProcesses, openScripts } from '../fixtures/scripts.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+const IMPORT = "import { defineCommand } from 'skillstoke/command'\n"
+
+function write(folder: TemporaryFolder, body: string, path = 'git/scripts/go.js', capabilities = ''): void {
+  const [name = ''] = path.split('/')
+  const declared = capabilities === '' ? '' : `metadata:\n  capabilities: ${capabilities}\n`
+  folder.write(`${name}/SKILL.md`, `---\nname: ${name}\ndescription: d\n${declared}---\nx\n`)
+  folder.write(path, commandText('go', body))
+}
+
+const run = async (skills: SkillRuntime, input: unknown = {}, options = {}): Promise<unknown> =>
+  (await skills.scripts.execute('git.go', input, options)).value
+const codes = (skills: SkillRuntime): readonly string[] =>
+  skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
+
+describe('a text that nobody wrote by hand', () => {
+  const deep = (open: string, close: string, count: number): string =>
+    open.repeat(count) + close.repeat(count)
+  test.each([
+    ['brackets', deep('[', ']', 40_000)],
+    ['operators', `1${'+1'.repeat(100_000)}`],
+    ['functions', `${'a=>'.repeat(40_000)}1`],
+    ['blocks', `1;${deep('{', '}', 40_000)}`],
+  ])(`nested %s harm neither the host nor other skills ${verifies('PROMISE-8')}`, async (_, text) => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return "good"')
+    folder.writeSkill('evil')
+    folder.write('evil/scripts/a.ts', `${IMPORT}const x = ${text}\n`)
+    // Not seen by the scan, and taken through the same mill all the same.
+    folder.write('evil/assets/b.ts', `const x: number = ${text}\n`)
+    folder.write(
+      'git/scripts/typed.ts',
+      `${IMPORT}export const t = defineCommand({ name: 'typed', description: 'd', run: (): string => 'typed' })\n`,
+    )
+    await using skills = await openScripts(folder.path)
+    await skills.scripts.run('evil', 'scripts/none.js').catch(() => undefined)
+    expect(await run(skills)).toBe('good')
+    expect((await skills.scripts.execute('git.typed')).value).toBe('typed')
+    await expect(skills.scripts.execute('evil.x')).rejects.toMatchObject({ code: 'SCRIPT_FAILED' })
+  })
+
+  test('constants that stand for ever more of each other are not worked out', async () => {
+    const lines = Array.from({ length: 12 }, (_, i) => `const a${i + 1} = [${`a${i},`.repeat(16)}]`)
+    const text = `${IMPORT}const a0 = 'x'\n${lines.join('\n')}\nexport const c = defineCommand({ name: 'c', description: 'd', input: { type: 'object', enum: a12 }, run() {} })`
+    const { isComplete } = await scanScripts('git', [
+      { path: 'scripts/a.js', text, digest: `sha256:${nodeHasher.sha256(text)}` },
+    ])
+    expect(isComplete).toBe(false)
+  })
+
+  test('a file too long to be a script is refused', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, `// ${'x'.repeat(300_000)}\n`)
+    await using skills = await openScripts(folder.path)
+    await expect(run(skills)).rejects.toThrow('characters; at most 262144 are read')
+  })
+})
+
+test('files may have names that mean something in a URL', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  for (const [index, name] of ['100%.js', 'a#b.ts', 'a b?.js', 'größe.ts'].entries())
+    folder.write(
+      `git/scripts/${name}`,
+      `${IMPORT}export const c = defineCommand({ name: 'c${index}', description: 'd', input: { type: 'object' }, run(input) { if (input.fail) throw new Error('no'); return ${index} } })`.replace(
+        'run(input)',
+        name.endsWith('ts') ? 'run(input: any)' : 'run(input)',
+      ),
+    )
+  await using skills = await openScripts(folder.path)
+  for (let index = 0; index < 4; index++)
+    expect((await skills.scripts.execute(`git.c${index}`)).value).toBe(index)
+  await expect(skills.scripts.execute('git.c1', { fail: true })).rejects.toThrow('(scripts/a#b.ts:2:')
+})
+
+test('whatever the reason of an abort is, it is thrown once', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))')
+  await using skills = await openScripts(folder.path)
+  const reason = new SkillError('CLOSED', 'nobody waits')
+  const controller = new AbortController()
+  const call = run(skills, {}, { signal: controller.signal, onLine: () => controller.abort(reason) })
+  await expect(call).rejects.toBe(reason)
+  await expect(run(skills, {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+})
+
+describe('taking back', () => {
+  test('works for what came with an approval, until another one', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return "ran"', undefined, 'exec')
+    await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
+    await skills.review.approve('git')
+    expect(await run(skills)).toBe('ran')
+    expect((await skills.review.revoke('git', ['exec'])).isNew).toBe(true)
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+    await skills.review.grant('git', ['exec'])
+    expect(await run(skills)).toBe('ran')
+    await skills.review.revoke('git', ['exec'])
+    write(folder, 'return "newer"', undefined, 'exec')
+    await skills.reload()
+    await skills.review.approve('git')
+    expect(await run(skills)).toBe('newer')
+  })
+
+  test('ends at once what is at work with it', async () => {
+    using folder = new TemporaryFolder()
+    write(
+      folder,
+      'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))',
+      undefined,
+      'exec',
+    )
+    await using skills = await openScripts(folder.path)
+    await skills.review.grant('git', ['exec'])
+    const begun = Promise.withResolvers<void>()
+    const call = run(skills, {}, { onLine: () => begun.resolve(), timeoutMs: 600_000 })
+    const failed = expect(call).rejects.toMatchObject({ code: 'SCRIPT_FAILED' })
+    await begun.promise
+    await skills.review.revoke('git', ['exec'])
+    await failed
+  })
+
+  test('a grant is for the revision that was looked at', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return 1', undefined, 'exec')
+    await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
+    await skills.review.approve('git')
+    const looked = skills.current.get('git').revision
+    write(folder, 'return 2', undefined, 'exec')
+    await skills.reload()
+    await skills.review.approve('git')
+    await expect(skills.review.grant('git', ['net'], { revision: looked })).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+    })
+  })
+
+  test('a rejected revision serves neither its text nor its code', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return "first"')
+    await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
+    await skills.review.approve('git')
+    expect(await run(skills)).toBe('first')
+    await skills.review.reject('git')
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    expect(skills.scripts.list()).toEqual([])
+  })
+})
+
+test('a granted secret is not in what a module says when it is loaded, nor in what is said of an input', async () => {
+  using folder = new TemporaryFolder()
+  const secret = 'tok-5ecr3t-value'
+  const head = `---\nname: git\ndescription: d\nmetadata:\n  capabilities: env:TOKEN\n---\nx\n`
+  folder.write('git/SKILL.md', head)
+  const seen: unknown[] = []
+  const note = (...parts: unknown[]): void => void seen.push(parts)
+  await using skills = await openScripts(folder.path, {
+    env: { ...process.env, TOKEN: secret },
+    runtime: { logger: { debug: note, info: note, warn: note, error: note } },
+  })
+  await skills.review.grant('git', ['env:TOKEN'])
+  folder.write(
+    'git/scripts/go.js',
+    `${IMPORT}const make = definition => defineCommand(definition)
+     export const go = make({ name: 'go', description: 'Of ' + process.env.TOKEN, run: () => 1,
+       input: { type: 'object', properties: { [process.env.TOKEN]: { type: 'string' } }, required: [process.env.TOKEN], additionalProperties: false } })`,
+  )
+  await skills.reload()
+  seen.push(skills.scripts.list())
+  await run(skills).catch((error: unknown) =>
+    seen.push((error as SkillError).message, (error as SkillError).data),
+  )
+  folder.write('git/scripts/go.js', `${IMPORT}throw new Error('failed with ' + process.env.TOKEN)`)
+  await skills.reload()
+  seen.push(skills.current.reports(), skills.scripts.status())
+  expect(JSON.stringify(seen)).toContain('redacted TOKEN')
+  expect(JSON.stringify(seen)).not.toContain(secret)
+  folder.write(
+    'git/scripts/print.mjs',
+    `console.log('a ' + process.env.TOKEN.slice(0, 5) + '\\u001b[0m' + process.env.TOKEN.slice(5))`,
+  )
+  const printed = await skills.scripts.run('git', 'scripts/print.mjs', [], { onLine: note })
+  seen.push(printed)
+  expect(JSON.stringify(seen)).not.toContain(secret)
+})
+
+describe('calls that wait', () => {
+  test('begin with the newer code when theirs is replaced', async () => {
+    using folder = new TemporaryFolder()
+    const text = (answer: string): string =>
+      `context.log('begun'); await new Promise(resolve => setTimeout(resolve, 400)); return '${answer}'`
+    write(folder, text('old'))
+    await using skills = await openScripts(folder.path, { maxProcesses: 1 })
+    const begun = Promise.withResolvers<void>()
+    const calls = Array.from({ length: 4 }, () => run(skills, {}, { onLine: () => begun.resolve() }))
+    await begun.promise
+    write(folder, text('new'))
+    await skills.reload()
+    const answers = await Promise.all(calls)
+    expect(answers.filter(answer => answer === 'old')).toHaveLength(1)
+    expect(answers.filter(answer => answer === 'new')).toHaveLength(3)
+  })
+
+  test('all come to an end when no process can be started any more', async () => {
+    using folder = new TemporaryFolder()
+    using marks = new TemporaryFolder()
+    const words = `fs.read:${marks.path}`
+    write(folder, 'process.exit(1)', undefined, words)
+    folder.write(
+      'git/scripts/lib/check.js',
+      `import { existsSync } from 'node:fs'\nif (existsSync(${JSON.stringify(marks.at('stop'))})) throw new Error('no more')\n`,
+    )
+    folder.write('git/scripts/go.js', commandText('go', 'process.exit(1)', "import './lib/check.js'"))
+    await using skills = await openScripts(folder.path, { maxProcesses: 1 })
+    await skills.review.grant('git', [words])
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_FAILED' })
+    marks.write('stop', '')
+    const calls = Array.from({ length: 5 }, () => run(skills, {}, { timeoutMs: 5_000 }))
+    for (const outcome of await Promise.allSettled(calls)) expect(outcome.status).toBe('rejected')
+  })
+
+  test('end at their deadline, also before it is their turn or the code is loaded', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 'await new Promise(resolve => setTimeout(resolve, 3_000))')
+    await using skills = await openScripts(folder.path, { maxProcesses: 1 })
+    const first = run(skills).catch(() => undefined)
+    await expect(run(skills, {}, { timeoutMs: 300 })).rejects.toMatchObject({ code: 'TIMED_OUT' })
+    await first
+    folder.writeSkill('slow')
+    folder.write('slow/scripts/go.js', `for (;;);\n${commandText('go', 'return 1')}`)
+    await skills.reload()
+    await expect(skills.scripts.execute('slow.go', {}, { timeoutMs: 300 })).rejects.toMatchObject({
+      code: 'TIMED_OUT',
+    })
+    const reason = new Error('enough')
+    await expect(skills.scripts.execute('slow.go', {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(
+      reason,
+    )
+  })
+
+  test('are answered by the older code when the newer one does not come to an end of loading', async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return "old"')
+    await using skills = await openScripts(folder.path, { loadTimeoutMs: 20_000 })
+    expect(await run(skills)).toBe('old')
+    folder.write('git/scripts/go.js', `for (;;);\n${commandText('go', 'return "never"')}`)
+    expect(await run(skills, {}, { timeoutMs: 10_000 })).toBe('old')
+  })
+})
+
+test('a process that lies about its commands is ended with the rest', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'return "good"')
+  const skills = await openScripts(folder.path)
+  expect(await run(skills)).toBe('good')
+  const frame = `{"kind":"loaded","commands":[{"name":"go","description":"d","path":"scripts/go.js","inputSchema":{"type":"object","properties":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}]}`
+  folder.write(
+    'git/scripts/go.js',
+    `import { writeSync } from 'node:fs'\nfor (let text = ${JSON.stringify(`${frame}\\n`)}, at = 0; at < text.length; ) try { at += writeSync(3, text.slice(at)) } catch {}\n${commandText('go', 'return "bad"')}`,
+  )
+  await skills.reload()
+  expect(await run(skills)).toBe('good')
+  expect(codes(skills)).toEqual(['SCRIPT_FAILED'])
+  await skills.close()
+  expect(countScriptProcesses()).toBe(0)
+})
+
+test('closing ends what runs, code of older revisions and other scripts included, and leaves nothing', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  const text = (n: number): string =>
+    `context.log('begun'); await new Promise(() => setInterval(() => {}, 1000)); return ${n}`
+  write(folder, text(1))
+  folder.write('git/scripts/wait.mjs', 'console.log("begun"); setInterval(() => {}, 1000)')
+  const skills = await openScripts(folder.path, { directory: state.at('scripts') })
+  const ends: Promise<string>[] = []
+  const begin = (start: (onLine: () => void) => Promise<unknown>): Promise<void> =>
+    new Promise(begun => {
+      ends.push(
+        start(begun).then(
+          value => `answered ${JSON.stringify(value)}`,
+          (error: unknown) => `${(error as SkillError).code}: ${(error as SkillError).message}`,
+        ),
+      )
+    })
+  await begin(onLine => run(skills, {}, { onLine }))
+  await begin(onLine => skills.scripts.run('git', 'scripts/wait.mjs', [], { onLine }))
+  write(folder, text(2))
+  await begin(onLine => run(skills, {}, { onLine }))
+  await skills.close()
+  expect(await Promise.all(ends)).toEqual([
+    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*everything was closed/),
+    'CLOSED: the runner of scripts is closed',
+    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*everything was closed/),
+  ])
+  expect(countScriptProcesses()).toBe(0)
+})
+
+test('what a script says of itself is looked at before anybody else sees it', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('odd')
+  const define = (fields: string): string =>
+    `${IMPORT}export const c = defineCommand({ name: 'c', ${fields}, run: () => 1 })`
+  folder.write(
+    'odd/scripts/a.js',
+    define(`description: '${'x'.repeat(9_000)}', hints: { readOnly: 'yes', destructive: true, other: 1 }`),
+  )
+  await using skills = await openScripts(folder.path)
+  await skills.scripts.execute('odd.c')
+  expect(skills.scripts.find('odd.c')?.hints).toEqual({ destructive: true })
+  expect(skills.scripts.find('odd.c')?.description).toHaveLength(4_096)
+  for (const [input, words] of [
+    ["{ type: 'object', required: 'a' }", 'what its input requires is "a"; use a list of names'],
+    ["{ type: 'string' }", 'the type of its input is "string"; use "object"'],
+    ["{ type: 'object', properties: [] }", 'the properties of its input are []'],
+    ["(() => ({ type: 'object', required: [1] }))()", 'what its input requires is [1]'],
+  ] as const) {
+    folder.write('odd/scripts/a.js', define(`description: 'd', input: ${input}`))
+    await skills.reload()
+    expect(codes(skills)).toEqual(['COMMAND_INVALID'])
+    expect(JSON.stringify(skills.current.reports())).toContain(words.replaceAll('"', '\\"'))
+  }
+})
+
+describe('commands that their author surely meant', () => {
+  test.each([
+    ["import { defineCommand } from 'skillstoke/comand'", 'scripts cannot import "skillstoke/comand"'],
+    ["import { defineCommand } from '@skillstoke/core'", 'scripts cannot import "@skillstoke/core"'],
+    [
+      "import { defineComand } from 'skillstoke/command'",
+      '"skillstoke/command" has no export "defineComand"',
+    ],
+    ["import defineCommand from 'skillstoke/command'", '"skillstoke/command" has no default export'],
+    ['', 'defineCommand is used and not imported'],
+    ['const =', 'unexpected token'],
+  ])('%s is told, and what was there before goes on', async (head, message) => {
+    using folder = new TemporaryFolder()
+    write(folder, 'return "old"')
+    await using skills = await openScripts(folder.path)
+    expect(await run(skills)).toBe('old')
+    folder.write('git/scripts/go.js', commandText('go', 'return "new"').replace(IMPORT.trim(), head))
+    await skills.reload()
+    expect(JSON.stringify(skills.current.reports())).toContain(JSON.stringify(message).slice(1, -1))
+    expect(await run(skills)).toBe('old')
+  })
+
+  test('go on in a later process, also those that have to be asked for', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('git')
+    const text = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
+    folder.write('git/scripts/go.js', text)
+    const open = async (): Promise<SkillRuntime> =>
+      await openScripts(folder.path, { runtime: { store: await openPackStore(state.path) } })
+    await using first = await open()
+    expect(await run(first)).toBe('good')
+    await first.close()
+    folder.write('git/scripts/go.js', `${text}const x = {`)
+    await using second = await open()
+    expect(await run(second)).toBe('good')
+  })
+})
