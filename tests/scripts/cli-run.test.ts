@@ -86,8 +86,11 @@ test.each([
   [
     ['run', 'git', 'scripts/a.js'],
     2,
-    'error: "scripts/a.js" is no program: it exports commands; run git.fail, git.greet\n',
+    'error: "scripts/a.js" is no program of "git", but commands; run git.fail, git.greet\n',
   ],
+  [['run', 'git', 'greet'], 2, 'error: "greet" is no program of "git", but commands; run git.greet\n'],
+  [['run', 'gti.greet'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
+  [['grant', 'gti'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['run', 'git.fail'], 1, 'error: git.fail: it went wrong (scripts/a.js:9:'],
   [['grant', 'git', 'network'], 2, 'error: "network" is no capability; there are net, exec, '],
   [
@@ -198,5 +201,72 @@ test('Ctrl-C ends what runs', async () => {
   const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
   await once(child.stderr, 'data')
   child.kill('SIGINT')
-  expect(await once(child, 'exit')).toEqual([2, null])
+  expect(await once(child, 'exit')).toEqual([130, null])
+})
+
+test('what a skill offers is told without its helpers and data, also when its code is broken', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    `import { help } from './lib/help.js'\n${commandText('greet', 'return help')}`,
+  )
+  it.folder.write('skills/git/scripts/lib/help.js', 'export const help = 1')
+  for (const path of ['data.txt', 'table.csv', 'tool.py', 'bare'])
+    it.folder.write(`skills/git/scripts/${path}`, '')
+  const offered = (): unknown => (it.run('run', 'git', '--json').json as { scripts?: unknown }).scripts
+  expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
+  it.folder.write('skills/git/scripts/lib/help.js', 'export const help =')
+  expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
+})
+
+test('what stands in the way of commands is told by every verb that looks at the skill', () => {
+  using it = open()
+  const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net, env:NO_SUCH_THING'
+  it.folder.write('skills/git/SKILL.md', `---\n${head}\n---\nx\n`)
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  expect(stoke(['validate', it.folder.at('skills')]).stdout).toContain(
+    'metadata.capabilities asks for "net,", which is no capability',
+  )
+  const refused = it.run('run', 'git.greet')
+  expect(refused).toMatchObject({ status: 2, stdout: '' })
+  expect(refused.stderr).toContain('a person can: stoke grant git env:NO_SUCH_THING\n')
+  const why = it.run('why', 'git')
+  expect(why.status).toBe(1)
+  expect(why.stdout).toMatch(
+    /^no {3}commands {2}the scripts ask for env:NO_SUCH_THING, which nobody has granted/m,
+  )
+  expect(why.stdout).toMatch(/^yes {2}listed/m)
+  expect(it.run('grant', 'git').status).toBe(2)
+  expect(it.run('grant', 'git', 'env:NO_SUCH_THING', 'fs.read:/no/such/place').stdout).toMatch(
+    /env:NO_SUCH_THING: it is not set here\nfs.read:\/no\/such\/place: there is no such place here\n/,
+  )
+  expect(it.run('why', 'git')).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^yes {2}commands {2}greet$/m),
+  })
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    'import x from "left-pad"\n'.concat(commandText('greet', 'return 1')),
+  )
+  const broken = stoke(['validate', it.folder.at('skills')])
+  expect(broken.status).toBe(1)
+  expect(broken.stdout).toContain('scripts/a.js:1:15: "left-pad" cannot be imported')
+})
+
+test('a result names the revision of the code that failed', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write('skills/git/scripts/a.js', commandText('fail', 'throw new Error("no")'))
+  it.folder.write('skills/git/scripts/b.mjs', 'process.exit(3)')
+  const { skills } = it.run('list', '--json').json as unknown as { skills: { serving: string }[] }
+  expect(it.run('run', 'git.fail', '--json')).toMatchObject({
+    status: 1,
+    json: { ok: false, revision: skills[0]?.serving, error: { code: 'SCRIPT_FAILED' } },
+  })
+  expect(it.run('run', 'git', 'scripts/b.mjs', '--json')).toMatchObject({
+    status: 1,
+    json: { ok: false, revision: skills[0]?.serving, exitCode: 3 },
+  })
+  expect(it.run('run', 'git.none', '--json').json).toMatchObject({ revision: null })
 })

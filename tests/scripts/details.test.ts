@@ -58,6 +58,51 @@ test('commands that have to be asked for are asked a few skills at a time, and a
   expect((await skills.scripts.execute('skill-11.made')).value).toBe(11)
 })
 
+test('a model is told why the newest commands of a skill are not there, when it loads it and when it calls one', async () => {
+  using folder = new TemporaryFolder()
+  const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net'
+  folder.write('git/SKILL.md', `---\n${head}\n---\nx\n`)
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  await using skills = await openScripts(folder.path)
+  const load = async (): Promise<string> => await call(skills, 'skill', { name: 'git' })
+  const missing = 'the scripts ask for net, which nobody has granted; a person can: stoke grant git net'
+  expect(await load()).toContain(`\nIts newest commands are not there: ${missing}\n`)
+  expect(skills.describeUnknownTool('git.one', [])).toBe(
+    `there is no tool "git.one"; not all commands of "git" are there: ${missing}`,
+  )
+  await skills.review.grant('git', ['net'])
+  await skills.scripts.ready()
+  expect(await load()).toContain('- one: ')
+  expect(await load()).not.toContain('not there')
+  expect(skills.explain('git').steps).toContainEqual({ step: 'commands', ok: true, detail: 'one' })
+  folder.write('git/scripts/a.js', 'const =')
+  await skills.reload()
+  await skills.scripts.ready()
+  const told = await load()
+  expect(told).toContain('- one: ')
+  expect(told).toContain('Its newest commands are not there: scripts/a.js:1: unexpected token')
+  // The text goes its way without them.
+  const { steps } = skills.explain('git')
+  expect(steps.filter(({ ok }) => !ok).map(({ step }) => step)).toEqual(['commands'])
+  expect(steps.at(-1)?.step).toBe('listed')
+})
+
+test('a reload that fails announces nothing', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  await using skills = await openScripts(folder.path)
+  await skills.scripts.execute('git.one')
+  const changes: string[][] = []
+  skills.scripts.subscribe(({ modified }) => changes.push(modified.map(({ id }) => id)))
+  folder.write('git/scripts/a.js', 'const =')
+  expect((await skills.reloadScripts('git')).status).toBe('failed')
+  expect(changes).toEqual([])
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  await skills.reloadScripts('git')
+  expect(changes).toContainEqual(['git.one'])
+})
+
 test('a store keeps no code of skills that are gone', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')

@@ -365,3 +365,20 @@ describe('commands that their author surely meant', () => {
     expect(await run(second)).toBe('good')
   })
 })
+
+test('what the machine could not do is tried again when somebody asks, although nothing was edited', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', commandText('one', 'return 1'))
+  // A file where a folder must be: as a full disk, it is nothing that the script can help.
+  state.write('scripts', '')
+  await using skills = await openScripts(folder.path, { directory: state.at('scripts') })
+  await expect(skills.scripts.execute('git.one')).rejects.toMatchObject({
+    code: 'SCRIPT_FAILED',
+    message: expect.stringContaining('the scripts cannot be loaded: '),
+  })
+  state.remove('scripts')
+  expect((await skills.scripts.execute('git.one')).value).toBe(1)
+  expect(skills.current.reports()[0]).toMatchObject({ status: 'ok', diagnostics: [] })
+})

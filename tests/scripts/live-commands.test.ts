@@ -27,7 +27,7 @@ function problems(skills: SkillRuntime, name: string): readonly unknown[] {
     .flatMap(({ diagnostics }) =>
       diagnostics.map(({ code, path, line, column, message }) => [
         code,
-        path?.slice(path.indexOf(`${name}/scripts/`) + name.length + 1),
+        path?.slice(path.lastIndexOf(`/${name}/scripts`) + name.length + 2),
         line,
         column,
         message,
@@ -230,7 +230,7 @@ describe('code that does not load', () => {
       ['SCRIPT_FAILED', 'scripts/lib/h.ts', 2, 9],
     ],
     ['an early error', 'let a: number; let a: string', ['SCRIPT_INVALID', 'scripts/lib/h.ts', 2, 20]],
-    ['an end of its process', 'process.exit(0)', ['SCRIPT_FAILED', undefined, undefined, undefined]],
+    ['an end of its process', 'process.exit(0)', ['SCRIPT_FAILED', 'scripts', undefined, undefined]],
   ])(
     `keeps the old code in service after %s, says where it is, and the next fix recovers ${verifies('OMNI-B03', 'OMNI-X13', 'PROMISE-3')}`,
     async (_, text, expected) => {
@@ -270,7 +270,7 @@ describe('code that does not load', () => {
     expect(problems(skills, 'git')).toMatchObject([
       [
         'SCRIPT_FAILED',
-        undefined,
+        'scripts',
         undefined,
         undefined,
         expect.stringContaining('did not come to an end within 300 ms'),
@@ -285,7 +285,7 @@ describe('code that does not load', () => {
     await using skills = await openScripts(folder.path)
     await expect(run(skills, 'git.one')).rejects.toMatchObject({
       code: 'SCRIPT_FAILED',
-      message: 'there is no command "git.one"; scripts/a.ts:1 top',
+      message: 'there is no command "git.one"; scripts/a.ts:1: top',
     })
     folder.write('git/scripts/a.ts', command('one', '"mended"'))
     expect(await run(skills, 'git.one')).toBe('mended')

@@ -1,8 +1,10 @@
+import { EXIT_INTERRUPTED } from './exit-code.ts'
+
 /** The first signal ends in order, a second one at once. Returns a function that stops listening. */
 export function listenForSignals(end: () => void): () => void {
   let isEnding = false
   const onSignal = (): void => {
-    if (isEnding) process.exit(130)
+    if (isEnding) process.exit(EXIT_INTERRUPTED)
     isEnding = true
     end()
   }

@@ -183,6 +183,7 @@ export {
   type CommandAddress,
   checkCommandName,
   checkInputSchema,
+  mayBeImported,
   mayExportCommands,
   type ScannedCommand,
   type ScriptScan,
@@ -236,7 +237,13 @@ export {
   SkillSession,
   type UpdateOptions,
 } from './session/skill-session.ts'
-export { type Capability, declaredCapabilities, findMissing, isCapability } from './skill/capabilities.ts'
+export {
+  type Capability,
+  checkCapabilities,
+  declaredCapabilities,
+  findMissing,
+  isCapability,
+} from './skill/capabilities.ts'
 export { compareText } from './skill/compare.ts'
 export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'

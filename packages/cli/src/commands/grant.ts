@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { declaredCapabilities, findMissing } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
@@ -50,6 +51,10 @@ export async function grant(
       )
     if (missing.length > 0)
       printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
+    for (const word of granted) {
+      const nothing = findNothing(word)
+      if (nothing !== undefined) printLine(paint('yellow', toTerminalLine(`${word}: ${nothing}`)))
+    }
     if (granted.includes('exec'))
       printLine(
         paint(
@@ -59,4 +64,11 @@ export async function grant(
       )
   }
   return EXIT_OK
+}
+
+/** What a capability gives access to may not be there, and that is seldom meant. */
+function findNothing(capability: string): string | undefined {
+  const [, kind = '', target = ''] = /^(env|fs\.(?:read|write)):(.+)$/.exec(capability) ?? []
+  if (kind === 'env') return process.env[target] === undefined ? 'it is not set here' : undefined
+  return target === '' || existsSync(target) ? undefined : 'there is no such place here'
 }

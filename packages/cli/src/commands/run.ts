@@ -13,7 +13,7 @@ import {
   toMessage,
 } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
-import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
+import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -62,7 +62,8 @@ interface RunResult {
 
 /**
  * `stoke run skill.command` and `stoke run skill path -- args`: the result on standard output, everything else on standard
- * error. Exits with 1 when the script fails, with 2 when there is no such thing or its input is wrong.
+ * error. Exits with 1 when the script fails, with 2 when there is no such thing or its input is wrong, with 130 when it
+ * was interrupted.
  */
 export async function run(
   words: { readonly target: string; readonly path?: string; readonly args: readonly string[] },
@@ -70,7 +71,7 @@ export async function run(
   flags: RunFlags,
 ): Promise<number> {
   const end = new AbortController()
-  const stopSignals = listenForSignals(() => end.abort(new UsageError('ended by a signal')))
+  const stopSignals = listenForSignals(() => end.abort())
   try {
     await using skills = await openSkills(config, {
       watching: flags.watch ? 'auto' : 'off',
@@ -83,6 +84,10 @@ export async function run(
     const runner = new Runner(skills, config, flags, end.signal)
     const code = await runner.run(target)
     return flags.watch ? await runner.watch(target) : code
+  } catch (thrown) {
+    if (!end.signal.aborted || thrown !== end.signal.reason) throw thrown
+    process.stderr.write('interrupted\n')
+    return EXIT_INTERRUPTED
   } finally {
     stopSignals()
   }
@@ -118,7 +123,7 @@ class Runner {
     const result = await this.#attempt(target, options)
     const durationMs = Math.round(performance.now() - start)
     this.#endProgress()
-    this.#noteProblems(target, result.revision)
+    this.#noteProblems(target, result)
     if (json) printJson({ target: shown, ...result, durationMs } satisfies RunResult)
     else this.#print(target, result)
     return result.error !== undefined && USAGE_CODES.includes(result.error.code)
@@ -148,10 +153,15 @@ class Runner {
   }
 
   /** The newest code is not what ran, when it does not load. */
-  #noteProblems(target: Exclude<Target, { kind: 'list' }>, ran: string | null): void {
+  #noteProblems(
+    target: Exclude<Target, { kind: 'list' }>,
+    { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
+  ): void {
     if (target.kind !== 'command') return
     const { problems = [] } = this.#skills.scripts.status().find(each => each.skill === target.skill) ?? {}
+    const isTold = (text = ''): boolean => error?.message.includes(text) === true
     for (const { message, path, line, column, fix } of problems) {
+      if (isTold(message) && isTold(fix)) continue
       const place = [path, line, column].filter(each => each !== undefined).join(':')
       const note = `${toTerminalLine(place)} ${toTerminalLine(message)}`.trim()
       process.stderr.write(`${this.#paint('yellow', 'not loaded:')} ${note}\n`)
@@ -181,8 +191,16 @@ class Runner {
       return { ok: exitCode === 0, revision, exitCode: exitCode ?? null, stdout, stderr }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown
-      return { ok: false, revision: null, error: { code: thrown.code, message: thrown.message } }
+      const revision = this.#findRevision(target, thrown)
+      return { ok: false, revision, error: { code: thrown.code, message: thrown.message } }
     }
+  }
+
+  /** Of the code that failed; of nothing that was never begun. */
+  #findRevision(target: Exclude<Target, { kind: 'list' }>, { code }: SkillError): string | null {
+    if (USAGE_CODES.includes(code)) return null
+    if (target.kind === 'script') return this.#skills.current.find(target.skill)?.revision ?? null
+    return this.#skills.scripts.status().find(each => each.skill === target.skill)?.revision ?? null
   }
 
   #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {

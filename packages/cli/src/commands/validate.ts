@@ -2,13 +2,17 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import {
+  checkCapabilities,
   createSkillRuntime,
   DEFAULT_LIMITS,
   type Diagnostic,
+  mayBeImported,
+  type Skill,
   SkillError,
+  type SkillRuntime,
   validateSkill,
 } from '@skillstoke/core'
-import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import { directory, NodeFileSystem, nodeHasher, scanScripts } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
@@ -21,7 +25,7 @@ interface Verdict {
 
 const SKILL_FILES = ['SKILL.md', 'skill.md']
 
-/** `stoke validate`: SKILL.md files against the specification, as its reference validator does. */
+/** `stoke validate`: SKILL.md files against the specification, as its reference validator does, and scripts as far as they can be read. */
 export async function validate(
   paths: readonly string[],
   config: Config,
@@ -44,18 +48,51 @@ function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
 }
 
 /** A skill's folder, a SKILL.md, `-` for standard input, or a folder of skills. */
-async function validatePath(path: string): Promise<Verdict[]> {
+async function validatePath(path: string): Promise<readonly Verdict[]> {
   if (path === '-') return [toVerdict(path, validateSkill(await buffer(process.stdin), { path: '<stdin>' }))]
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined)
     return [missing(path, 'the path does not exist', 'name a skill folder or its SKILL.md')]
   if (!stats.isDirectory()) return [await validateFile(path, path)]
-  const direct = SKILL_FILES.map(name => join(path, name)).find(exists)
-  if (direct !== undefined) return [await validateFile(path, direct)]
-  const folders = await findSkillFolders(path)
-  if (folders.length === 0)
-    return [missing(path, 'there is no SKILL.md in this folder', 'add a SKILL.md, or name another folder')]
-  return await Promise.all(folders.map(folder => validateFile(folder.path, folder.file)))
+  const verdicts = await validateFolders(path)
+  if (verdicts.length > 0) return verdicts
+  return [missing(path, 'there is no SKILL.md in this folder', 'add a SKILL.md, or name another folder')]
+}
+
+/** By the same rules as everywhere else, so what is validated is what would be served. */
+async function validateFolders(root: string): Promise<readonly Verdict[]> {
+  await using skills = await createSkillRuntime({
+    sources: [directory(root, { watching: 'off' })],
+    hasher: nodeHasher,
+  })
+  const verdicts = skills.current.reports().map(async ({ name, location }) => {
+    const path = join(root, location)
+    const file = SKILL_FILES.map(each => join(path, each)).find(exists)
+    if (file === undefined) return []
+    const { diagnostics } = await validateFile(path, file)
+    const skill = skills.current.find(name)
+    const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
+    return [toVerdict(path, [...diagnostics, ...found])]
+  })
+  return (await Promise.all(verdicts)).flat()
+}
+
+/** What the scripts say and import, without running any. */
+async function validateScripts(
+  skill: Skill,
+  folder: string,
+  skills: SkillRuntime,
+): Promise<readonly Diagnostic[]> {
+  const texts = skill.files.map(async ({ path, digest }) => ({
+    path,
+    digest,
+    text: mayBeImported(path) ? new TextDecoder().decode(await skills.readFile(skill, path)) : '',
+  }))
+  const { diagnostics } = await scanScripts(skill.name, await Promise.all(texts))
+  return [...diagnostics, ...checkCapabilities(skill)].map(each => ({
+    ...each,
+    path: join(folder, each.path ?? skill.skillFile),
+  }))
 }
 
 async function validateFile(path: string, file: string): Promise<Verdict> {
@@ -70,19 +107,6 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
     if (!SkillError.isInstance(thrown)) throw thrown
     return missing(path, thrown.message, 'put a readable regular file there')
   }
-}
-
-/** By the same rules as everywhere else, so what is validated is what would be served. */
-async function findSkillFolders(root: string): Promise<{ path: string; file: string }[]> {
-  await using skills = await createSkillRuntime({
-    sources: [directory(root, { watching: 'off' })],
-    hasher: nodeHasher,
-  })
-  return skills.current.reports().flatMap(({ location }) => {
-    const path = join(root, location)
-    const file = SKILL_FILES.map(name => join(path, name)).find(exists)
-    return file === undefined ? [] : [{ path, file }]
-  })
 }
 
 function exists(path: string): boolean {

@@ -22,7 +22,12 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
           '--session asks a running dev, and none has these roots; start one with "stoke dev"',
         )
       const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
-      await using skills = await openSkills(config, { watching: 'off', runtime: { catalog } })
+      await using skills = await openSkills(config, {
+        watching: 'off',
+        runsScripts: true,
+        runtime: { catalog },
+      })
+      await skills.scripts.ready(skills.current.find(name))
       return skills.explain(name, config.scope === undefined ? {} : { scope: config.scope })
     },
   )

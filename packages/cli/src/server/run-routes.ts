@@ -13,11 +13,15 @@ import { answer, describeFaults, fail, readJson } from './api-failure.ts'
 
 const skill = z.string().min(1).max(400)
 const request = z.union([
-  z.strictObject({ skill, command: z.string().min(1).max(64), input: z.record(z.string(), z.unknown()) }),
+  z.strictObject({
+    skill,
+    command: z.string().min(1).max(64),
+    input: z.record(z.string(), z.unknown()).default({}),
+  }),
   z.strictObject({
     skill,
     path: z.string().min(1).max(1_000),
-    args: z.array(z.string().max(10_000)).max(100),
+    args: z.array(z.string().max(10_000)).max(100).default([]),
   }),
 ])
 type RunRequest = z.infer<typeof request>

@@ -43,7 +43,7 @@ function addValidate(program: Command, finish: Finish): void {
   program
     .command('validate')
     .option('--json', 'print JSON')
-    .description('check skills against the agentskills.io specification')
+    .description('check skills against the agentskills.io specification, and that their scripts can be read')
     .argument('<path...>', 'skill folders, SKILL.md files, folders of skills, or - for standard input')
     .addHelpText(
       'after',

@@ -22,7 +22,7 @@ function addRun(program: Command, finish: Finish): void {
       'after',
       `
 With the name of a skill alone: what can be run of it. Exits with 1 when the script fails, and with 2 when there is no
-such thing, its input is wrong, or it may not be run.
+such thing, its input is wrong, or it may not be run; Ctrl-C ends what runs, and exits with 130.
 
 Examples:
   stoke run git

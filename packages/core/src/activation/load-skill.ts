@@ -1,7 +1,7 @@
-import { findNearNames } from '../catalog/near-names.ts'
 import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { splitAnyText } from '../skill/frontmatter.ts'
+import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import type { SkillStore } from '../store/skill-store.ts'

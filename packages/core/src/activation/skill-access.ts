@@ -20,8 +20,17 @@ export interface SkillAccess {
   activate(skill: Skill, name: string): void
   readonly allowedTools: AllowedToolsPolicy
   /** What can be called of a skill; absent where scripts are not run. */
-  commandsOf?(skill: Skill): readonly CommandSummary[]
+  commandsOf?(skill: Skill): CommandOffer
 }
+
+/** What can be called of a skill, and what keeps its newest commands from it. */
+export interface CommandOffer {
+  readonly commands: readonly CommandSummary[]
+  /** Why it is not all that is written in its scripts. */
+  readonly problem?: string
+}
+
+export const NO_COMMANDS: CommandOffer = Object.freeze({ commands: Object.freeze([]) })
 
 /** A command as a model is told of it. */
 export interface CommandSummary {

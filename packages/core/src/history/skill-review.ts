@@ -4,6 +4,7 @@ import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
+import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
   type Decision,
@@ -250,10 +251,12 @@ export class SkillReview {
     const likely = matching.filter(isLikely)
     const [report, another] = likely.length > 0 ? likely : matching
     const origin = report === undefined ? undefined : this.#host.originOf(report.source)
-    if (report === undefined || origin === undefined)
-      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(target)}`, {
-        data: { name: target, available: [...new Set(reports.map(({ name }) => name))] },
+    if (report === undefined || origin === undefined) {
+      const available = [...new Set(reports.map(({ name }) => name))]
+      throw new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(target, available), {
+        data: { name: target, available },
       })
+    }
     if (another !== undefined && likely.length !== 1) {
       const choices = matching.map(each => JSON.stringify(targetOf(each))).join(', ')
       throw new SkillError(

@@ -2,6 +2,7 @@ import { SkillError } from '../errors.ts'
 import { binarySearch, compareText } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /**
@@ -114,9 +115,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       const skill = find(name)
       if (skill !== undefined) return skill
       const available = skills.map(each => each.name)
-      const shown =
-        available.length === 0 ? 'there are no skills' : `available: ${available.slice(0, 20).join(', ')}`
-      throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}; ${shown}`, {
+      throw new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(name, available), {
         data: { name, available },
       })
     },

@@ -437,5 +437,8 @@ test('replace() after close() is refused', async () => {
 test('get() names what there is', async () => {
   const { registry, replace } = open(['a'])
   await replace('a', { pdf: 'P', maps: 'M' })
-  expect(() => registry.current.get('pfd')).toThrow('there is no skill "pfd"; available: maps, pdf')
+  expect(() => registry.current.get('pfd')).toThrow(
+    'there is no skill "pfd"; did you mean "pdf"? available: maps, pdf',
+  )
+  expect(() => registry.current.get('xyz')).toThrow('there is no skill "xyz"; available: maps, pdf')
 })

@@ -1,23 +1,37 @@
-import { findNearNames } from '../catalog/near-names.ts'
+import { type CommandOffer, NO_COMMANDS } from '../activation/skill-access.ts'
 import type { Catalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSession } from '../session/skill-session.ts'
-import { type Diagnostic, type DiagnosticCode, isError } from '../skill/diagnostic.ts'
+import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
+import { findNearNames } from '../skill/near-names.ts'
 
 /** The way of a skill into a conversation, in order. */
-export type ExplanationStep = 'found' | 'parsed' | 'eligible' | 'scoped' | 'listed' | 'announced' | 'loaded'
+export type ExplanationStep =
+  | 'found'
+  | 'parsed'
+  | 'eligible'
+  | 'commands'
+  | 'scoped'
+  | 'listed'
+  | 'announced'
+  | 'loaded'
 
 export interface Explanation {
   readonly name: string
-  /** Up to and including the first step that failed; all of them otherwise. */
+  /**
+   * Up to and including the first step that failed; all of them otherwise. `commands` is there for a skill that has any,
+   * and stops nothing: the text goes its way without them.
+   */
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
 
 interface ExplainOptions {
   readonly scope?: Scope
   readonly session?: SkillSession
+  /** What can be called of the skill, where scripts are run. */
+  readonly offer?: CommandOffer
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
@@ -32,7 +46,7 @@ export function explainSkill(
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
   for (const [step, ok, detail] of walk(name, generation, renderCatalog, options)) {
     steps.push({ step, ok, detail })
-    if (!ok) break
+    if (!ok && step !== 'commands') break
   }
   return { name, steps }
 }
@@ -41,7 +55,7 @@ function* walk(
   name: string,
   generation: Generation,
   renderCatalog: (scope: Scope | undefined) => Catalog,
-  { scope: given, session }: ExplainOptions,
+  { scope: given, session, offer = NO_COMMANDS }: ExplainOptions,
 ): Generator<Step, void, undefined> {
   const scope = session?.scope ?? given
   const reports = generation.reports().filter(each => each.name === name)
@@ -71,6 +85,9 @@ function* walk(
   yield describeParsing(report)
   const serving = report.serving
   yield ['eligible', serving !== undefined, describeEligibility(report)]
+  const { commands, problem } = offer
+  if (commands.length > 0 || problem !== undefined)
+    yield ['commands', problem === undefined, problem ?? commands.map(each => each.name).join(', ')]
   const isInScope = createScopeTest(scope)(name)
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
   const catalog = session?.catalogDetails ?? renderCatalog(scope)
@@ -111,9 +128,10 @@ function* walk(
 }
 
 function describeParsing(report: SkillReport): Step {
-  const errors = report.diagnostics.filter(isError)
+  const found = report.diagnostics.filter(each => !isAboutScripts(each))
+  const errors = found.filter(isError)
   if (errors.length === 0) {
-    const warnings = report.diagnostics
+    const warnings = found
       .filter(each => each.severity === 'warning' && !DECIDED.includes(each.code))
       .map(each => each.message)
     const revision = report.revision === undefined ? 'unknown' : shortDigest(report.revision)

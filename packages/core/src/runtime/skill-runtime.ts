@@ -1,6 +1,6 @@
 import { ForgetfulLedger } from '../activation/ledger.ts'
 import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.ts'
-import type { SkillAccess } from '../activation/skill-access.ts'
+import { NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
 import { InProcessWriteLock } from '../authoring/write-lock.ts'
@@ -464,12 +464,13 @@ export class SkillRuntime implements AsyncDisposable {
     return bytes
   }
 
-  /** Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded. */
+  /** Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded; and its commands. */
   explain(
     name: string,
     options: { readonly scope?: Scope; readonly session?: SkillSession } = {},
   ): Explanation {
-    return explainSkill(name, this.current, scope => this.renderCatalog(scope), options)
+    const offer = this.#scripts?.offer(name) ?? NO_COMMANDS
+    return explainSkill(name, this.current, scope => this.renderCatalog(scope), { ...options, offer })
   }
 
   /** How each source is doing, in order of precedence. */
@@ -553,7 +554,7 @@ export class SkillRuntime implements AsyncDisposable {
       retain: (session, revision) => this.#sessions.retain(session, revision),
       ended: session => this.#sessions.end(session),
       scriptTools: access => (this.#scripts === undefined ? [] : createScriptTools(access, this.#scripts)),
-      commandsOf: skill => (this.#scripts === undefined ? [] : this.#scripts.list(skill.name)),
+      commandsOf: skill => this.#scripts?.offer(skill.name) ?? NO_COMMANDS,
       store: this.#store,
       hasher,
       countTokens,

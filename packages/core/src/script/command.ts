@@ -97,6 +97,11 @@ export function checkInputSchema(schema: unknown): string | undefined {
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 
+/** Whether modules may import a file: of others a scan needs no text. */
+export function mayBeImported(path: string): boolean {
+  return /\.(?:[mc]?[jt]s|json)$/.test(path)
+}
+
 /** Whether a file may be a module with commands: below `scripts/`, and neither private, nor a test, nor declarations. */
 export function mayExportCommands(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)

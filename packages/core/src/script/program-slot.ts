@@ -1,8 +1,8 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import {
-  CAPABILITY_FORMS,
   type Capability,
+  checkCapabilities,
   declaredCapabilities,
   findMissing,
   isCapability,
@@ -11,7 +11,13 @@ import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { Command, ScannedCommand, ScriptScan, ScriptText } from './command.ts'
+import {
+  type Command,
+  mayBeImported,
+  type ScannedCommand,
+  type ScriptScan,
+  type ScriptText,
+} from './command.ts'
 import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
 
 /** What the code of a skill needs of its surroundings. */
@@ -70,6 +76,8 @@ export class ProgramSlot {
   #tried: Wanted | undefined
   #serving: Serving | undefined
   #problems: readonly Diagnostic[] = []
+  /** The files of the newest code, whether or not it loads. */
+  #newest: readonly string[] = []
   /** One step after the other; no step rejects. */
   #queue: Promise<void> = Promise.resolve()
   /** What is being ended and may still answer calls. */
@@ -86,9 +94,9 @@ export class ProgramSlot {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
-  /** The files of which the commands are made. */
+  /** The files of which the commands are made, those of the newest code and of the one that serves. */
   get sources(): readonly string[] {
-    return this.#serving?.scan.sources ?? []
+    return [...this.#newest, ...(this.#serving?.scan.sources ?? [])]
   }
 
   /** Revision of the code that serves. */
@@ -208,9 +216,9 @@ export class ProgramSlot {
     this.#dropForbidden()
     const { skill } = wanted
     const scan = await this.#scan(skill)
-    const words = declaredCapabilities(skill)
-    const declared = words.filter(isCapability)
-    const notes = [...scan.diagnostics, ...words.filter(word => !isCapability(word)).map(describeUnknown)]
+    this.#newest = scan.sources
+    const declared = declaredCapabilities(skill).filter(isCapability)
+    const notes = [...scan.diagnostics, ...checkCapabilities(skill)]
     if (scan.diagnostics.some(isError)) return await this.#fail(skill, notes)
     const missing = scan.modules.length === 0 ? [] : findMissing(declared, wanted.grants)
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
@@ -240,7 +248,7 @@ export class ProgramSlot {
       if (code !== 'CAPABILITY_UNKNOWN')
         this.#host.logger.warn('commands do not load', {
           skill: skill.name,
-          place: [path, line].filter(Boolean).join(':'),
+          ...(path === undefined ? {} : { place: [path, line].filter(Boolean).join(':') }),
           reason: message,
         })
     const revision = this.commands.length === 0 ? undefined : this.revision
@@ -305,7 +313,7 @@ export class ProgramSlot {
   }
 
   async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {
-    if (!/\.(?:[mc]?[jt]s|json)$/.test(path)) return { path, digest, text: '' }
+    if (!mayBeImported(path)) return { path, digest, text: '' }
     return { path, digest, text: new TextDecoder().decode(await readFile(this.#host.store, skill, path)) }
   }
 
@@ -331,9 +339,7 @@ export class ProgramSlot {
     try {
       await this.#host.remark(
         skill,
-        diagnostics.map(each =>
-          each.path === undefined ? each : { ...each, path: `${folder}/${each.path}` },
-        ),
+        diagnostics.map(each => ({ ...each, path: `${folder}/${each.path ?? placeOf(each, skill)}` })),
       )
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) throw error
@@ -366,17 +372,13 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
-async function closeLoaded(outcome: ProgramLoad | undefined): Promise<void> {
-  if (outcome?.kind === 'loaded') await outcome.program.close()
+/** What a finding is about that no file is to blame for. */
+function placeOf({ code }: Diagnostic, { skillFile }: Skill): string {
+  return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 
-function describeUnknown(word: string): Diagnostic {
-  return {
-    code: 'CAPABILITY_UNKNOWN',
-    severity: 'warning',
-    message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is no capability; there are ${CAPABILITY_FORMS}`,
-    fix: 'take it out, or use one of these words, separated by spaces',
-  }
+async function closeLoaded(outcome: ProgramLoad | undefined): Promise<void> {
+  if (outcome?.kind === 'loaded') await outcome.program.close()
 }
 
 function describeMissing(skill: Skill, missing: readonly Capability[]): Diagnostic {

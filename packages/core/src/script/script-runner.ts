@@ -89,6 +89,8 @@ export interface ScriptRunner {
   scan(skill: string, files: readonly ScriptText[], known?: readonly string[]): Promise<ScriptScan>
   /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
   load(program: ScriptProgram, scan: ScriptScan, options?: LoadOptions): Promise<ProgramLoad>
+  /** Whether a file may be a program that `runFile` knows, as far as its path tells. */
+  mayRun(path: string): boolean
   /**
    * Runs a file with its interpreter.
    * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody

@@ -1,10 +1,11 @@
-import { findNearNames } from '../catalog/near-names.ts'
+import type { CommandOffer } from '../activation/skill-access.ts'
 import { checkNumber, SkillError, toMessage } from '../errors.ts'
 import { LATE, untilAborted, within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
-import type { Diagnostic } from '../skill/diagnostic.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { type Command, type CommandAddress, mayExportCommands, splitCommandId } from './command.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
@@ -88,6 +89,14 @@ export class SkillScripts {
     return served.flatMap(each => this.#slots.get(keyOf(each))?.commands ?? [])
   }
 
+  /** The commands of a skill, and what keeps its newest ones from it. */
+  offer(skill: string): CommandOffer {
+    const served = this.#host.current().find(skill)
+    const slot = served === undefined ? undefined : this.#slots.get(keyOf(served))
+    const problem = describeProblem(slot)
+    return { commands: slot?.commands ?? [], ...(problem === undefined ? {} : { problem }) }
+  }
+
   /** The command of an id, or `undefined`. */
   find(id: string): Command | undefined {
     const parts = splitCommandId(id)
@@ -97,13 +106,15 @@ export class SkillScripts {
   }
 
   /**
-   * The files below `scripts/` that are no part of its commands, and so may be programs of their own.
+   * The files below `scripts/` that look like programs and are no part of its commands.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   listFiles(name: string): readonly string[] {
     const skill = this.#host.current().get(name)
     const own = new Set(this.#slots.get(keyOf(skill))?.sources)
-    return skill.files.flatMap(({ path }) => (path.startsWith('scripts/') && !own.has(path) ? path : []))
+    return skill.files.flatMap(({ path }) =>
+      path.startsWith('scripts/') && this.#host.runner.mayRun(path) && !own.has(path) ? path : [],
+    )
   }
 
   /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
@@ -195,12 +206,14 @@ export class SkillScripts {
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     await this.#host.refresh(name)
     const skill = this.#host.current().get(name)
-    const own = this.#slots.get(keyOf(skill))?.commands.filter(command => command.path === path) ?? []
+    const commands = this.#slots.get(keyOf(skill))?.commands ?? []
+    const isFile = skill.files.some(file => file.path === path)
+    const own = commands.filter(command => command.path === path || (!isFile && command.name === path))
     if (own.length > 0) {
       const ids = own.map(({ id }) => id).join(', ')
       throw new SkillError(
         'SCRIPT_REFUSED',
-        `${JSON.stringify(path)} is no program: it exports commands; run ${ids}`,
+        `${JSON.stringify(path)} is no program of ${JSON.stringify(name)}, but commands; run ${ids}`,
       )
     }
     const { runner, store, grantedTo } = this.#host
@@ -226,7 +239,8 @@ export class SkillScripts {
     slot.want(skill, { isEager: true, isForced: true })
     await slot.ready()
     // Whoever asks for it wants clients to look again, whether or not the commands are the same.
-    this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
+    if (!slot.problems.some(isError))
+      this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
     return { wasLoaded, problems: slot.problems }
   }
 
@@ -288,11 +302,11 @@ export class SkillScripts {
       command,
       (slot?.commands ?? []).map(({ name }) => name),
     )
-    const problem = slot?.problems.find(({ severity }) => severity !== 'info')
+    const problem = findProblem(slot)
     const hint = this.#unloaded.has(keyOf(skill))
       ? 'the skill was unloaded; reload it first'
       : problem !== undefined
-        ? [problem.path, problem.line].filter(Boolean).join(':').concat(` ${problem.message}`).trim()
+        ? describeProblem(slot)
         : near.length > 0
           ? `did you mean ${near.map(each => JSON.stringify(`${skill.name}.${each}`)).join(' or ')}?`
           : available.length === 0
@@ -402,6 +416,22 @@ export class SkillScripts {
   #assertOpen(): void {
     if (this.#isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
+}
+
+/** What keeps the newest commands of a skill from being called. */
+function findProblem(slot: ProgramSlot | undefined): Diagnostic | undefined {
+  return slot?.problems.find(
+    ({ code, severity }) => severity === 'error' || code === 'CAPABILITY_NOT_GRANTED',
+  )
+}
+
+function describeProblem(slot: ProgramSlot | undefined): string | undefined {
+  const problem = findProblem(slot)
+  if (problem === undefined) return undefined
+  const { code, path, line, message, fix } = problem
+  const place = [path, line].filter(Boolean).join(':')
+  const advice = code === 'CAPABILITY_NOT_GRANTED' && fix !== undefined ? `; a person can: ${fix}` : ''
+  return `${place === '' ? '' : `${place}: `}${message}${advice}`
 }
 
 function keyOf({ source, location }: Skill): string {

@@ -1,7 +1,7 @@
 import { type AllowedToolsPolicy, isToolAllowed } from '../activation/allowed-tools.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { readBody } from '../activation/load-skill.ts'
-import type { CommandSummary, SkillAccess } from '../activation/skill-access.ts'
+import { type CommandOffer, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { within } from '../catalog/catalog-cache.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
@@ -35,7 +35,7 @@ export interface SessionHost {
   ended(session: SkillSession): void
   /** The tools that run scripts for a reader; none where scripts are not run. */
   scriptTools(access: SkillAccess): readonly ToolDefinition[]
-  commandsOf?(skill: Skill): readonly CommandSummary[]
+  commandsOf?(skill: Skill): CommandOffer
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly countTokens: TokenCounter
@@ -437,6 +437,8 @@ export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledge
     ledger,
     activate: (skill, name) => recordLoad(ledger, skill, name),
     allowedTools: 'advise',
-    ...(host.commandsOf === undefined ? {} : { commandsOf: skill => host.commandsOf?.(skill) ?? [] }),
+    ...(host.commandsOf === undefined
+      ? {}
+      : { commandsOf: skill => host.commandsOf?.(skill) ?? NO_COMMANDS }),
   }
 }

@@ -1,3 +1,4 @@
+import type { Diagnostic } from './diagnostic.ts'
 import type { Skill } from './skill.ts'
 
 /**
@@ -20,6 +21,18 @@ export function isCapability(word: string): word is Capability {
 export function declaredCapabilities(skill: Pick<Skill, 'metadata'> | undefined): readonly string[] {
   const declared: unknown = skill?.metadata['capabilities']
   return typeof declared === 'string' ? [...new Set(declared.split(/\s+/).filter(Boolean))] : []
+}
+
+/** What is asked for and means nothing. */
+export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diagnostic[] {
+  return declaredCapabilities(skill)
+    .filter(word => !isCapability(word))
+    .map(word => ({
+      code: 'CAPABILITY_UNKNOWN',
+      severity: 'warning',
+      message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is no capability; there are ${CAPABILITY_FORMS}`,
+      fix: 'take it out, or use these words in one text, separated by spaces and nothing else',
+    }))
 }
 
 /** What is wanted and not granted; whoever may write may read. */

@@ -80,6 +80,11 @@ export interface Diagnostic {
   readonly fix?: string
 }
 
+/** Whether a finding is about what a skill runs, and not about its text. */
+export function isAboutScripts({ code }: Diagnostic): boolean {
+  return /^(?:SCRIPT|IMPORT|COMMAND|CAPABILITY)_/.test(code)
+}
+
 export function isError(diagnostic: Diagnostic): boolean {
   return diagnostic.severity === 'error'
 }

@@ -233,7 +233,9 @@ export class SkillFields {
       'warning',
       'metadata',
       `the value of "metadata.${key}" is ${describe(item)}; it must be text`,
-      'put the value in double quotes',
+      Array.isArray(item)
+        ? `write one text: "${item.map(String).join(' ')}"`
+        : 'put the value in double quotes',
     )
     return item === null ? '' : JSON.stringify(item)
   }

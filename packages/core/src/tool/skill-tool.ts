@@ -1,5 +1,5 @@
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
-import type { CommandSummary, SkillAccess } from '../activation/skill-access.ts'
+import { type CommandSummary, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -110,13 +110,14 @@ export function renderLoadedSkill(
         : `Only these tools may be called until the turn ends: ${tools}`,
     )
   }
-  const commands = commandsOf?.(skill) ?? []
+  const { commands, problem } = commandsOf?.(skill) ?? NO_COMMANDS
   if (commands.length > 0) {
     lines.push('Commands (call them with run_skill_command):')
     for (const command of commands.slice(0, MAX_LISTED_COMMANDS)) lines.push(renderCommand(command))
     if (commands.length > MAX_LISTED_COMMANDS)
       lines.push(`- and ${commands.length - MAX_LISTED_COMMANDS} more`)
   }
+  if (problem !== undefined) lines.push(`Its newest commands are not there: ${escapeText(problem)}`)
   const others = skill.files.filter(file => file.path !== skill.skillFile)
   if (others.length > 0) {
     lines.push('Files (read them with read_skill_file):')

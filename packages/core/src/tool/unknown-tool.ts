@@ -1,4 +1,4 @@
-import { findByNameOrFolder, type SkillAccess } from '../activation/skill-access.ts'
+import { findByNameOrFolder, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { normalizeName } from '../skill/skill-name.ts'
 
 /** What to tell a model that called a tool which does not exist: often it takes a skill for one. */
@@ -16,7 +16,9 @@ export function describeUnknownTool(
   }
   const meant = findCommand(name, access)
   if (meant !== undefined)
-    return `there is no tool ${quoted}: it is a command of a skill; call the tool "run_skill_command" with ${JSON.stringify(meant)} and its input`
+    return meant.problem === undefined
+      ? `there is no tool ${quoted}: it is a command of a skill; call the tool "run_skill_command" with ${JSON.stringify({ skill: meant.skill, command: meant.command })} and its input`
+      : `there is no tool ${quoted}; not all commands of ${JSON.stringify(meant.skill)} are there: ${meant.problem}`
   return `there is no tool ${quoted}; the tools are ${tools.map(tool => JSON.stringify(tool)).join(', ')}`
 }
 
@@ -24,10 +26,11 @@ export function describeUnknownTool(
 function findCommand(
   name: string,
   access: Pick<SkillAccess, 'current' | 'isInScope' | 'commandsOf'>,
-): { readonly skill: string; readonly command: string } | undefined {
+): { readonly skill: string; readonly command: string; readonly problem?: string } | undefined {
   const [, skillName = '', command = ''] = /^(.+?)(?:\.|__)([A-Za-z0-9_-]+)$/.exec(name) ?? []
   const skill = findByNameOrFolder(access.current(), normalizeName(skillName), access.isInScope)
-  const isThere =
-    skill !== undefined && access.commandsOf?.(skill).some(each => each.name === command) === true
-  return isThere ? { skill: skill.name, command } : undefined
+  if (skill === undefined) return undefined
+  const { commands, problem } = access.commandsOf?.(skill) ?? NO_COMMANDS
+  if (commands.some(each => each.name === command)) return { skill: skill.name, command }
+  return problem === undefined ? undefined : { skill: skill.name, command, problem }
 }

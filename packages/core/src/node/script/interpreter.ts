@@ -18,10 +18,16 @@ const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
 }
 const NODE = /\.[mc]?[jt]s$/
 
+/** Whether a file may be a program, as far as its path tells: what has no ending may say so in its first line. */
+export function mayHaveInterpreter(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return NODE.test(path) || !name.includes('.') || Object.hasOwn(BY_ENDING, endingOf(name))
+}
+
 /** By the end of its name, else by its first line; `undefined` when neither says anything. */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
   if (NODE.test(path)) return { kind: 'node' }
-  const ending = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
+  const ending = endingOf(path)
   const firstLine = new TextDecoder().decode(bytes.subarray(0, 256)).split('\n')[0] ?? ''
   const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
   // `#!/usr/bin/env -S python3 -u` names what `env` would start.
@@ -36,4 +42,8 @@ export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | 
   if (program === undefined || program === '') return undefined
   const name = program.slice(program.lastIndexOf('/') + 1)
   return name === 'node' ? { kind: 'node' } : { kind: 'program', names: [name], args }
+}
+
+function endingOf(path: string): string {
+  return /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
 }

@@ -54,7 +54,10 @@ export class PooledProgram implements LoadedProgram {
     this.#keep(this.#add(first))
   }
 
-  async call(command: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
+  async call(name: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
+    const command = this.commands.find(each => each.name === name)
+    if (command === undefined)
+      throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(name)}`)
     if (this.#closing !== undefined) throw replacedError()
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
@@ -63,11 +66,11 @@ export class PooledProgram implements LoadedProgram {
     const deadline = performance.now() + timeoutMs
     this.#running++
     try {
-      const member = await this.#acquire(options.signal, timeoutMs)
+      const member = await this.#acquire(command, options.signal, timeoutMs)
       const left = deadline - performance.now()
       if (left > 0) return await this.#run(member, command, input, { ...options, timeoutMs: left }, timeoutMs)
       this.#release(member)
-      throw lateError(timeoutMs)
+      throw lateError(command, timeoutMs)
     } finally {
       this.#running--
       if (this.#running === 0) this.#onDrained?.()
@@ -83,25 +86,22 @@ export class PooledProgram implements LoadedProgram {
 
   async #run(
     member: Member,
-    command: string,
+    command: Command,
     input: unknown,
     options: RunOptions,
     timeoutMs: number,
   ): Promise<unknown> {
-    const known = this.commands.find(each => each.name === command)
-    if (known === undefined)
-      throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(command)}`)
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
     try {
       return toValue(
-        await member.process.call(known, input, scratch, options),
-        known,
+        await member.process.call(command, input, scratch, options),
+        command,
         input,
         this.#options.locate,
       )
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
-      throw new SkillError('TIMED_OUT', `${known.id}: it took longer than ${timeoutMs} ms`)
+      throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
     } finally {
       member.calls++
       // What was given up may still be at it for a moment; the process is not free before.
@@ -112,13 +112,13 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  async #acquire(signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+  async #acquire(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
     if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
     const turn: Waiter = Promise.withResolvers()
     const onAbort = (): void => turn.reject(signal?.reason)
-    const timer = setTimeout(() => turn.reject(lateError(timeoutMs)), timeoutMs)
+    const timer = setTimeout(() => turn.reject(lateError(command, timeoutMs)), timeoutMs)
     this.#waiting.push(turn)
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
@@ -246,8 +246,8 @@ function replacedError(): SkillError {
   return new SkillError('CLOSED', 'newer code has taken the place of this one')
 }
 
-function lateError(timeoutMs: number): SkillError {
-  return new SkillError('TIMED_OUT', `no process was free within ${Math.round(timeoutMs)} ms`)
+function lateError({ id }: Command, timeoutMs: number): SkillError {
+  return new SkillError('TIMED_OUT', `${id}: no process was free within ${Math.round(timeoutMs)} ms`)
 }
 
 function toValue(

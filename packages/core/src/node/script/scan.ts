@@ -10,7 +10,7 @@ export async function scanScripts(
   files: readonly ScriptText[],
   known: readonly string[] = [],
 ): Promise<ScriptScan> {
-  // The parser is native code that nobody should have to load who has no scripts.
+  // The parser is large, and nobody should have to load it who has no scripts.
   const { scanTexts } = await import('./scan-scripts.ts')
   return scanTexts(skill, files, known)
 }

@@ -12,7 +12,7 @@ import {
   SkillError,
 } from '../../index.ts'
 import type { LoadFrame } from './child/frames.ts'
-import { findInterpreter } from './interpreter.ts'
+import { findInterpreter, mayHaveInterpreter } from './interpreter.ts'
 import { type Launch, SYSTEM_PATH, toNodeLaunch, type View, withLimits } from './launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
@@ -117,6 +117,10 @@ class ChildProcessRunner implements ScriptRunner {
         await this.#folders.giveBack(program.revision)
       }
     }
+  }
+
+  mayRun(path: string): boolean {
+    return mayHaveInterpreter(path)
   }
 
   async runFile(

@@ -1,6 +1,7 @@
-import { compareText } from '../skill/compare.ts'
+import { compareText } from './compare.ts'
 
 const MAX_SUGGESTIONS = 3
+const MAX_SHOWN = 20
 
 /** Names that somebody may have meant: a few typing errors away, or containing what was typed. Best first. */
 export function findNearNames(wanted: string, names: readonly string[]): string[] {
@@ -18,6 +19,15 @@ export function findNearNames(wanted: string, names: readonly string[]): string[
     .sort((a, b) => a.distance - b.distance || compareText(a.name, b.name))
     .slice(0, MAX_SUGGESTIONS)
     .map(candidate => candidate.name)
+}
+
+/** That there is no skill of a name, with those that may be meant, or some of those that there are. */
+export function describeUnknownSkill(name: string, available: readonly string[]): string {
+  const near = findNearNames(name, available).map(each => JSON.stringify(each))
+  const meant = near.length === 0 ? '' : `did you mean ${near.join(' or ')}? `
+  const shown =
+    available.length === 0 ? 'there are no skills' : `available: ${available.slice(0, MAX_SHOWN).join(', ')}`
+  return `there is no skill ${JSON.stringify(name)}; ${meant}${shown}`
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment); more than `most` may be any such number. */
