@@ -1,10 +1,13 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { createOfflineModel, SkillAgent } from '@skillstoke/agent'
 import { MemorySkillStore, type SkillRuntime } from '@skillstoke/core'
 import { childProcesses } from '@skillstoke/core/node'
 import { SkillMcp } from '@skillstoke/mcp'
 import { expect, test } from 'vitest'
-import { commandText, countScriptProcesses, openScripts } from '../fixtures/scripts.ts'
+import { commandText, countScriptProcesses, HAS_BUBBLEWRAP, openScripts } from '../fixtures/scripts.ts'
 import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const call = async (skills: SkillRuntime, name: string, input: unknown): Promise<string> =>
@@ -209,4 +212,62 @@ test.each([
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
   await using skills = await openScripts(folder.path)
   expect(await call(skills, tool, input)).toContain(answer)
+})
+
+test('what is wrong further in is told, too', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  const input = `{ type: 'object', properties: {
+    at: { type: 'object', properties: { line: { type: 'integer' } }, required: ['line'], additionalProperties: false },
+    tags: { type: 'array', items: { type: 'string' } },
+  } }`
+  folder.write(
+    'git/scripts/a.js',
+    `import { defineCommand } from 'skillstoke/command'
+     export const go = defineCommand({ name: 'go', description: 'd', input: ${input}, run: () => 1 })\n`,
+  )
+  await using skills = await openScripts(folder.path)
+  for (const [given, words] of [
+    [{ at: {} }, '"at": it does not have required property "line"; given: "at"'],
+    [{ at: { line: 1, row: 2 } }, '"at": its field "row" must not be there; given: "at"'],
+    [{ tags: ['a', 1] }, '"tags.1": it is of type "number" and must be "string"; given: "tags"'],
+  ] as const)
+    await expect(skills.scripts.execute('git.go', given)).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringContaining(words),
+    })
+})
+
+test('an end for want of memory is called so', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write(
+    'git/scripts/a.js',
+    commandText('grow', 'for (const all = []; ; ) all.push(new Array(1e6).fill(1))'),
+  )
+  await using skills = await openScripts(folder.path)
+  await expect(skills.scripts.execute('git.grow')).rejects.toMatchObject({
+    message: 'git.grow: the process ended without a result: it ran out of memory',
+  })
+})
+
+test.skipIf(!HAS_BUBBLEWRAP)('who has no network is told the word for it', async () => {
+  using folder = new TemporaryFolder()
+  const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const script = commandText('get', `return await (await fetch('http://127.0.0.1:${port}')).text()`)
+  folder.writeSkill('git')
+  folder.write('git/scripts/a.js', script)
+  await using skills = await openScripts(folder.path, { sandbox: 'require' })
+  await expect(skills.scripts.execute('git.get')).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /^git\.get: fetch failed: connect ECONNREFUSED .*; metadata\.capabilities can ask for "net"/,
+    ),
+  })
+  folder.write('git/SKILL.md', '---\nname: git\ndescription: d\nmetadata:\n  capabilities: net\n---\nx\n')
+  await skills.reload()
+  await skills.review.grant('git', ['net'])
+  expect((await skills.scripts.execute('git.get')).value).toBe('reached')
+  server.close()
 })

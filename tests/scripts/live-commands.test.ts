@@ -163,7 +163,7 @@ describe('a command', () => {
       return SkillError.isInstance(error) ? `${error.code} ${error.message}` : String(error)
     }
     expect(await message('git.log', { cuont: 1, path: 7 })).toBe(
-      'INPUT_INVALID git.log: missing: "count"; there is no field "cuont"; "path": Instance type "number" is invalid. Expected "string".; given: "cuont", "path"; the fields are "count", "path"',
+      'INPUT_INVALID git.log: missing: "count"; there is no field "cuont"; "path": it is of type "number" and must be "string"; given: "cuont", "path"; the fields are "count", "path"',
     )
     expect(await message('git.sync', { x: 1 })).toBe(
       'INPUT_INVALID git.sync: there is no field "x"; given: "x"; there are no fields',

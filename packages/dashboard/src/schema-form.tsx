@@ -17,12 +17,15 @@ export function toFields(schema: Schema): readonly Field[] {
   const required = Array.isArray(schema['required']) ? schema['required'] : []
   return Object.entries(properties).map(([name, value]) => {
     const property = isSchema(value) ? value : {}
-    const { type, description, enum: choices } = property
+    const { type, description, enum: choices, default: preset } = property
     const options = Array.isArray(choices) && choices.every(each => typeof each === 'string') ? choices : []
     return {
       name,
       isRequired: required.includes(name),
-      hint: typeof description === 'string' ? description : '',
+      hint: [
+        ...(typeof description === 'string' ? [description] : []),
+        ...(preset === undefined ? [] : [`default: ${JSON.stringify(preset)}`]),
+      ].join('; '),
       choices: options,
       kind:
         options.length > 0

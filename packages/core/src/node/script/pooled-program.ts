@@ -13,6 +13,8 @@ export interface PooledProcess {
 export interface PooledProgramOptions {
   readonly revision: Digest
   readonly commands: readonly Command[]
+  /** Whether the network is kept from it. */
+  readonly isOffline: boolean
   /** Where in the files of the skill something was thrown. */
   readonly locate: (stack: string) => string | undefined
   /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
@@ -97,7 +99,7 @@ export class PooledProgram implements LoadedProgram {
         await member.process.call(command, input, scratch, options),
         command,
         input,
-        this.#options.locate,
+        this.#options,
       )
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
@@ -254,7 +256,7 @@ function toValue(
   outcome: CallFrameOutcome,
   command: Command,
   input: unknown,
-  locate: (stack: string) => string | undefined,
+  { locate, isOffline }: Pick<PooledProgramOptions, 'locate' | 'isOffline'>,
 ): unknown {
   const { id } = command
   switch (outcome.kind) {
@@ -269,7 +271,7 @@ function toValue(
     case 'error': {
       const { message, stack } = outcome
       const place = locate(stack)
-      const hint = describePermission(message)
+      const hint = describePermission(message, isOffline)
       throw new SkillError(
         'SCRIPT_FAILED',
         `${id}: ${message}${place === undefined ? '' : ` (${place})`}${hint === undefined ? '' : `; ${hint}`}`,
@@ -297,9 +299,15 @@ function describeFaults({ missing, unknown, wrong }: InputFaults, command: Comma
 }
 
 /** Node names its flags; authors of skills have another word for them. */
-function describePermission(message: string): string | undefined {
+function describePermission(message: string, isOffline: boolean): string | undefined {
   const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
-  if (flag === undefined) return undefined
-  const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec' }[flag]
+  const isNetwork = isOffline && OFFLINE.test(message)
+  if (flag === undefined && !isNetwork) return undefined
+  const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec', '': 'net' }[
+    flag ?? ''
+  ]
   return `metadata.capabilities can ask for ${JSON.stringify(word)}, to be granted by the user`
 }
+
+/** What programs hear in a sandbox without a network. */
+const OFFLINE = /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL)\b/

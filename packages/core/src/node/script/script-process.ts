@@ -253,8 +253,9 @@ export class ScriptProcess {
   /** Whoever waits for the process hears that there is nothing to wait for. */
   #end(): void {
     const said = this.#redact(this.#stderr.text.trim().slice(-STDERR_TAIL))
-    const message = `the process ended without a result: ${this.#exit}`
-    const stack = said === '' ? '' : said
+    const isFull = said.includes('heap out of memory')
+    const message = `the process ended without a result: ${isFull ? 'it ran out of memory' : this.#exit}`
+    const stack = said
     this.#loading.resolve({ kind: 'failed', message, stack })
     this.#call?.settle({ kind: 'error', id: this.#call.id, message, stack })
   }

@@ -105,8 +105,10 @@ class ChildProcessRunner implements ScriptRunner {
         return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
       const { commands, diagnostics } = toCommands(program, scan, outcome.commands)
       if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
+      const { kind } = await this.#sandbox.containment()
+      const isOffline = kind === 'sandbox' && !program.grants.includes('net')
       isKept = true
-      return { kind: 'loaded', program: this.#pool(program, folder, commands, pooled, start) }
+      return { kind: 'loaded', program: this.#pool(program, folder, commands, pooled, start, isOffline) }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
       const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
@@ -244,11 +246,13 @@ class ChildProcessRunner implements ScriptRunner {
     commands: readonly Command[],
     first: PooledProcess,
     start: () => Promise<Started>,
+    isOffline: boolean,
   ): PooledProgram {
     const { maxProcesses, maxCalls, drainMs } = this.#options
     const program: PooledProgram = new PooledProgram(first, {
       revision,
       commands,
+      isOffline,
       locate: stack => {
         const { path, line, column } = findPlace(stack, folder)
         return path === undefined

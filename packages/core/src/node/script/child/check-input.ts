@@ -64,14 +64,32 @@ function toFaults(schema: Fields, input: unknown, errors: readonly SchemaError[]
   const missing = isFields(input) ? required.filter(name => !given.includes(name)) : []
   const unknown = isOpen ? [] : given.filter(name => !known.includes(name))
   const wrong = errors
-    .filter(({ keyword }) => !SUMMARIES.includes(keyword))
-    .map(({ instanceLocation, error }) => ({ field: toField(instanceLocation), message: error }))
+    .filter(each => !isSummary(each))
+    .map(({ instanceLocation, error }) => ({ field: toField(instanceLocation), message: toWords(error) }))
     .filter(({ field }) => !unknown.includes(field))
   return { missing, unknown, wrong: keepDeep(wrong, missing.length + unknown.length > 0) }
 }
 
-/** Errors that only say that there is another one further in, or that are told by name. */
-const SUMMARIES = ['properties', 'additionalProperties', 'required', 'items', 'allOf', '$ref', 'false']
+/** Whether an error only says that there is another one further in, or is told by name. */
+function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
+  const isTop = instanceLocation === '#'
+  return SUMMARIES.includes(keyword) || (isTop && TOLD.includes(keyword))
+}
+
+const SUMMARIES = ['properties', 'items', 'allOf', '$ref', 'false']
+const TOLD = ['additionalProperties', 'required']
+
+/** The words of the validator, shorter. */
+function toWords(error: string): string {
+  return error
+    .replace(/^Instance type "(.*?)" is invalid\. Expected "(.*)"\.$/, 'it is of type "$1" and must be "$2"')
+    .replace(/^Instance does not have/, 'it does not have')
+    .replace(
+      /^Property (".*") does not match additional properties schema\.$/,
+      'its field $1 must not be there',
+    )
+    .replace(/\.$/, '')
+}
 
 /** What is wrong with the input as a whole is said by its fields, where there are any. */
 function keepDeep<Fault extends { readonly field: string }>(

@@ -171,5 +171,8 @@ function createProgress(id: number): {
 
 function toFault(thrown: unknown): { readonly message: string; readonly stack: string } {
   if (!(thrown instanceof Error)) return { message: String(thrown), stack: '' }
-  return { message: thrown.message, stack: thrown.stack ?? '' }
+  const { message, stack = '', cause } = thrown
+  // What `fetch` says of itself tells nothing.
+  const reason = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : ''
+  return { message: `${message}${reason}`, stack }
 }
