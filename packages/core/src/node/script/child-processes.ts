@@ -24,7 +24,7 @@ import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
 import { findProgram, Sandbox } from './sandbox.ts'
-import { scanScripts } from './scan.ts'
+import { scanScripts } from './scan-scripts.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import {
