@@ -5,9 +5,9 @@ import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
-import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { type Command, type CommandAddress, mayExportCommands, splitCommandId } from './command.ts'
+import { describeProblem, toNotFound } from './command-not-found.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
@@ -293,36 +293,7 @@ export class SkillScripts {
     // Once it is loaded, the script itself says which commands there are.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: found }
-    throw this.#notFound(skill, command, slot)
-  }
-
-  #notFound(skill: Skill, command: string, slot: ProgramSlot | undefined): SkillError {
-    const available = (slot?.commands ?? []).map(({ id }) => id)
-    const near = findNearNames(
-      command,
-      (slot?.commands ?? []).map(({ name }) => name),
-    )
-    const problem = findProblem(slot)
-    const hint = this.#unloaded.has(keyOf(skill))
-      ? 'the skill was unloaded; reload it first'
-      : problem !== undefined
-        ? describeProblem(slot)
-        : near.length > 0
-          ? `did you mean ${near.map(each => JSON.stringify(`${skill.name}.${each}`)).join(' or ')}?`
-          : available.length === 0
-            ? 'the skill has no commands'
-            : `there are: ${available.join(', ')}`
-    const code =
-      problem === undefined
-        ? 'COMMAND_NOT_FOUND'
-        : problem.code === 'CAPABILITY_NOT_GRANTED'
-          ? 'SCRIPT_REFUSED'
-          : 'SCRIPT_FAILED'
-    return new SkillError(
-      code,
-      `there is no command ${JSON.stringify(`${skill.name}.${command}`)}; ${hint}`,
-      { data: { available } },
-    )
+    throw toNotFound(skill.name, command, slot, this.#unloaded.has(keyOf(skill)))
   }
 
   async #run(
@@ -416,22 +387,6 @@ export class SkillScripts {
   #assertOpen(): void {
     if (this.#isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
-}
-
-/** What keeps the newest commands of a skill from being called. */
-function findProblem(slot: ProgramSlot | undefined): Diagnostic | undefined {
-  return slot?.problems.find(
-    ({ code, severity }) => severity === 'error' || code === 'CAPABILITY_NOT_GRANTED',
-  )
-}
-
-function describeProblem(slot: ProgramSlot | undefined): string | undefined {
-  const problem = findProblem(slot)
-  if (problem === undefined) return undefined
-  const { code, path, line, message, fix } = problem
-  const place = [path, line].filter(Boolean).join(':')
-  const advice = code === 'CAPABILITY_NOT_GRANTED' && fix !== undefined ? `; a person can: ${fix}` : ''
-  return `${place === '' ? '' : `${place}: `}${message}${advice}`
 }
 
 function keyOf({ source, location }: Skill): string {
