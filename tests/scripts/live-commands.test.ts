@@ -230,7 +230,7 @@ describe('code that does not load', () => {
       ['SCRIPT_FAILED', 'scripts/lib/h.ts', 2, 9],
     ],
     ['an early error', 'let a: number; let a: string', ['SCRIPT_INVALID', 'scripts/lib/h.ts', 2, 20]],
-    ['an end of its process', 'process.exit(0)', ['SCRIPT_FAILED', 'scripts', undefined, undefined]],
+    ['an end of its process', 'process.exit(0)', ['SCRIPT_FAILED', 'scripts/a.ts', undefined, undefined]],
   ])(
     `keeps the old code in service after %s, says where it is, and the next fix recovers ${verifies('OMNI-B03', 'OMNI-X13', 'PROMISE-3')}`,
     async (_, text, expected) => {
@@ -270,7 +270,7 @@ describe('code that does not load', () => {
     expect(problems(skills, 'git')).toMatchObject([
       [
         'SCRIPT_FAILED',
-        'scripts',
+        'scripts/a.ts',
         undefined,
         undefined,
         expect.stringContaining('did not come to an end within 300 ms'),

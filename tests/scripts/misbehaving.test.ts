@@ -46,6 +46,96 @@ test('what is written to the channel by hand is no result of anybody else, and h
   expect((await skills.scripts.execute('forges.go')).value).toBe('honest')
 })
 
+test.each([
+  ['a value of many levels', 'let v = {}; for (let i = 0; i < 3000; i++) v = { v }; return v'],
+  [
+    'a log line that is an object',
+    `const { writeSync } = await import('node:fs')
+     writeSync(3, '{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}\\n'); return 'went on'`,
+  ],
+  [
+    'a line of brackets',
+    `const { writeSync } = await import('node:fs')
+     writeSync(3, '{"kind":"log","id":1,"message":' + '['.repeat(200000) + ']'.repeat(200000) + '}\\n'); return 'went on'`,
+  ],
+])('a command that answers %s ends nobody but itself', async (_, body) => {
+  using folder = new TemporaryFolder()
+  write(folder, 'deep', `if (input.fine) return 'fine'; ${body}`)
+  await using skills = await openScripts(folder.path)
+  const outcome = await skills.scripts.execute('deep.go').then(
+    ({ value }) => value,
+    (thrown: unknown) => String(thrown),
+  )
+  expect(outcome).toMatch(/nested more than 256 levels deep|^went on$/)
+  expect((await skills.scripts.execute('deep.go', { fine: true })).value).toBe('fine')
+})
+
+test('every text comes in as it is, also with separators that JavaScript takes for ends of lines', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('echo')
+  folder.write('echo/scripts/a\u2028b.js', commandText('go', 'return input'))
+  await using skills = await openScripts(folder.path)
+  const input = { text: 'a\u2028b\u2029c\u0085\r\n\0' }
+  expect((await skills.scripts.execute('echo.go', input)).value).toEqual(input)
+})
+
+test.each([
+  [
+    'a circle',
+    () =>
+      Object.assign(
+        {},
+        {
+          get self(): unknown {
+            return this
+          },
+        },
+      ),
+  ],
+  ['a bigint', () => ({ n: 1n })],
+  ['more levels than a stack has', () => JSON.parse(`${'['.repeat(9_000)}${']'.repeat(9_000)}`) as unknown],
+])('an input with %s is the fault of the caller', async (_, make) => {
+  using folder = new TemporaryFolder()
+  write(folder, 'echo', 'return input')
+  await using skills = await openScripts(folder.path)
+  const error = await failure(skills.scripts.execute('echo.go', make()))
+  expect(error).toMatchObject({ code: 'INPUT_INVALID' })
+  expect(error.message).toMatch(/^echo\.go: the input cannot be written as JSON: /)
+})
+
+test('what a call leaves behind is its own: a rejection ends it, and nothing answers for the next one', async () => {
+  using folder = new TemporaryFolder()
+  write(
+    folder,
+    'leaves',
+    `const { writeSync } = await import('node:fs')
+     if (input.rejects) { void Promise.reject(new Error('forgotten')); return 'ok' }
+     if (input.leaves) {
+       setInterval(() => { for (let id = 0; id < 50; id++) writeSync(3, '{"kind":"result","id":' + id + ',"value":"forged"}\\n') }, 1)
+       return 'left'
+     }
+     await new Promise(resolve => setTimeout(resolve, 50))
+     return 'honest'`,
+  )
+  await using skills = await openScripts(folder.path, { maxProcesses: 1 })
+  const error = await failure(skills.scripts.execute('leaves.go', { rejects: true }))
+  expect(error.message).toMatch(/^leaves\.go: the process ended without a result: exit code 1/)
+  expect((await skills.scripts.execute('leaves.go')).value).toBe('honest')
+  expect((await skills.scripts.execute('leaves.go', { leaves: true })).value).toBe('left')
+  expect((await skills.scripts.execute('leaves.go')).value).toBe('honest')
+})
+
+test('a caller who throws while it listens disturbs nobody', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'tells', "context.log('a'); context.progress(1); console.log('b'); return 'done'")
+  await using skills = await openScripts(folder.path)
+  const refuse = (): never => {
+    throw new Error('not my day')
+  }
+  const { value } = await skills.scripts.execute('tells.go', {}, { onLine: refuse, onProgress: refuse })
+  expect(value).toBe('done')
+})
+
 test('a command without an end is ended at its deadline, also when it listens to nobody', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'hangs', 'if (input.spin) for (;;); await new Promise(() => setInterval(() => {}, 1000))')

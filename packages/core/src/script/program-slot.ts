@@ -58,6 +58,9 @@ interface Serving {
   readonly loaded: LoadedProgram | undefined
 }
 
+/** Code that may still run, and what it was allowed to do. */
+type Running = Pick<Serving, 'skill' | 'program'>
+
 /** Everything that decides which code is wanted. */
 interface Wanted {
   readonly skill: Skill
@@ -81,7 +84,9 @@ export class ProgramSlot {
   /** One step after the other; no step rejects. */
   #queue: Promise<void> = Promise.resolve()
   /** What is being ended and may still answer calls. */
-  readonly #draining = new Map<LoadedProgram, Promise<void>>()
+  readonly #draining = new Map<LoadedProgram, Running & { readonly ended: Promise<void> }>()
+  /** What is being loaded; no call gets to it yet. */
+  #loading: (Running & { readonly stop: AbortController }) | undefined
   /** The last attempt failed for a reason that is not the script's: it is made again when somebody asks. */
   #isLost = false
   #isClosed = false
@@ -125,12 +130,21 @@ export class ProgramSlot {
    */
   want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
     const { isEager = this.#wanted !== undefined, isForced = false } = options
+    this.endForbidden()
     const grants = this.#host.grantedTo(skill)
     const old = this.#wanted
     const isSame = old?.skill === skill && old.grants.join(' ') === grants.join(' ')
     if (this.#isClosed || (isSame && !isForced && !this.#isLost)) return
     this.#wanted = { skill, grants, isEager }
     this.#queue = this.#queue.then(() => this.#follow())
+  }
+
+  /** Code must not go on with what was taken back: not what serves, not what ends, and not what loads. */
+  endForbidden(): void {
+    if (this.#serving !== undefined && this.#isForbidden(this.#serving))
+      this.#swap(undefined, { withinMs: 0 })
+    for (const [program, old] of this.#draining) if (this.#isForbidden(old)) hurry(program, 0)
+    if (this.#loading !== undefined && this.#isForbidden(this.#loading)) this.#loading.stop.abort()
   }
 
   /** Resolves when what is wanted now serves, or does not for a reason; never rejects. */
@@ -155,20 +169,27 @@ export class ProgramSlot {
     }
   }
 
+  /** Resolves when nothing runs any more but what serves; never rejects. */
+  async drained(): Promise<void> {
+    await Promise.all(Array.from(this.#draining.values(), ({ ended }) => ended))
+  }
+
   /** Ends what serves; its commands are gone until something is wanted. */
   async clear(): Promise<void> {
     await this.ready()
     this.#wanted = undefined
     this.#tried = undefined
     this.#swap(undefined)
-    await Promise.all(this.#draining.values())
+    await this.drained()
   }
 
   /** Its commands are gone at once; what runs may go on for a while. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#isClosed = true
+    this.endForbidden()
+    this.#loading?.stop.abort()
     this.#swap(undefined)
-    if (withinMs !== undefined) for (const program of this.#draining.keys()) void program.close({ withinMs })
+    if (withinMs !== undefined) for (const program of this.#draining.keys()) hurry(program, withinMs)
     await this.clear()
   }
 
@@ -184,8 +205,9 @@ export class ProgramSlot {
   async #check(serving: Serving): Promise<void> {
     if (this.#serving !== serving || serving.loaded !== undefined) return
     await this.#guard(serving.skill, async () => {
-      const outcome = await this.#load(serving.program, serving.scan, true)
-      if (this.#isClosed) return await closeLoaded(outcome)
+      const outcome = await this.#load(serving, true)
+      // Meanwhile it may have been forbidden, or everything closed.
+      if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
       this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
       this.#host.remember(serving.skill)
@@ -213,7 +235,6 @@ export class ProgramSlot {
   }
 
   async #try(wanted: Wanted): Promise<void> {
-    this.#dropForbidden()
     const { skill } = wanted
     const scan = await this.#scan(skill)
     this.#newest = scan.sources
@@ -224,8 +245,8 @@ export class ProgramSlot {
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
     const program = this.#toProgram(skill, declared)
     const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
-    const outcome = isLoaded ? await this.#load(program, scan, wanted.isEager) : undefined
-    if (this.#isClosed) return await closeLoaded(outcome)
+    const outcome = isLoaded ? await this.#load({ skill, program, scan }, wanted.isEager) : undefined
+    if (this.#isClosed || this.#isForbidden({ skill, program })) return await closeLoaded(outcome)
     if (outcome?.kind === 'failed') return await this.#fail(skill, [...notes, ...outcome.diagnostics])
     const loaded = outcome?.program
     this.#problems = notes
@@ -268,7 +289,7 @@ export class ProgramSlot {
     if (!isAllowed || scan.diagnostics.some(isError)) return undefined
     const program = this.#toProgram(older, declared)
     // What only the running module knows has to be asked for.
-    const outcome = scan.isComplete ? undefined : await this.#load(program, scan, true)
+    const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
     if (outcome?.kind === 'failed') return undefined
     const loaded = outcome?.program
     const commands = loaded?.commands ?? scan.commands.map(toCommand)
@@ -280,15 +301,15 @@ export class ProgramSlot {
     const old = this.#serving
     if (old === next) return
     this.#serving = next
-    const { loaded } = old ?? {}
-    if (loaded !== undefined) {
-      const drained = loaded.close(ending).catch((error: unknown) => {
-        this.#host.logger.error('the code of a skill did not end', { error })
-      })
-      this.#draining.set(
-        loaded,
-        drained.finally(() => this.#draining.delete(loaded)),
-      )
+    const loaded = old?.loaded
+    if (old !== undefined && loaded !== undefined) {
+      const ended = loaded
+        .close(ending)
+        .catch((error: unknown) => {
+          this.#host.logger.error('the code of a skill did not end', { error })
+        })
+        .finally(() => this.#draining.delete(loaded))
+      this.#draining.set(loaded, { skill: old.skill, program: old.program, ended })
     }
     const name = next?.skill.name ?? old?.skill.name ?? ''
     this.#host.onSwap({
@@ -299,12 +320,8 @@ export class ProgramSlot {
     })
   }
 
-  /** Code must not go on with what was taken back. */
-  #dropForbidden(): void {
-    const serving = this.#serving
-    if (serving === undefined) return
-    const missing = findMissing(serving.program.grants, this.#host.grantedTo(serving.skill))
-    if (missing.length > 0 || this.#host.isRejected(serving.skill)) this.#swap(undefined, { withinMs: 0 })
+  #isForbidden({ skill, program }: Running): boolean {
+    return findMissing(program.grants, this.#host.grantedTo(skill)).length > 0 || this.#host.isRejected(skill)
   }
 
   async #scan(skill: Skill): Promise<ScriptScan> {
@@ -317,12 +334,19 @@ export class ProgramSlot {
     return { path, digest, text: new TextDecoder().decode(await readFile(this.#host.store, skill, path)) }
   }
 
-  async #load(program: ScriptProgram, scan: ScriptScan, isUrgent: boolean): Promise<ProgramLoad> {
+  async #load(
+    { skill, program, scan }: Pick<Serving, 'skill' | 'program' | 'scan'>,
+    isUrgent: boolean,
+  ): Promise<ProgramLoad> {
     const { clock, logger, runner } = this.#host
     const start = clock.monotonic()
     const isReload = this.#serving !== undefined
     if (isReload) logger.info('Hot reloading skill', { skill: program.skill, revision: program.revision })
-    const outcome = await runner.load(program, scan, { isUrgent })
+    const stop = new AbortController()
+    this.#loading = { skill, program, stop }
+    const outcome = await runner
+      .load(program, scan, { isUrgent, signal: stop.signal })
+      .finally(() => (this.#loading = undefined))
     const commands = outcome.kind === 'loaded' ? outcome.program.commands.length : 0
     const durationMs = Math.round(clock.monotonic() - start)
     if (outcome.kind === 'loaded')
@@ -375,6 +399,11 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
 /** What a finding is about that no file is to blame for. */
 function placeOf({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
+}
+
+/** Whoever began to close it hears whether that went wrong. */
+function hurry(program: LoadedProgram, withinMs: number): void {
+  program.close({ withinMs }).catch(() => undefined)
 }
 
 async function closeLoaded(outcome: ProgramLoad | undefined): Promise<void> {

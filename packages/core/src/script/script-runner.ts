@@ -79,6 +79,8 @@ export interface Containment {
 export interface LoadOptions {
   /** Whether somebody waits for it; what nobody waits for holds up nobody. @default true */
   readonly isUrgent?: boolean
+  /** Ends it; it has failed then. */
+  readonly signal?: AbortSignal
 }
 
 /** Runs the code of skills, never in the process of the host. */

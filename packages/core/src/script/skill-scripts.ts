@@ -1,8 +1,9 @@
 import type { CommandOffer } from '../activation/skill-access.ts'
-import { checkNumber, SkillError, toMessage } from '../errors.ts'
+import { checkNumber, SkillError } from '../errors.ts'
 import { LATE, untilAborted, within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import { type Capability, findMissing } from '../skill/capabilities.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -53,11 +54,21 @@ const MAX_PHASE_WAIT_MS = 1_000
 const CLOSE_MS = 5_000
 const MAX_TIMEOUT_MS = 600_000
 
+/** A script that is no command, while it runs. */
+interface FileCall {
+  readonly skill: Skill
+  readonly grants: readonly Capability[]
+  readonly stop: AbortController
+}
+
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts {
   readonly #host: ScriptsHost
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
+  /** Of skills that are gone, and whose calls may still be under way. */
+  readonly #leaving = new Set<ProgramSlot>()
+  readonly #files = new Set<FileCall>()
   readonly #listeners = new Set<(change: CommandsChange) => void>()
   #calls = 0
   #isClosed = false
@@ -78,9 +89,14 @@ export class SkillScripts {
     await within(this.#host.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
-  /** Asks again what may be done, after somebody has decided. */
+  /** Asks again what may be done, after somebody has decided; what is not allowed any more is ended at once. */
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
+    for (const slot of this.#leaving) slot.endForbidden()
+    const { grantedTo, isRejected } = this.#host
+    for (const { skill, grants, stop } of this.#files)
+      if (isRejected(skill) || findMissing(grants, grantedTo(skill)).length > 0)
+        stop.abort(new SkillError('SCRIPT_REFUSED', `what ${skill.name} may do was taken back while it ran`))
   }
 
   /** Every command that can be called, sorted by id; of one skill, or of all. */
@@ -217,12 +233,25 @@ export class SkillScripts {
       )
     }
     const { runner, store, grantedTo } = this.#host
-    const program = toProgram(skill, grantedTo(skill), store)
+    const grants = grantedTo(skill)
+    const program = toProgram(skill, grants, store)
+    const file: FileCall = { skill, grants, stop: new AbortController() }
+    const onAbort = (): void => file.stop.abort(options.signal?.reason)
+    if (options.signal?.aborted === true) onAbort()
+    options.signal?.addEventListener('abort', onAbort, { once: true })
     const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }
-    const outcome = await this.#observe(call, options, observed =>
-      runner.runFile(program, path, args, observed),
-    )
-    return { ...outcome, revision: skill.revision }
+    this.#files.add(file)
+    try {
+      const outcome = await this.#observe(
+        call,
+        { ...options, signal: file.stop.signal },
+        async observed => await runner.runFile(program, path, args, observed),
+      )
+      return { ...outcome, revision: skill.revision }
+    } finally {
+      this.#files.delete(file)
+      options.signal?.removeEventListener('abort', onAbort)
+    }
   }
 
   /**
@@ -259,15 +288,17 @@ export class SkillScripts {
 
   /**
    * Forgets everything that was made from the scripts of one skill: processes, modules in them, scanned commands. What is
-   * there is scanned again, and loaded by the next call.
+   * there is scanned again, and loaded by the next call; where that is broken, what is good goes on.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
     const skill = this.#host.current().get(name)
-    await this.#slots.get(keyOf(skill))?.clear()
-    this.#want(skill)
-    await this.#slots.get(keyOf(skill))?.ready()
+    const slot = this.#want(skill)
+    // Calls that come meanwhile find the one or the other, and never nothing.
+    slot?.want(skill, { isEager: false, isForced: true })
+    await slot?.ready()
+    await slot?.drained()
   }
 
   /** What stands between scripts and this machine. */
@@ -277,7 +308,8 @@ export class SkillScripts {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([...this.#slots.values()].map(slot => slot.close({ withinMs: CLOSE_MS })))
+    const slots = [...this.#slots.values(), ...this.#leaving]
+    await Promise.all(slots.map(slot => slot.close({ withinMs: CLOSE_MS })))
     await this.#host.runner.close()
   }
 
@@ -324,11 +356,11 @@ export class SkillScripts {
         ...options,
         onProgress: progress => {
           tell('command:progress', { ...call, ...progress })
-          options.onProgress?.(progress)
+          this.#attempt(() => options.onProgress?.(progress))
         },
         onLine: line => {
           tell('command:line', { ...call, ...line })
-          options.onLine?.(line)
+          this.#attempt(() => options.onLine?.(line))
         },
       })
       end(false)
@@ -363,24 +395,29 @@ export class SkillScripts {
     this.#slots.delete(keyOf(skill))
     this.#unloaded.delete(keyOf(skill))
     this.#host.forget(skill)
-    slot?.close().catch((error: unknown) => {
-      this.#host.logger.error('the code of a skill did not end', {
-        skill: skill.name,
-        error: toMessage(error),
+    if (slot === undefined) return
+    this.#leaving.add(slot)
+    slot
+      .close()
+      .catch((error: unknown) => {
+        this.#host.logger.error('the code of a skill did not end', { skill: skill.name, error })
       })
-    })
+      .finally(() => this.#leaving.delete(slot))
   }
 
   #announce(change: CommandsChange): void {
     const { added, removed, modified } = change
     if (added.length + removed.length + modified.length === 0) return
     this.#host.tell('commands:changed', change)
-    for (const listener of this.#listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        this.#host.logger.error('a subscriber failed', { error })
-      }
+    for (const listener of this.#listeners) this.#attempt(() => listener(change))
+  }
+
+  /** Whoever listens has no say in what goes on. */
+  #attempt(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#host.logger.error('a subscriber failed', { error })
     }
   }
 

@@ -83,14 +83,14 @@ class ChildProcessRunner implements ScriptRunner {
   async load(
     program: ScriptProgram,
     scan: ScriptScan,
-    { isUrgent = true }: LoadOptions = {},
+    { isUrgent = true, signal }: LoadOptions = {},
   ): Promise<ProgramLoad> {
     // What nobody waits for takes turns.
-    if (isUrgent) return await this.#load(program, scan)
-    return await this.#loads.run(() => this.#load(program, scan))
+    if (isUrgent) return await this.#load(program, scan, signal)
+    return await this.#loads.run(() => this.#load(program, scan, signal))
   }
 
-  async #load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+  async #load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
     const folder = await this.#folders.take(program, await this.#openPlain())
     let isKept = false
     let started: Started | undefined
@@ -98,12 +98,17 @@ class ChildProcessRunner implements ScriptRunner {
       const faults = folder.diagnostics.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
       const access = toScriptAccess(program.grants, this.#accessOptions())
-      const start = (): Promise<Started> => this.#start(folder, scan, access)
-      started = await start()
+      const start = (ending?: AbortSignal): Promise<Started> => this.#start(folder, scan, access, ending)
+      started = await start(signal)
       const { outcome, pooled } = started
       if (outcome.kind === 'failed')
         return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
-      const { commands, diagnostics } = toCommands(program, scan, outcome.commands)
+      const { commands, diagnostics } = toCommands(
+        program,
+        scan,
+        outcome.commands,
+        createRedaction(access.secrets),
+      )
       if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
       const { kind } = await this.#sandbox.containment()
       const isOffline = kind === 'sandbox' && !program.grants.includes('net')
@@ -157,8 +162,9 @@ class ChildProcessRunner implements ScriptRunner {
   ): Promise<FileRun> {
     await this.#sandbox.check()
     const folder = await this.#folders.take(program, await this.#openPlain())
-    const scratch = await this.#folders.createScratch()
+    let scratch: string | undefined
     try {
+      scratch = await this.#folders.createScratch()
       const access = toScriptAccess(program.grants, this.#accessOptions())
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
@@ -170,7 +176,7 @@ class ChildProcessRunner implements ScriptRunner {
           env: { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files },
           workingDirectory,
           limits: this.#limits,
-          redact: createRedaction(access.secrets),
+          redaction: createRedaction(access.secrets),
         },
         {
           ...options,
@@ -178,7 +184,7 @@ class ChildProcessRunner implements ScriptRunner {
         },
       )
     } finally {
-      await removeFolder(scratch)
+      if (scratch !== undefined) await removeFolder(scratch)
       await this.#folders.giveBack(program.revision)
     }
   }
@@ -245,7 +251,7 @@ class ChildProcessRunner implements ScriptRunner {
     folder: ProgramFolder,
     commands: readonly Command[],
     first: PooledProcess,
-    start: () => Promise<Started>,
+    start: (ending: AbortSignal) => Promise<Started>,
     isOffline: boolean,
   ): PooledProgram {
     const { maxProcesses, maxCalls, drainMs } = this.#options
@@ -259,8 +265,8 @@ class ChildProcessRunner implements ScriptRunner {
           ? undefined
           : [path, line, column].filter(each => each !== undefined).join(':')
       },
-      start: async () => {
-        const { outcome, pooled } = await start()
+      start: async ending => {
+        const { outcome, pooled } = await start(ending)
         if (outcome.kind === 'loaded') return pooled
         const { message, path = '', line } = toLoadDiagnostic(outcome, folder)
         throw new SkillError('SCRIPT_FAILED', `${[path, line].filter(Boolean).join(':')}: ${message}`)
@@ -279,7 +285,13 @@ class ChildProcessRunner implements ScriptRunner {
   }
 
   /** One process, with the modules of a scan loaded in it. */
-  async #start(folder: ProgramFolder, scan: ScriptScan, access: ScriptAccess): Promise<Started> {
+  async #start(
+    folder: ProgramFolder,
+    scan: ScriptScan,
+    access: ScriptAccess,
+    ending?: AbortSignal,
+  ): Promise<Started> {
+    await this.#sandbox.check()
     const scratch = await this.#folders.createScratch()
     const view: View = {
       access,
@@ -293,7 +305,7 @@ class ChildProcessRunner implements ScriptRunner {
       env: toEnvironment(access, scratch, SYSTEM_PATH),
       workingDirectory: view.workingDirectory,
       limits: this.#limits,
-      redact: createRedaction(access.secrets),
+      redaction: createRedaction(access.secrets),
     })
     const frame: LoadFrame = {
       kind: 'load',
@@ -305,7 +317,7 @@ class ChildProcessRunner implements ScriptRunner {
       skillDirectory: folder.files,
       maxBytes: this.#limits.stdout,
     }
-    const outcome = await process.load(frame, this.#options.loadTimeoutMs)
+    const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)
     if (outcome.kind === 'failed') await endProcess({ process, scratch })
     return { outcome, pooled: { process, scratch } }
   }

@@ -10,6 +10,7 @@ import {
 } from '../../index.ts'
 import type { CommandFrame } from './child/frames.ts'
 import type { ProgramFolder } from './program-folder.ts'
+import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'
 
 /** What did not load, where that is in the file as its author wrote it. */
@@ -59,10 +60,14 @@ export function toCommands(
   { skill, files }: ScriptProgram,
   scan: ScriptScan,
   frames: readonly CommandFrame[],
+  redaction: Redaction,
 ): { readonly commands: readonly Command[]; readonly diagnostics: readonly Diagnostic[] } {
   const diagnostics: Diagnostic[] = []
   const commands = new Map<string, Command>()
-  for (const { name, description, hints, inputSchema, isDynamic, path } of frames) {
+  for (const { name: said, description, hints, inputSchema, isDynamic, path } of frames) {
+    const scanned = scan.commands.find(each => each.name === said)
+    // What stands in the text is no secret; what was made while it ran may be one.
+    const name = scanned?.name ?? redaction.value(said)
     const refuse = (message: string): void =>
       void diagnostics.push({ code: 'COMMAND_INVALID', severity: 'error', message, path })
     const shown = JSON.stringify(`${skill}.${String(name)}`)
@@ -71,8 +76,8 @@ export function toCommands(
     if (fault !== undefined) refuse(fault)
     else if (commands.has(String(name))) refuse(`the command ${shown} is there twice`)
     else if (schemaFault !== undefined) refuse(`${shown}: ${schemaFault}`)
+    else if (!scan.modules.includes(path)) refuse(`${shown}: no module of the skill has that path`)
     else {
-      const scanned = scan.commands.find(each => each.name === name)
       commands.set(String(name), {
         id: `${skill}.${String(name)}`,
         skill,

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { stripVTControlCharacters } from 'node:util'
-import type { ScriptLine } from '../../index.ts'
+import type { Redaction } from './redact.ts'
+import { withoutControls } from './without-controls.ts'
 
 /** How much of what a script writes is kept, in bytes. */
 export interface OutputLimits {
@@ -16,9 +16,13 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 
 const MAX_LINE = 65_536
 
-/** Follows one output: whole lines as they come, and a beginning that is kept. Reads on beyond the limit, and keeps nothing. */
+/**
+ * Follows one output: whole lines as they come, and a beginning that is kept, both without controls and secrets. Reads on
+ * beyond the limit, and keeps nothing.
+ */
 export class Output {
   readonly #limit: number
+  readonly #redaction: Redaction
   readonly #onLine: (text: string) => void
   readonly #decoder = new StringDecoder('utf8')
   readonly #kept: string[] = []
@@ -28,8 +32,9 @@ export class Output {
   /** Resolves when nothing more can come. */
   readonly ended: Promise<void>
 
-  constructor(stream: Readable, limit: number, onLine: (text: string) => void) {
+  constructor(stream: Readable, limit: number, redaction: Redaction, onLine: (text: string) => void) {
     this.#limit = limit
+    this.#redaction = redaction
     this.#onLine = onLine
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -38,13 +43,15 @@ export class Output {
     stream.on('error', () => resolve())
     stream.on('close', () => resolve())
     stream.on('end', () => {
-      this.#flush()
+      if (this.#line !== '') this.#onLine(this.#clean(this.#line))
+      this.#line = ''
       resolve()
     })
   }
 
   get text(): string {
-    return this.#kept.join('')
+    const clean = this.#clean(this.#kept.join(''))
+    return this.#isTruncated ? clean.slice(0, clean.length - this.#redaction.partAtEnd(clean)) : clean
   }
 
   get isTruncated(): boolean {
@@ -59,12 +66,6 @@ export class Output {
     this.#isTruncated = false
   }
 
-  /** Tells of a line without an end. */
-  #flush(): void {
-    if (this.#line !== '') this.#onLine(this.#line)
-    this.#line = ''
-  }
-
   #take(data: Buffer): void {
     const room = this.#limit - this.#size
     this.#size += data.length
@@ -76,24 +77,29 @@ export class Output {
     this.#kept.push(text)
     const lines = `${this.#line}${text}`.split('\n')
     this.#line = lines.pop() ?? ''
-    for (const line of lines) this.#onLine(line.replace(/\r$/, ''))
-    if (this.#line.length > MAX_LINE) this.#flush()
+    for (const line of lines) this.#onLine(this.#clean(line))
+    if (this.#line.length > MAX_LINE) this.#break()
     if (data.length > room) this.#cut()
+  }
+
+  /** Tells of a line that goes on, as far as what it tells cannot be a part of a secret. */
+  #break(): void {
+    const clean = this.#clean(this.#line)
+    const end = clean.length - this.#redaction.partAtEnd(clean)
+    if (end > 0) this.#onLine(clean.slice(0, end))
+    this.#line = clean.slice(end)
   }
 
   #cut(): void {
     if (this.#isTruncated) return
-    this.#flush()
+    this.#break()
+    this.#line = ''
     this.#isTruncated = true
     this.#onLine(`... more than ${this.#limit} bytes; the rest is not kept`)
   }
-}
 
-/** Text without what would move a cursor, change a colour or hide something on a terminal. */
-export function withoutControls(text: string): string {
-  return stripVTControlCharacters(text).replace(/(?![\t\n])\p{Cc}/gu, '')
-}
-
-export function toLine(stream: ScriptLine['stream'], text: string): ScriptLine {
-  return { stream, text: withoutControls(text) }
+  // Without controls first: they could stand in the middle of a secret.
+  #clean(text: string): string {
+    return this.#redaction.text(withoutControls(text))
+  }
 }

@@ -1,6 +1,13 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Command, type Digest, type LoadedProgram, type RunOptions, SkillError } from '../../index.ts'
+import {
+  type Command,
+  type Digest,
+  type LoadedProgram,
+  type RunOptions,
+  SkillError,
+  toMessage,
+} from '../../index.ts'
 import type { InputFaults } from './child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
@@ -18,7 +25,7 @@ export interface PooledProgramOptions {
   /** Where in the files of the skill something was thrown. */
   readonly locate: (stack: string) => string | undefined
   /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
-  readonly start: () => Promise<PooledProcess>
+  readonly start: (signal: AbortSignal) => Promise<PooledProcess>
   /** How many calls run at the same time. */
   readonly maxProcesses: number
   /** After how many calls a process is replaced. */
@@ -47,7 +54,7 @@ export class PooledProgram implements LoadedProgram {
   #scratches = 0
   #closing: Promise<void> | undefined
   #onDrained: (() => void) | undefined
-  #isEnded = false
+  readonly #end = new AbortController()
 
   constructor(first: PooledProcess, options: PooledProgramOptions) {
     this.#options = options
@@ -61,6 +68,7 @@ export class PooledProgram implements LoadedProgram {
     if (command === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(name)}`)
     if (this.#closing !== undefined) throw replacedError()
+    const written = toJson(command, input)
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
       throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill wait already`)
@@ -70,7 +78,14 @@ export class PooledProgram implements LoadedProgram {
     try {
       const member = await this.#acquire(command, options.signal, timeoutMs)
       const left = deadline - performance.now()
-      if (left > 0) return await this.#run(member, command, input, { ...options, timeoutMs: left }, timeoutMs)
+      if (left > 0)
+        return await this.#run(
+          member,
+          command,
+          { input, written },
+          { ...options, timeoutMs: left },
+          timeoutMs,
+        )
       this.#release(member)
       throw lateError(command, timeoutMs)
     } finally {
@@ -89,14 +104,14 @@ export class PooledProgram implements LoadedProgram {
   async #run(
     member: Member,
     command: Command,
-    input: unknown,
+    { input, written }: { readonly input: unknown; readonly written: string },
     options: RunOptions,
     timeoutMs: number,
   ): Promise<unknown> {
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
     try {
       return toValue(
-        await member.process.call(command, input, scratch, options),
+        await member.process.call(command, written, scratch, options),
         command,
         input,
         this.#options,
@@ -136,8 +151,8 @@ export class PooledProgram implements LoadedProgram {
   async #start(): Promise<Member> {
     this.#starting++
     try {
-      const started = await this.#options.start()
-      if (!this.#isEnded) return this.#add(started)
+      const started = await this.#options.start(this.#end.signal)
+      if (!this.#end.signal.aborted) return this.#add(started)
       started.process.kill()
       void removeQuietly(started.scratch)
       throw replacedError()
@@ -200,7 +215,7 @@ export class PooledProgram implements LoadedProgram {
       this.#onDrained = drained.resolve
       await drained.promise
     }
-    this.#isEnded = true
+    this.#end.abort()
     const left = [...this.#members]
     for (const { process } of left)
       process.kill('newer code took its place, or everything was closed, and the call went on for too long')
@@ -250,6 +265,16 @@ function replacedError(): SkillError {
 
 function lateError({ id }: Command, timeoutMs: number): SkillError {
   return new SkillError('TIMED_OUT', `${id}: no process was free within ${Math.round(timeoutMs)} ms`)
+}
+
+/** @throws {SkillError} INPUT_INVALID */
+function toJson({ id }: Command, input: unknown): string {
+  try {
+    return (JSON.stringify(input) as string | undefined) ?? '{}'
+  } catch (thrown) {
+    // A circle, a bigint, or more levels than anybody could walk through.
+    throw new SkillError('INPUT_INVALID', `${id}: the input cannot be written as JSON: ${toMessage(thrown)}`)
+  }
 }
 
 function toValue(

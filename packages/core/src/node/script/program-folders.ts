@@ -60,7 +60,13 @@ export class ProgramFolders {
 
   async #write(program: ScriptProgram, plain: PlainJavaScript): Promise<ProgramFolder> {
     const root = join(await this.#open(), `program-${++this.#count}`)
-    return await writeProgramFolder(root, program, plain)
+    try {
+      return await writeProgramFolder(root, program, plain)
+    } catch (thrown) {
+      // Half of it is of no use, and another attempt writes another one.
+      await removeFolder(root).catch(() => undefined)
+      throw thrown
+    }
   }
 
   #open(): Promise<string> {

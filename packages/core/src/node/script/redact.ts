@@ -1,5 +1,14 @@
-/** Takes secrets out of a text. */
-export type Redact = (text: string) => string
+import { withoutControls } from './without-controls.ts'
+
+/** Takes secrets out of what leaves a script. Whatever is cut is cut afterwards: a part of a secret is not recognised. */
+export interface Redaction {
+  /** A text without them, also where characters that nobody sees stand in between. */
+  text(text: string): string
+  /** The same for each text of a value, names of fields included. */
+  value(value: unknown): unknown
+  /** How many characters at the end of a text may be the beginning of a secret that goes on elsewhere. */
+  partAtEnd(text: string): number
+}
 
 // Shorter ones would be found everywhere, and say nothing.
 const MIN_LENGTH = 4
@@ -8,18 +17,38 @@ const MIN_LENGTH = 4
  * Takes the values of granted variables out of whatever leaves a script: as they are, line by line, and as JSON, Base64,
  * hexadecimal and in URLs. What a script makes of a secret otherwise cannot be known.
  */
-export function createRedaction(secrets: Readonly<Record<string, string>>): Redact {
+export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(form => ({ form, mark: `[redacted ${name}]` })),
   )
   // A longer one may contain a shorter one.
   forms.sort((a, b) => b.form.length - a.form.length)
-  if (forms.length === 0) return text => text
-  return text => forms.reduce((rest, { form, mark }) => rest.replaceAll(form, mark), text)
+  if (forms.length === 0) return NOTHING
+  const replace = (text: string): string =>
+    forms.reduce((rest, { form, mark }) => rest.replaceAll(form, mark), text)
+  const redact = (text: string): string => {
+    const clean = replace(text)
+    const bare = withoutControls(clean)
+    const cleaner = bare === clean ? bare : replace(bare)
+    return cleaner === bare ? clean : cleaner
+  }
+  return {
+    text: redact,
+    value: value => redactValue(value, redact),
+    partAtEnd: text => Math.max(...forms.map(({ form }) => overlap(text, form))),
+  }
 }
 
-/** The same for each text of a value, names of fields included. */
-export function redactValue(value: unknown, redact: Redact): unknown {
+const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }
+
+/** The most characters that a text ends with and a longer one begins with. */
+function overlap(text: string, longer: string): number {
+  for (let length = Math.min(text.length, longer.length - 1); length > 0; length--)
+    if (text.endsWith(longer.slice(0, length))) return length
+  return 0
+}
+
+function redactValue(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === 'string') return redact(value)
   if (Array.isArray(value)) return value.map(each => redactValue(each, redact))
   if (typeof value !== 'object' || value === null) return value
@@ -34,14 +63,19 @@ function formsOf(value: string): readonly string[] {
   const parts = lines.length > 1 ? [value, ...lines] : [value]
   const forms = parts.flatMap(part => {
     const bytes = Buffer.from(part)
-    const encoded = [
-      JSON.stringify(part).slice(1, -1),
-      bytes.toString('base64').replace(/=+$/, ''),
-      bytes.toString('base64url'),
-      bytes.toString('hex'),
-      encodeURIComponent(part),
-    ]
-    return [part, ...encoded]
+    const hex = bytes.toString('hex')
+    const json = JSON.stringify(part).slice(1, -1)
+    return [part, json, hex, hex.toUpperCase(), encodeURIComponent(part.toWellFormed()), ...base64Of(bytes)]
   })
   return [...new Set(forms.filter(form => form.trim().length >= MIN_LENGTH))]
+}
+
+/** What these bytes are in the Base64 of anything that contains them; that depends on how many stand before them. */
+function base64Of(bytes: Buffer): readonly string[] {
+  return [0, 1, 2].flatMap(before => {
+    const shifted = Buffer.concat([Buffer.alloc(before), bytes])
+    // Without the letters that have bits of what stands before or behind.
+    const [start, end] = [Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)]
+    return (['base64', 'base64url'] as const).map(kind => shifted.toString(kind).slice(start, end))
+  })
 }

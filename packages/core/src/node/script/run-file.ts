@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type FileRun, type RunOptions, SkillError } from '../../index.ts'
 import { killGroup } from './kill-group.ts'
 import type { Launch } from './launch.ts'
-import { Output, type OutputLimits, toLine, withoutControls } from './output.ts'
-import type { Redact } from './redact.ts'
+import { Output, type OutputLimits } from './output.ts'
+import type { Redaction } from './redact.ts'
 import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
 
 export interface FileLaunch {
@@ -15,7 +15,7 @@ export interface FileLaunch {
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
   readonly limits: OutputLimits
-  readonly redact: Redact
+  readonly redaction: Redaction
 }
 
 // What its children still hold open is not waited for longer than this.
@@ -26,7 +26,7 @@ const PIPE_GRACE_MS = 100
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
-  const { name, launch, env, workingDirectory, limits, redact } = file
+  const { name, launch, env, workingDirectory, limits, redaction } = file
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
   signal?.throwIfAborted()
   const child = spawn(launch.command, launch.args, {
@@ -45,10 +45,8 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
   let isOver = false
   const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
     // Where descriptors have run out there are no pipes, and the error comes later.
-    new Output(stream ?? new PassThrough().end(), limits[kind], text => {
-      const line = toLine(kind, text)
-      // Without controls first: they could stand in the middle of a secret.
-      if (!isOver) onLine?.({ ...line, text: redact(line.text) })
+    new Output(stream ?? new PassThrough().end(), limits[kind], redaction, text => {
+      if (!isOver) onLine?.({ stream: kind, text })
     })
   const stdout = follow(child.stdout, 'stdout')
   const stderr = follow(child.stderr, 'stderr')
@@ -64,8 +62,8 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
     return {
       ...(end.code === null ? {} : { exitCode: end.code }),
       ...(end.signal === null ? {} : { signal: end.signal }),
-      stdout: redact(withoutControls(stdout.text)),
-      stderr: redact(withoutControls(stderr.text)),
+      stdout: stdout.text,
+      stderr: stderr.text,
       isTruncated: stdout.isTruncated || stderr.isTruncated,
     }
   } finally {

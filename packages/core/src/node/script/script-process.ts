@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { type Duplex, PassThrough } from 'node:stream'
-import { type Command, type RunOptions, type ScriptLine, SkillError } from '../../index.ts'
-import type { ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
+import { randomInt } from 'node:crypto'
+import { type Duplex, PassThrough, type Readable } from 'node:stream'
+import { type Command, type RunOptions, type ScriptLine, SkillError, toMessage } from '../../index.ts'
+import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
+import { Lines } from './child/lines.ts'
 import { killGroup } from './kill-group.ts'
 import type { Launch } from './launch.ts'
-import { Output, type OutputLimits, toLine } from './output.ts'
+import { Output, type OutputLimits } from './output.ts'
 import { parseFrame } from './parse-frame.ts'
-import { type Redact, redactValue } from './redact.ts'
+import type { Redaction } from './redact.ts'
+import { withoutControls } from './without-controls.ts'
 
 /** What a call of a process came to, before anybody has looked at it. */
 export type CallFrameOutcome = Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
@@ -21,7 +24,7 @@ export interface ScriptProcessOptions {
   readonly workingDirectory: string
   readonly limits: OutputLimits
   /** Takes secrets out of everything that leaves the process. */
-  readonly redact: Redact
+  readonly redaction: Redaction
 }
 
 interface Call {
@@ -34,6 +37,7 @@ interface Call {
 // What a script may send in one call beside its result: progress and log lines.
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
+const MAX_ID = 2 ** 48 - 1
 const LONGEST_DEADLINE_MS = 600_000
 export const DEFAULT_TIMEOUT_MS = 30_000
 /** How long a command may go on after it was told to stop, before its process is ended. */
@@ -56,7 +60,7 @@ export class ScriptProcess {
   readonly #child: ChildProcess
   readonly #channel: Duplex
   readonly #limits: OutputLimits
-  readonly #redact: Redact
+  readonly #redaction: Redaction
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
@@ -65,16 +69,17 @@ export class ScriptProcess {
   #exit: string | undefined
   #killedFor: string | undefined
   #call: Call | undefined
-  #lastId = 0
-  #pending = ''
+  readonly #lines = new Lines()
+  /** What loads, until everything has. */
+  #module: string | undefined
   #isStopping = false
   #stopped: Promise<void> = Promise.resolve()
   #hasScratch = false
   #idleBytes = 0
 
-  constructor({ launch, env, workingDirectory, limits, redact }: ScriptProcessOptions) {
+  constructor({ launch, env, workingDirectory, limits, redaction }: ScriptProcessOptions) {
     this.#limits = limits
-    this.#redact = redact
+    this.#redaction = redaction
     this.#child = spawn(launch.command, launch.args, {
       env,
       cwd: workingDirectory,
@@ -87,8 +92,10 @@ export class ScriptProcess {
     const [, stdout, stderr, channel] = (this.#child.stdio as ChildProcess['stdio'] | undefined) ?? []
     this.#channel = (channel ?? new PassThrough()) as Duplex
     const nothing = new PassThrough().end()
-    this.#stdout = new Output(stdout ?? nothing, limits.stdout, text => this.#tell('stdout', text))
-    this.#stderr = new Output(stderr ?? nothing, limits.stderr, text => this.#tell('stderr', text))
+    const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
+      new Output(stream ?? nothing, limits[kind], redaction, text => this.#tell({ stream: kind, text }))
+    this.#stdout = follow(stdout as Readable | null | undefined, 'stdout')
+    this.#stderr = follow(stderr as Readable | null | undefined, 'stderr')
     const { promise, resolve } = Promise.withResolvers<void>()
     this.exited = promise
     const onExit = (reason: string): void => {
@@ -124,35 +131,37 @@ export class ScriptProcess {
   }
 
   /** Loads the modules of a skill; resolves with what is wrong with them, too. */
-  async load(frame: LoadFrame, timeoutMs: number): Promise<LoadFrameOutcome> {
+  async load(frame: LoadFrame, timeoutMs: number, signal?: AbortSignal): Promise<LoadFrameOutcome> {
+    const onAbort = (): void => this.kill('nobody wants it any more')
+    if (signal?.aborted === true) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
     this.#send(frame)
     const timer = setTimeout(() => {
-      this.#loading.resolve({
-        kind: 'failed',
-        message: `loading did not come to an end within ${timeoutMs} ms`,
-        stack: '',
-      })
+      this.#failLoading(`loading did not come to an end within ${timeoutMs} ms`)
     }, timeoutMs)
     const outcome = await this.#loading.promise
     clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+    this.#module = undefined
     this.#stdout.reset()
     this.#stderr.reset()
     return outcome
   }
 
   /**
-   * Runs a command. When it has to be given up the process gets a moment to end the work, and is ended otherwise.
+   * Runs a command with an input in JSON. When it has to be given up the process gets a moment to end the work, and is ended otherwise.
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
     { id: shown, name: command }: Pick<Command, 'id' | 'name'>,
-    input: unknown,
+    input: string,
     scratchDirectory: string,
     options: RunOptions,
   ): Promise<CallFrameOutcome> {
     const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
     signal?.throwIfAborted()
-    const id = ++this.#lastId
+    // Nobody can guess it, so nobody can answer for a call that comes later.
+    const id = randomInt(MAX_ID)
     const outcome = Promise.withResolvers<CallFrameOutcome>()
     const onAbort = (): void => outcome.reject(signal?.reason)
     const deadline = setTimeout(
@@ -167,7 +176,8 @@ export class ScriptProcess {
     this.#hasScratch = false
     try {
       if (this.#exit !== undefined) this.#end()
-      this.#send({ kind: 'call', id, command, input, scratchDirectory })
+      const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
+      this.#write(`${JSON.stringify(frame).slice(0, -1)},"input":${input}}`)
       const settled = await outcome.promise
       // What was written to the outputs before is there by now.
       await new Promise<void>(resolve => void setImmediate(resolve))
@@ -212,64 +222,71 @@ export class ScriptProcess {
   }
 
   #send(frame: HostFrame): void {
-    if (this.#channel.writable) this.#channel.write(`${JSON.stringify(frame)}\n`)
+    this.#write(JSON.stringify(frame))
+  }
+
+  #write(line: string): void {
+    if (this.#channel.writable) this.#channel.write(`${line}\n`)
   }
 
   #take(text: string): void {
     const call = this.#call
     if (call !== undefined) call.bytes += text.length
     else this.#idleBytes += text.length
-    const lines = `${this.#pending}${text}`.split('\n')
-    this.#pending = lines.pop() ?? ''
+    const lines = this.#lines.take(text)
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
     // Between calls there is nothing to say.
     const isIdleFlood = this.#idleBytes > this.#limits.stdout
-    if (isFlood || isIdleFlood || this.#pending.length > this.#limits.stdout + MAX_FRAME_BYTES)
+    if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
       this.kill('it sent more than it may')
-    else for (const line of lines) this.#handle(line)
+    else for (const line of lines) this.#receive(line)
   }
 
-  /** Frames come from a process that runs somebody's script: whatever they are, they are data. */
+  /** Whatever becomes of a frame: it comes from somebody's script, and is no fault of this process. */
+  #receive(line: string): void {
+    try {
+      this.#handle(line)
+    } catch (thrown) {
+      this.kill(`what it sent could not be handled: ${toMessage(thrown)}`)
+    }
+  }
+
   #handle(line: string): void {
-    const parsed = parseFrame(line)
-    if (parsed === undefined || parsed.kind === 'ready') return
-    const frame = redactFrame(parsed, this.#redact)
+    const frame = parseFrame(line, this.#redaction)
+    if (frame === undefined || frame.kind === 'ready') return
     const call = this.#call
-    if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
-    else if (call === undefined || frame.id !== call.id) return
+    if (frame.kind === 'loading') this.#module = frame.path
+    else if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
+    else if (call === undefined) this.kill('it went on after it had answered')
+    else if (frame.id !== call.id) return
     else if (frame.kind === 'scratch') this.#hasScratch = true
-    else if (frame.kind === 'log') call.options.onLine?.(toLine('log', frame.message))
+    else if (frame.kind === 'log') this.#tell({ stream: 'log', text: withoutControls(frame.message) })
     else if (frame.kind === 'progress') {
       const { kind: _kind, id: _id, ...progress } = frame
       call.options.onProgress?.(progress)
     } else call.settle(frame)
   }
 
-  #tell(stream: ScriptLine['stream'], text: string): void {
-    const line = toLine(stream, text)
-    this.#call?.options.onLine?.({ ...line, text: this.#redact(line.text) })
+  #tell(line: ScriptLine): void {
+    this.#call?.options.onLine?.(line)
   }
 
   /** Whoever waits for the process hears that there is nothing to wait for. */
   #end(): void {
-    const said = this.#redact(this.#stderr.text.trim().slice(-STDERR_TAIL))
-    const isFull = said.includes('heap out of memory')
+    const stack = this.#stderr.text.trim().slice(-STDERR_TAIL)
+    const isFull = stack.includes('heap out of memory')
     const message = `the process ended without a result: ${isFull ? 'it ran out of memory' : this.#exit}`
-    const stack = said
-    this.#loading.resolve({ kind: 'failed', message, stack })
+    this.#failLoading(message, stack)
     this.#call?.settle({ kind: 'error', id: this.#call.id, message, stack })
   }
-}
 
-/** The same frame without secrets; what we have to recognise in it stays as it is. */
-function redactFrame<Frame extends ChildFrame>(frame: Frame, redact: Redact): Frame {
-  const { kind } = frame
-  const clean = redactValue(frame, redact) as Frame
-  if (frame.kind !== 'loaded') return { ...clean, kind }
-  const commands = frame.commands.map(command => ({
-    ...(redactValue(command, redact) as CommandFrame),
-    name: command.name,
-    path: command.path,
-  }))
-  return { ...clean, kind, commands }
+  #failLoading(message: string, stack = ''): void {
+    const module = this.#module
+    this.#loading.resolve({
+      kind: 'failed',
+      ...(module === undefined ? {} : { path: module }),
+      message,
+      stack,
+    })
+  }
 }

@@ -51,6 +51,8 @@ export interface InputFaults {
 
 export type ChildFrame =
   | { readonly kind: 'ready' }
+  /** A module begins to run. */
+  | { readonly kind: 'loading'; readonly path: string }
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
   | { readonly kind: 'failed'; readonly path: string; readonly message: string; readonly stack: string }
   | { readonly kind: 'result'; readonly id: number; readonly value?: unknown }

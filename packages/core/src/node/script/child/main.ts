@@ -1,10 +1,11 @@
 // The process that runs the scripts of one skill. It knows nothing of the host but this channel.
 import { mkdirSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { createInterface } from 'node:readline'
+import { setImmediate } from 'node:timers/promises'
 import type { CommandDefinition, DefinedCommand, JsonSchemaObject, StandardSchema } from '../../../index.ts'
 import { type CheckedInput, checkByStandardSchema, openJsonSchema } from './check-input.ts'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './frames.ts'
+import { Lines } from './lines.ts'
 import { applyModuleRules } from './module-rules.ts'
 
 type Definition = CommandDefinition<JsonSchemaObject | StandardSchema>
@@ -19,15 +20,20 @@ const checkers = new Map<Definition, (input: unknown) => CheckedInput>()
 const running = new Map<number, AbortController>()
 let setup: LoadFrame | undefined
 
-createInterface({ input: channel }).on('line', line => {
-  const frame = JSON.parse(line) as HostFrame
-  if (frame.kind === 'load') void load(frame)
-  else if (frame.kind === 'call') void call(frame)
-  else running.get(frame.id)?.abort(new Error('the caller does not want the answer any more'))
+const lines = new Lines()
+channel.setEncoding('utf8')
+channel.on('data', (text: string) => {
+  for (const line of lines.take(text)) receive(JSON.parse(line) as HostFrame)
 })
 // The host is gone: nobody wants an answer.
 channel.on('close', () => process.exit())
 send({ kind: 'ready' })
+
+function receive(frame: HostFrame): void {
+  if (frame.kind === 'load') void load(frame)
+  else if (frame.kind === 'call') void call(frame)
+  else running.get(frame.id)?.abort(new Error('the caller does not want the answer any more'))
+}
 
 function send(frame: ChildFrame): void {
   channel.write(`${JSON.stringify(frame)}\n`)
@@ -39,12 +45,16 @@ async function load(frame: LoadFrame): Promise<void> {
   const found: CommandFrame[] = []
   const seen = new Set<Definition>()
   for (const path of frame.modules) {
+    send({ kind: 'loading', path })
     try {
       const exported = (await import(toUrl(path, frame.files))) as Record<string, unknown>
       for (const definition of Object.values(exported).flatMap(toDefinition)) {
         if (seen.has(definition)) continue
         seen.add(definition)
-        found.push(describe(definition, path))
+        const described = describe(definition, path)
+        // What cannot be sent is the fault of this module.
+        JSON.stringify(described)
+        found.push(described)
         commands.set(definition.name, definition)
       }
     } catch (thrown) {
@@ -112,6 +122,8 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
         return scratchDirectory
       },
     })
+    // A promise that was rejected and forgotten ends the process here, and not in the call of somebody else.
+    await setImmediate()
     progress.flush()
     answer(id, value, setup.maxBytes)
   } catch (thrown) {

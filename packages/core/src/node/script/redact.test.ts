@@ -1,0 +1,89 @@
+import { PassThrough } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Output } from './output.ts'
+import { createRedaction } from './redact.ts'
+
+const SECRET = 'tok-5ecr3t/with+odd=letters'
+const redaction = createRedaction({ TOKEN: SECRET })
+
+/** Every piece of a secret that is long enough to tell something. */
+const pieces = Array.from({ length: SECRET.length - 7 }, (_, start) => SECRET.slice(start, start + 8))
+const tells = (text: string): boolean => pieces.some(piece => text.includes(piece))
+
+describe('createRedaction()', () => {
+  test('finds a secret wherever it stands in Base64', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (before, after) => {
+        for (const kind of ['base64', 'base64url'] as const) {
+          const text = Buffer.from(`${before}${SECRET}${after}`).toString(kind)
+          // Letters that have bits of what stands around it may stay: at most one on each side.
+          const left = redaction.text(text)
+          expect(left).toContain('[redacted TOKEN]')
+          expect(left.length - '[redacted TOKEN]'.length).toBeLessThanOrEqual(
+            Math.ceil(((Buffer.byteLength(before) + Buffer.byteLength(after)) * 8) / 6) + 6,
+          )
+        }
+      }),
+    )
+  })
+
+  test.each([
+    ['hexadecimal', Buffer.from(SECRET).toString('hex')],
+    ['upper-case hexadecimal', Buffer.from(SECRET).toString('hex').toUpperCase()],
+    ['a URL', encodeURIComponent(SECRET)],
+    ['characters that nobody sees in between', `${SECRET.slice(0, 9)}\u001b[0m${SECRET.slice(9)}`],
+    ['NUL in between', `${SECRET.slice(0, 4)}\0${SECRET.slice(4)}`],
+  ])('finds a secret in %s', (_, text) => {
+    expect(redaction.text(`a ${text} b`)).toBe('a [redacted TOKEN] b')
+  })
+
+  test('leaves what has nothing of it, colours included', () => {
+    expect(redaction.text('\u001b[31mred\u001b[0m tok-5')).toBe('\u001b[31mred\u001b[0m tok-5')
+  })
+
+  test('walks through values, names of fields included', () => {
+    const value = JSON.parse(`{"a":[{"${SECRET}":"x${SECRET}"},7,null],"__proto__":true}`) as unknown
+    expect(JSON.stringify(redaction.value(value))).toBe(
+      '{"a":[{"[redacted TOKEN]":"x[redacted TOKEN]"},7,null],"__proto__":true}',
+    )
+  })
+})
+
+describe('an output', () => {
+  test('tells nothing of a secret, however it comes in pieces and wherever it is cut', async () => {
+    const piece = fc.oneof(
+      fc.constant(SECRET),
+      fc.constant(`${SECRET}\n`),
+      fc.integer({ min: 1, max: 200 }).map(length => 'x'.repeat(length)),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(piece, { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.integer({ min: 20, max: 2_000 }),
+        async (parts, step, limit) => {
+          const stream = new PassThrough()
+          const lines: string[] = []
+          const output = new Output(stream, limit, redaction, text => void lines.push(text))
+          const text = parts.join('')
+          for (let at = 0; at < text.length; at += step) stream.write(text.slice(at, at + step))
+          stream.end()
+          await output.ended
+          expect(tells(`${lines.join('\n')}\n${output.text}`)).toBe(false)
+        },
+      ),
+    )
+  })
+
+  test('tells nothing of a secret in the middle of a line without an end', async () => {
+    const stream = new PassThrough()
+    const lines: string[] = []
+    const output = new Output(stream, 1_000_000, redaction, text => void lines.push(text))
+    stream.write(`${'x'.repeat(65_530)}${SECRET.slice(0, 12)}`)
+    stream.end(`${SECRET.slice(12)} and more`)
+    await output.ended
+    expect(lines.join('')).toBe(`${'x'.repeat(65_530)}[redacted TOKEN] and more`)
+    expect(lines).toHaveLength(2)
+  })
+})
