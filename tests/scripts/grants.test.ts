@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { SkillRuntime } from '@skillstoke/core'
+import type { RunOptions, SkillRuntime } from '@skillstoke/core'
 import { openDecisions } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { commandText, HAS_BUBBLEWRAP, openScripts } from '../fixtures/scripts.ts'
+import { commandText, countScriptProcesses, HAS_BUBBLEWRAP, openScripts } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 function writeSkill(folder: TemporaryFolder, capabilities: string, body: string, name = 'deploy'): void {
@@ -63,6 +63,81 @@ describe('a source whose changes go live', () => {
     await skills.review.revoke('deploy', ['exec'])
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
     expect(skills.scripts.list()).toEqual([])
+  })
+
+  /** Starts something that goes on until it is ended; resolves when it has begun. */
+  const begin = async (
+    work: (options: RunOptions) => Promise<unknown>,
+  ): Promise<{ readonly end: Promise<unknown> }> => {
+    const begun = Promise.withResolvers<void>()
+    const end = work({ onLine: () => begun.resolve() }).then(
+      value => value,
+      (thrown: unknown) => thrown,
+    )
+    await Promise.race([begun.promise, end])
+    return { end }
+  }
+  const FOREVER = "context.log('begun'); await new Promise(() => setInterval(() => {}, 1000))"
+  const env = { ...process.env, TOKEN: 'a-token' }
+
+  test('ends a call on older code at once when what it may do is taken back', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'env:TOKEN', FOREVER)
+    await using skills = await openScripts(folder.path, { env })
+    await skills.review.grant('deploy', ['env:TOKEN'])
+    const call = await begin(options => skills.scripts.execute('deploy.go', {}, options))
+    writeSkill(folder, 'env:TOKEN', 'return "newer"')
+    expect(await run(skills)).toBe('newer')
+    await skills.review.revoke('deploy', ['env:TOKEN'])
+    expect(String(await call.end)).toContain('the process ended without a result')
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+  })
+
+  test('ends what loads, too: older code does not serve meanwhile with what was taken back', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'env:TOKEN', 'return "older"')
+    await using skills = await openScripts(folder.path, { env, loadTimeoutMs: 600_000 })
+    await skills.review.grant('deploy', ['env:TOKEN'])
+    expect(await run(skills)).toBe('older')
+    folder.write(
+      'deploy/scripts/go.js',
+      commandText('go', 'return "newer"', 'await new Promise(() => setInterval(() => {}, 1000))'),
+    )
+    expect(await run(skills)).toBe('older')
+    await skills.review.revoke('deploy', ['env:TOKEN'])
+    await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+  })
+
+  test.skipIf(!HAS_BUBBLEWRAP)('ends a script that is no command', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'env:TOKEN', 'return 1')
+    folder.write('deploy/scripts/wait.sh', 'echo begun\nsleep 600\n')
+    await using skills = await openScripts(folder.path, { env })
+    await skills.review.grant('deploy', ['env:TOKEN'])
+    const file = await begin(options =>
+      skills.scripts.run('deploy', 'scripts/wait.sh', [], { ...options, timeoutMs: 600_000 }),
+    )
+    await skills.review.revoke('deploy', ['env:TOKEN'])
+    expect(await file.end).toMatchObject({
+      code: 'SCRIPT_REFUSED',
+      message: 'what deploy may do was taken back while it ran',
+    })
+  })
+
+  test('waits for code of skills that are gone when everything is closed, and ends what loads', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, '', 'return 1')
+    const skills = await openScripts(folder.path, { loadTimeoutMs: 600_000 })
+    expect(await run(skills)).toBe(1)
+    folder.write(
+      'deploy/scripts/go.js',
+      commandText('go', 'return 2', 'await new Promise(() => setInterval(() => {}, 1000))'),
+    )
+    expect(await run(skills)).toBe(1)
+    folder.remove('deploy')
+    await skills.reload()
+    await skills.close()
+    expect(countScriptProcesses()).toBe(0)
   })
 
   test('remembers grants, with who gave them', async () => {
@@ -253,4 +328,24 @@ test(`a granted secret is in nothing that leaves the script: result, error, line
     Buffer.from(secret).toString('hex'),
   ])
     expect(text).not.toContain(part)
+})
+
+test('a command whose name was made of a secret is refused, and the secret is not told', async () => {
+  using folder = new TemporaryFolder()
+  folder.write(
+    'deploy/SKILL.md',
+    '---\nname: deploy\ndescription: Deploys.\nmetadata:\n  capabilities: env:TOKEN\n---\nDeploys.\n',
+  )
+  folder.write('deploy/scripts/go.js', commandText('go', 'return 1').replace("'go'", 'process.env.TOKEN'))
+  await using skills = await openScripts(folder.path, { env: { ...process.env, TOKEN: 'supersecret' } })
+  await skills.review.grant('deploy', ['env:TOKEN'])
+  const error: unknown = await run(skills).catch((thrown: unknown) => thrown)
+  const told = JSON.stringify([
+    String(error),
+    skills.scripts.list(),
+    skills.scripts.status(),
+    skills.current.reports(),
+  ])
+  expect(told).toContain('[redacted TOKEN]')
+  expect(told).not.toContain('supersecret')
 })
