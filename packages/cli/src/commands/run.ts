@@ -81,9 +81,9 @@ export async function run(
     const target = await toTarget(words, skills, flags)
     if (target.kind === 'list')
       return listScripts(skills.current.get(target.skill), skills, config, flags.json)
+    await noteContainment(skills, config)
     const runner = new Runner(skills, config, flags, end.signal)
-    const code = await runner.run(target)
-    return flags.watch ? await runner.watch(target) : code
+    return flags.watch ? await runner.watch(target) : await runner.run(target)
   } catch (thrown) {
     if (!end.signal.aborted || thrown !== end.signal.reason) throw thrown
     process.stderr.write('interrupted\n')
@@ -91,6 +91,15 @@ export async function run(
   } finally {
     stopSignals()
   }
+}
+
+/** What runs without a sandbox says so: the permissions of Node leave the network, signals and other programs. */
+async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config): Promise<void> {
+  const { kind, detail } = await scripts.containment()
+  if (kind === 'permissions')
+    process.stderr.write(
+      createPaint(hasColor)('yellow', `note: no sandbox, only the permissions of Node: ${detail}\n`),
+    )
 }
 
 class Runner {
@@ -133,9 +142,10 @@ class Runner {
         : EXIT_FINDINGS
   }
 
-  /** Runs again whenever the skill is another one, until a signal ends it. */
+  /** Runs, and again whenever the skill is another one, also than when the last run began, until a signal ends it. */
   async watch(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
-    let last = this.#skills.current.find(target.skill)
+    let last = (await this.#skills.fresh()).find(target.skill)
+    await this.run(target)
     for await (const generation of this.#skills.watch(this.#signal)) {
       const skill = generation.find(target.skill)
       if (skill === last) continue

@@ -71,6 +71,7 @@ export class SkillScripts {
   readonly #files = new Set<FileCall>()
   readonly #listeners = new Set<(change: CommandsChange) => void>()
   #calls = 0
+  #notedDetail: string | undefined
   #isClosed = false
 
   constructor(host: ScriptsHost) {
@@ -347,6 +348,7 @@ export class SkillScripts {
     work: (options: RunOptions) => Promise<Result>,
   ): Promise<Result> {
     const { tell, clock } = this.#host
+    await this.#noteContainment()
     const start = clock.monotonic()
     const end = (isError: boolean): void =>
       tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
@@ -369,6 +371,14 @@ export class SkillScripts {
       end(true)
       throw thrown
     }
+  }
+
+  /** Whoever runs scripts without a sandbox should know, once for each reason. */
+  async #noteContainment(): Promise<void> {
+    const { kind, detail } = await this.containment()
+    if (kind === 'sandbox' || detail === this.#notedDetail) return
+    this.#notedDetail = detail
+    this.#host.logger.warn('scripts run without a sandbox', { reason: detail })
   }
 
   #want(skill: Skill): ProgramSlot | undefined {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import {
   type Command,
   type Containment,
@@ -13,7 +14,7 @@ import {
 } from '../../index.ts'
 import type { LoadFrame } from './child/frames.ts'
 import { findInterpreter, mayHaveInterpreter } from './interpreter.ts'
-import { type Launch, SYSTEM_PATH, toNodeLaunch, type View, withLimits } from './launch.ts'
+import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
@@ -97,7 +98,7 @@ class ChildProcessRunner implements ScriptRunner {
     try {
       const faults = folder.diagnostics.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const access = toScriptAccess(program.grants, this.#accessOptions())
+      const access = await this.#toAccess(program, folder)
       const start = (ending?: AbortSignal): Promise<Started> => this.#start(folder, scan, access, ending)
       started = await start(signal)
       const { outcome, pooled } = started
@@ -165,14 +166,14 @@ class ChildProcessRunner implements ScriptRunner {
     let scratch: string | undefined
     try {
       scratch = await this.#folders.createScratch()
-      const access = toScriptAccess(program.grants, this.#accessOptions())
+      const access = await this.#toAccess(program, folder)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await this.#toFileLaunch(path, folder, args, view, program)
       return await runProgram(
         {
           name: `${program.skill}/${path}`,
-          launch: withLimits(await this.#sandbox.wrap(launch, view)),
+          launch: await this.#sandbox.wrap(launch, view),
           env: { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files },
           workingDirectory,
           limits: this.#limits,
@@ -237,8 +238,16 @@ class ChildProcessRunner implements ScriptRunner {
     )
   }
 
-  #accessOptions(): { workspace: string; env: Readonly<Record<string, string | undefined>> } {
-    return { workspace: this.#options.workspace ?? process.cwd(), env: this.#env }
+  async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
+    const { kind } = await this.containment()
+    const { workspace = process.cwd(), protectedPaths = [] } = this.#options
+    return await toScriptAccess(grants, {
+      workspace,
+      // The folders of other programs are beside this one.
+      protectedPaths: [...protectedPaths, dirname(root)],
+      hasSandbox: kind === 'sandbox',
+      env: this.#env,
+    })
   }
 
   async #openPlain(): Promise<PlainJavaScript> {
@@ -299,7 +308,7 @@ class ChildProcessRunner implements ScriptRunner {
       scratch,
       workingDirectory: access.workspace ?? folder.files,
     }
-    const launch = withLimits(await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view))
+    const launch = await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view)
     const process = new ScriptProcess({
       launch,
       env: toEnvironment(access, scratch, SYSTEM_PATH),

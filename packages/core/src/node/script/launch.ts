@@ -1,4 +1,5 @@
-import type { ScriptAccess } from './script-access.ts'
+import { release } from 'node:os'
+import type { GrantedPath, ScriptAccess } from './script-access.ts'
 
 /** A program to start, with its arguments. */
 export interface Launch {
@@ -18,6 +19,11 @@ export interface View {
 
 const HEAP_MB = 256
 const DATA_KB = 1_048_576
+/** One file, in blocks of 512 bytes: 1 GB. */
+const FILE_BLOCKS = 2_097_152
+const MAX_TASKS = 256
+/** What is written to memory in the place of a disk. */
+const MEMORY_BYTES = 67_108_864
 
 /** Node with what its permission model can forbid, forbidden. */
 export function toNodeLaunch(main: readonly string[], { access, readable, scratch }: View): Launch {
@@ -26,8 +32,8 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
     command: process.execPath,
     args: [
       '--permission',
-      ...[...readable, scratch, ...access.readable].map(path => `--allow-fs-read=${path}`),
-      ...[scratch, ...access.writable].map(path => `--allow-fs-write=${path}`),
+      ...[...readable, scratch, ...namesOf(access.readable)].map(path => `--allow-fs-read=${path}`),
+      ...[scratch, ...namesOf(access.writable)].map(path => `--allow-fs-write=${path}`),
       ...(access.hasPrograms ? ['--allow-child-process'] : []),
       ...(access.hasNetwork && canAllowNetwork ? ['--allow-net'] : []),
       '--no-addons',
@@ -43,10 +49,23 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
   }
 }
 
-/** Limits that the process and everything it starts inherit: memory beyond the heap, and no dumps of it. */
-export function withLimits({ command, args }: Launch): Launch {
+/** Node looks at paths as they are written. */
+function namesOf(paths: readonly GrantedPath[]): readonly string[] {
+  return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
+}
+
+/** Limits that the process and everything it starts inherit: memory beyond the heap, the size of a file, and no dumps. */
+export function withLimits(
+  { command, args }: Launch,
+  { hasOwnUsers }: { readonly hasOwnUsers: boolean },
+): Launch {
   if (process.platform === 'win32') return { command, args }
-  const script = `ulimit -c 0; ulimit -d ${DATA_KB}; exec "$0" "$@"`
+  // Processes and threads are counted for each user: outside a sandbox, those of everything else, too. Shells have two names
+  // for it.
+  const processes = hasOwnUsers
+    ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
+    : ''
+  const script = `${processes}ulimit -c 0; ulimit -d ${DATA_KB}; ulimit -f ${FILE_BLOCKS}; exec "$0" "$@"`
   return { command: '/bin/sh', args: ['-c', script, command, ...args] }
 }
 
@@ -74,10 +93,27 @@ const FOR_NETWORK = [
 /** Where programs are looked for in the sandbox: nothing else of the machine is to be seen there. */
 export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'] as const
 
+export interface Bubblewrap {
+  readonly path: string
+  /** Whether it can limit what is kept in memory: from version 0.7 on. */
+  readonly hasSize: boolean
+}
+
 /** The same program in namespaces of its own, by bubblewrap. */
-export function toSandboxed(bubblewrap: string, { command, args }: Launch, view: View): Launch {
+export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: Launch, view: View): Launch {
+  const { command, args } = withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
+  const memory = (path: string): string[] => [
+    ...(hasSize ? ['--size', String(MEMORY_BYTES)] : []),
+    '--tmpfs',
+    path,
+  ]
   const { access, readable, scratch, workingDirectory } = view
   const show = (paths: readonly string[]): string[] => paths.flatMap(path => ['--ro-bind-try', path, path])
+  const granted = [...access.readable, ...access.writable]
+  // What is in a granted folder is there as a link already.
+  const links = granted.filter(
+    ({ path, real }) => path !== real && !granted.some(other => path.startsWith(`${other.real}/`)),
+  )
   return {
     command: bubblewrap,
     args: [
@@ -93,13 +129,21 @@ export function toSandboxed(bubblewrap: string, { command, args }: Launch, view:
       '/proc',
       '--dev',
       '/dev',
-      '--tmpfs',
-      '/tmp',
-      ...show([process.execPath, ...readable, ...access.readable]),
-      ...access.writable.flatMap(path => ['--bind-try', path, path]),
+      ...memory('/dev/shm'),
+      '--remount-ro',
+      '/dev',
+      ...memory('/tmp'),
+      ...show(access.readable.map(({ real }) => real)),
+      ...access.writable.flatMap(({ real }) => ['--bind-try', real, real]),
+      ...links.flatMap(({ path, real }) => ['--symlink', real, path]),
+      // What comes later lies on top: what is ours is never to be written.
+      ...show([...access.protected, process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
+      // Folders that were made on the way to others are in memory, too.
+      '--remount-ro',
+      '/',
       '--chdir',
       workingDirectory,
       '--',
@@ -107,4 +151,12 @@ export function toSandboxed(bubblewrap: string, { command, args }: Launch, view:
       ...args,
     ],
   }
+}
+
+/** Since Linux 5.14 the processes of a sandbox are counted for themselves. */
+const COUNTS_PER_NAMESPACE = isAtLeast(release(), [5, 14])
+
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [first = 0, second = 0] = version.split('.').map(part => Number.parseInt(part, 10))
+  return first > major || (first === major && second >= minor)
 }

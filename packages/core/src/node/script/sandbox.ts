@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { type Containment, SkillError, toMessage } from '../../index.ts'
-import { type Launch, toSandboxed, type View } from './launch.ts'
+import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
 
 /**
  * Whether the operating system contains scripts, too. `auto`: where it can. `require`: without it nothing runs. `off`: only
@@ -14,11 +14,20 @@ export type SandboxMode = 'auto' | 'require' | 'off'
 
 const PROBE_MS = 10_000
 
-/** What was found out about this machine, once. */
+// What does not work now may work later: a machine without memory for a moment has a sandbox all the same.
+const RETRY_MS = 10_000
+
+interface Found {
+  readonly bubblewrap?: Bubblewrap
+  readonly containment: Containment
+}
+
+/** What was found out about this machine; where a sandbox is there and does not work, that is looked at again. */
 export class Sandbox {
   readonly #mode: SandboxMode
   readonly #path: string
-  #probed: Promise<{ readonly bubblewrap?: string; readonly containment: Containment }> | undefined
+  #probed: Promise<Found> | undefined
+  #retryAt = Infinity
 
   /** `path` is where programs are looked for. */
   constructor(mode: SandboxMode, path: string) {
@@ -31,38 +40,48 @@ export class Sandbox {
   }
 
   /**
-   * A program in the sandbox, or as it is where there is none and none is demanded.
+   * A program with limits, in the sandbox where there is one.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async wrap(launch: Launch, view: View): Promise<Launch> {
     const bubblewrap = await this.check()
-    return bubblewrap === undefined ? launch : toSandboxed(bubblewrap, launch, view)
+    return bubblewrap === undefined
+      ? withLimits(launch, { hasOwnUsers: false })
+      : toSandboxed(bubblewrap, launch, view)
   }
 
-  /** Where the sandbox is, if there is one. @throws {SkillError} SCRIPT_REFUSED when there is none and one is demanded */
-  async check(): Promise<string | undefined> {
+  /** What makes the sandbox, if there is one. @throws {SkillError} SCRIPT_REFUSED when there is none and one is demanded */
+  async check(): Promise<Bubblewrap | undefined> {
     const { bubblewrap, containment } = await this.#probe()
     if (bubblewrap === undefined && this.#mode === 'require')
       throw new SkillError('SCRIPT_REFUSED', `a sandbox is required and there is none: ${containment.detail}`)
     return bubblewrap
   }
 
-  #probe(): Promise<{ readonly bubblewrap?: string; readonly containment: Containment }> {
-    this.#probed ??= this.#look()
+  #probe(): Promise<Found> {
+    if (this.#probed !== undefined && performance.now() < this.#retryAt) return this.#probed
+    this.#retryAt = Infinity
+    this.#probed = this.#look()
     return this.#probed
   }
 
-  async #look(): Promise<{ readonly bubblewrap?: string; readonly containment: Containment }> {
-    const without = (detail: string): { readonly containment: Containment } => ({
-      containment: { kind: 'permissions', detail },
-    })
+  async #look(): Promise<Found> {
+    const without = (detail: string): Found => ({ containment: { kind: 'permissions', detail } })
     if (this.#mode === 'off') return without('the sandbox is switched off')
     if (process.platform !== 'linux') return without(`there is none on ${process.platform}`)
-    const bubblewrap = await findProgram('bwrap', this.#path.split(delimiter))
-    if (bubblewrap === undefined) return without('bubblewrap (bwrap) is not installed')
-    const fault = await tryOut(bubblewrap)
-    if (fault !== undefined) return without(`bubblewrap does not work here: ${fault}`)
-    return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${bubblewrap}` } }
+    const path = await findProgram('bwrap', this.#path.split(delimiter))
+    if (path === undefined) return without('bubblewrap (bwrap) is not installed')
+    const faults: string[] = []
+    // An older one does not know all options; and what fails once is tried twice.
+    for (const hasSize of [true, true, false]) {
+      const bubblewrap = { path, hasSize }
+      const fault = await tryOut(bubblewrap)
+      if (fault === undefined)
+        return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${path}` } }
+      faults.push(fault)
+    }
+    this.#retryAt = performance.now() + RETRY_MS
+    return without(`bubblewrap does not work here: ${faults.at(-1)}`)
   }
 }
 
@@ -82,8 +101,15 @@ export async function findProgram(name: string, folders: readonly string[]): Pro
 }
 
 /** What goes wrong when the smallest program runs in it, if anything does. */
-async function tryOut(bubblewrap: string): Promise<string | undefined> {
-  const access = { readable: [], writable: [], hasNetwork: false, hasPrograms: false, secrets: {} }
+async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
+  const access = {
+    readable: [],
+    writable: [],
+    protected: [],
+    hasNetwork: false,
+    hasPrograms: false,
+    secrets: {},
+  }
   const view = { access, readable: [], scratch: tmpdir(), workingDirectory: '/' }
   const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--version'] }, view)
   return await new Promise(resolve => {

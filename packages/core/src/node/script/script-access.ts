@@ -1,11 +1,20 @@
+import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { delimiter, resolve } from 'node:path'
-import type { Capability } from '../../index.ts'
+import { basename, delimiter, dirname, join, relative, resolve } from 'node:path'
+import { type Capability, SkillError } from '../../index.ts'
+
+/** A granted path, and where it leads without links. */
+export interface GrantedPath {
+  readonly path: string
+  readonly real: string
+}
 
 /** What a process may reach, as its grants say. */
 export interface ScriptAccess {
-  readonly readable: readonly string[]
-  readonly writable: readonly string[]
+  readonly readable: readonly GrantedPath[]
+  readonly writable: readonly GrantedPath[]
+  /** What is never written to, though it is in something that is. */
+  readonly protected: readonly string[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
   /** Granted variables, as far as they are set. */
@@ -17,31 +26,44 @@ export interface ScriptAccess {
 export interface AccessOptions {
   /** What `fs.read` and `fs.write` without a path mean, and what relative paths begin at. */
   readonly workspace: string
+  /** Folders that nobody may write to, whatever is granted. */
+  readonly protectedPaths: readonly string[]
+  /** Whether a part of what may be written can be kept from it. */
+  readonly hasSandbox: boolean
   /** The variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export function toScriptAccess(
+/** @throws {SkillError} SCRIPT_REFUSED when a granted path leads where nobody meant it to */
+export async function toScriptAccess(
   grants: readonly Capability[],
-  { workspace, env }: AccessOptions,
-): ScriptAccess {
-  const pathsOf = (kind: 'fs.read' | 'fs.write'): string[] =>
-    grants.flatMap(grant => {
-      if (grant === kind) return resolve(workspace)
-      return grant.startsWith(`${kind}:`) ? toPath(grant.slice(kind.length + 1), workspace) : []
+  { workspace, protectedPaths, hasSandbox, env }: AccessOptions,
+): Promise<ScriptAccess> {
+  const home = { path: resolve(workspace), real: await findReal(resolve(workspace)) }
+  const find = async (kind: 'fs.read' | 'fs.write'): Promise<GrantedPath[]> => {
+    const found = grants.map(grant => {
+      if (grant === kind) return home
+      return grant.startsWith(`${kind}:`) ? follow(grant.slice(kind.length + 1), grant, home) : undefined
     })
-  const writable = pathsOf('fs.write')
-  const readable = [...pathsOf('fs.read'), ...writable]
+    return (await Promise.all(found)).filter(each => each !== undefined)
+  }
+  const writable = await find('fs.write')
+  const readable = [...(await find('fs.read')), ...writable]
   const names = grants.flatMap(grant => (grant.startsWith('env:') ? grant.slice('env:'.length) : []))
+  const hasPrograms = grants.includes('exec')
+  const kept = await Promise.all(protectedPaths.map(path => findReal(resolve(path))))
+  // A program that runs as the user can write what the user can; there is nothing to keep from it.
+  if (hasSandbox || !hasPrograms) for (const each of writable) refuseProtected(each, kept, hasSandbox)
   return {
     readable,
     writable,
+    protected: kept.filter(path => writable.some(({ real }) => isInside(path, real))),
     hasNetwork: grants.includes('net'),
-    hasPrograms: grants.includes('exec'),
+    hasPrograms,
     secrets: Object.fromEntries(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
     ),
-    ...(readable.includes(resolve(workspace)) ? { workspace: resolve(workspace) } : {}),
+    ...(readable.includes(home) ? { workspace: home.real } : {}),
   }
 }
 
@@ -62,6 +84,42 @@ export function toEnvironment(
   }
 }
 
-function toPath(written: string, workspace: string): string {
-  return resolve(workspace, written.replace(/^~(?=\/|$)/, homedir()))
+/** A link in a workspace must not make more of a grant than a person who reads it would think. */
+async function follow(written: string, grant: Capability, workspace: GrantedPath): Promise<GrantedPath> {
+  const path = resolve(workspace.path, written.replace(/^~(?=\/|$)/, homedir()))
+  const real = await findReal(path)
+  if (isInside(path, workspace.path) && !isInside(real, workspace.real))
+    throw new SkillError(
+      'SCRIPT_REFUSED',
+      `${grant} is granted, and a link takes it out of the workspace, to ${real}; grant that path itself if it is meant`,
+    )
+  return { path, real }
+}
+
+function refuseProtected({ path, real }: GrantedPath, kept: readonly string[], hasSandbox: boolean): void {
+  const inside = kept.find(each => isInside(real, each))
+  if (inside !== undefined)
+    throw new SkillError(
+      'SCRIPT_REFUSED',
+      `fs.write of ${path} is granted, and ${inside} is written by no script`,
+    )
+  const covered = hasSandbox ? undefined : kept.find(each => isInside(each, real))
+  if (covered !== undefined)
+    throw new SkillError(
+      'SCRIPT_REFUSED',
+      `fs.write of ${path} is granted, and ${covered} in it must not be written: without a sandbox the one cannot be had without the other; grant a folder in it, as in fs.write:out`,
+    )
+}
+
+/** Where a path leads; of what is not there yet, where it would be. */
+async function findReal(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    return dirname(path) === path ? path : join(await findReal(dirname(path)), basename(path))
+  }
+}
+
+function isInside(path: string, folder: string): boolean {
+  return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
 }

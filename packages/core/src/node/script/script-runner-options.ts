@@ -7,6 +7,11 @@ export interface ScriptRunnerOptions {
   readonly sandbox?: SandboxMode
   /** What `fs.read` and `fs.write` without a path are about. @default the working directory */
   readonly workspace?: string
+  /**
+   * Folders that no script may write to, whatever is granted: where decisions and skills are kept. Without a sandbox a grant
+   * of a folder around one of them is refused. @default none
+   */
+  readonly protectedPaths?: readonly string[]
   /** Where revisions are written for processes to read. @default a folder for temporary files */
   readonly directory?: string
   /** Where granted variables are taken from, and `PATH`. @default process.env */
@@ -27,7 +32,7 @@ export interface ScriptRunnerOptions {
 }
 
 export type ScriptRunnerDefaults = Required<
-  Omit<ScriptRunnerOptions, 'workspace' | 'directory' | 'env' | 'limits'>
+  Omit<ScriptRunnerOptions, 'workspace' | 'protectedPaths' | 'directory' | 'env' | 'limits'>
 >
 
 export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Object.freeze({
@@ -44,6 +49,7 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
 export function checkScriptRunnerOptions({
   sandbox,
   workspace: _w,
+  protectedPaths: _p,
   directory: _d,
   env: _e,
   limits = {},
