@@ -190,6 +190,38 @@ test('--watch runs again on save, until it is ended', async () => {
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
+test('--watch does not miss what is saved while it runs', async () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  const wait = 'context.log("begun"); await new Promise(resolve => setTimeout(resolve, 500)); return "one"'
+  const file = it.folder.write('skills/git/scripts/a.js', commandText('greet', wait))
+  const shared = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
+  const child = spawn(process.execPath, [BIN, 'run', 'git.greet', '--watch', ...shared])
+  const [answers, notes] = [child.stdout, child.stderr].map(input =>
+    createInterface({ input })[Symbol.asyncIterator](),
+  )
+  for (let note = ''; !note.includes('begun'); ) note = String((await notes?.next())?.value)
+  writeFileSync(file, commandText('greet', 'return "two"'))
+  expect(String((await answers?.next())?.value)).toBe('one')
+  expect(String((await answers?.next())?.value)).toBe('two')
+  child.kill('SIGINT')
+  await once(child, 'exit')
+})
+
+test.skipIf(!HAS_BUBBLEWRAP)('what may write all files around does not decide what it may do', () => {
+  using it = open()
+  // The layout of a project that keeps its state and its skills within.
+  it.folder.writeSkill('skills/work')
+  it.folder.write(
+    'skills/work/scripts/attack.sh',
+    'for file in state/decisions.sqlite skills/work/SKILL.md out; do (echo x >> $file) 2> /dev/null && echo "wrote $file"; done\n',
+  )
+  expect(it.run('grant', 'work', 'fs.write').status).toBe(0)
+  const words = ['run', 'work', 'scripts/attack.sh']
+  const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
+  expect(stoke([...words, ...places], { cwd: it.folder.path }).stdout).toBe('wrote out\n')
+})
+
 test('Ctrl-C ends what runs', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')

@@ -1,3 +1,4 @@
+import { readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RunOptions, SkillRuntime } from '@skillstoke/core'
@@ -251,6 +252,56 @@ describe('what is granted', () => {
           null,
           expect.stringMatching(/^(ERR_ACCESS_DENIED|ENOENT)$/),
         ])
+      })
+
+      test('files: a link in the workspace makes no more of it', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/real/in.txt', 'of the workspace')
+        folder.write('private/in.txt', 'of somebody else')
+        symlinkSync('real', folder.at('work/inside'))
+        symlinkSync(folder.at('private'), folder.at('work/outside'))
+        const read = "return (await import('node:fs')).readFileSync(input.path + '/in.txt', 'utf8')"
+        write(folder, 'fs.read:inside', read)
+        await using skills = await open(folder, ['fs.read:inside', 'fs.read:outside'])
+        expect(await run(skills, { path: folder.at('work/inside') })).toBe('of the workspace')
+        write(folder, 'fs.read:outside', `${read} /* newer */`)
+        await skills.reload()
+        expect(skills.scripts.status()).toMatchObject([
+          {
+            problems: [
+              {
+                message: `fs.read:outside is granted, and a link takes it out of the workspace, to ${folder.at('private')}; grant that path itself if it is meant`,
+              },
+            ],
+          },
+        ])
+      })
+
+      test('files: what is protected is not written, and refused where it cannot be kept', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/state/decisions', 'as they were')
+        write(
+          folder,
+          'fs.write',
+          `const fs = await import('node:fs')
+           const attempt = path => { try { fs.writeFileSync(path, 'x'); return 'written' } catch { return 'refused' } }
+           return [attempt('out.txt'), attempt('state/decisions'), attempt('state/new')]`,
+        )
+        await using skills = await openScripts(folder.at('skills'), {
+          sandbox,
+          workspace: folder.at('work'),
+          protectedPaths: [folder.at('work/state')],
+        })
+        await skills.review.grant('deploy', ['fs.write'])
+        const outcome = await run(skills).catch((thrown: unknown) => String(thrown))
+        expect(outcome).toEqual(
+          sandbox === 'require'
+            ? ['written', 'refused', 'refused']
+            : expect.stringContaining(
+                `${folder.at('work/state')} in it must not be written: without a sandbox`,
+              ),
+        )
+        expect(readFileSync(folder.at('work/state/decisions'), 'utf8')).toBe('as they were')
       })
 
       test('the network', async () => {

@@ -1,8 +1,16 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync } from 'node:fs'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { commandText, countScriptProcesses, openScripts } from '../fixtures/scripts.ts'
+import {
+  commandText,
+  countScriptProcesses,
+  HAS_BUBBLEWRAP,
+  openScripts,
+  recordLog,
+} from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const IMPORT = "import { defineCommand } from 'skillstoke/command'\n"
@@ -381,4 +389,100 @@ test('what the machine could not do is tried again when somebody asks, although 
   state.remove('scripts')
   expect((await skills.scripts.execute('git.one')).value).toBe(1)
   expect(skills.current.reports()[0]).toMatchObject({ status: 'ok', diagnostics: [] })
+})
+
+test.skipIf(!HAS_BUBBLEWRAP)('a sandbox that fails once is tried again', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/git')
+  folder.write('skills/git/scripts/go.js', commandText('go', 'return 1'))
+  const real = spawnSync('sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).stdout.trim()
+  const marker = folder.at('failed')
+  const text = `#!/bin/sh\nif [ ! -e '${marker}' ]; then touch '${marker}'; echo no memory >&2; exit 1; fi\nexec ${real} "$@"\n`
+  chmodSync(folder.write('bin/bwrap', text), 0o755)
+  const env = { ...process.env, PATH: `${folder.at('bin')}:${process.env['PATH']}` }
+  await using skills = await openScripts(folder.at('skills'), { env })
+  expect(await skills.scripts.containment()).toMatchObject({ kind: 'sandbox' })
+  expect(existsSync(marker)).toBe(true)
+})
+
+test('scripts that run without a sandbox say so in the log, once', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  folder.write('git/scripts/go.js', commandText('go', 'return 1'))
+  const { logger, lines } = recordLog()
+  await using skills = await openScripts(folder.path, { sandbox: 'off', runtime: { logger } })
+  await skills.scripts.execute('git.go')
+  await skills.scripts.execute('git.go')
+  expect(lines.filter(line => line.includes('without a sandbox'))).toEqual([
+    'scripts run without a sandbox {"reason":"the sandbox is switched off"}',
+  ])
+})
+
+test('a skill with more code than anybody reads is told so, and the host goes on meanwhile', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('large')
+  for (let index = 0; index < 8; index++)
+    folder.write(
+      `large/scripts/f${index}.js`,
+      `${commandText(`c${index}`, 'return 1')}${'/** x */ const a = [1, 2, 3];\n'.repeat(7_000).replaceAll('const', 'var')}`,
+    )
+  folder.writeSkill('git')
+  folder.write('git/scripts/go.js', commandText('go', 'return 1'))
+  let ticks = 0
+  const timer = setInterval(() => ticks++, 10)
+  await using skills = await openScripts(folder.path)
+  await skills.scripts.ready()
+  clearInterval(timer)
+  expect(ticks).toBeGreaterThan(10)
+  await expect(skills.scripts.execute('large.c0')).rejects.toThrow(
+    'the scripts of the skill with commands have more than 1048576 characters in all',
+  )
+  expect(await run(skills)).toBe(1)
+})
+
+test('commands that only running code knows are there from the beginning', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  const define = (name: string): string =>
+    `defineCommand({ name: '${name}', description: 'd', input: { type: 'object' }, run() { return '${name}' } })`
+  folder.write(
+    'git/scripts/a.ts',
+    `import { type DefinedCommand, defineCommand } from 'skillstoke/command'
+export const plain = ${define('plain')}
+export const cast = ${define('cast')} as DefinedCommand
+export const one = ${define('satisfied')} satisfies DefinedCommand
+export * from './lib/_more.ts'
+const chosen = Date.now() > 0 ? ${define('chosen')} : undefined
+export { chosen }
+let late
+late = ${define('late')}
+export { late }
+`,
+  )
+  folder.write('git/scripts/lib/_more.ts', `${IMPORT}export const more = ${define('more')}`)
+  await using skills = await openScripts(folder.path)
+  await skills.scripts.ready()
+  expect(skills.scripts.list().map(({ name }) => name)).toEqual([
+    'cast',
+    'chosen',
+    'late',
+    'more',
+    'plain',
+    'satisfied',
+  ])
+})
+
+test('calls that come while everything of a skill is forgotten find its commands', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'await new Promise(resolve => setTimeout(resolve, 5)); return 1')
+  await using skills = await openScripts(folder.path)
+  let isOver = false
+  const callers = Array.from({ length: 4 }, async () => {
+    const values = new Set<unknown>()
+    while (!isOver) values.add(await run(skills))
+    return [...values]
+  })
+  for (let round = 0; round < 5; round++) await skills.scripts.clear('git')
+  isOver = true
+  expect(await Promise.all(callers)).toEqual([[1], [1], [1], [1]])
 })

@@ -162,9 +162,11 @@ function Runner({ name, choice, info, version, client }: RunnerProps): Component
           ? { skill: name, path: choice, args: args.value.split('\n').filter(line => line !== '') }
           : { skill: name, command: choice, input: toInput(fields, values.value) }
       for await (const event of client.run(request, { signal: controller.signal }))
-        events.value = [...events.value, event].slice(-MAX_LINES)
+        if (running.value === controller) events.value = [...events.value, event].slice(-MAX_LINES)
     } catch (error) {
-      fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
+      // What a newer run took the place of has nothing to say.
+      if (running.value === controller)
+        fault.value = controller.signal.aborted ? 'stopped' : (error as Error).message
     } finally {
       if (running.value === controller) running.value = undefined
     }

@@ -25,7 +25,7 @@ import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
 import { findProgram, Sandbox } from './sandbox.ts'
-import { scanScripts } from './scan-scripts.ts'
+import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan-scripts.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import {
@@ -34,6 +34,7 @@ import {
   type ScriptRunnerDefaults,
   type ScriptRunnerOptions,
 } from './script-runner-options.ts'
+import { ScriptThread } from './script-thread.ts'
 import { Turns } from './turns.ts'
 
 /**
@@ -59,6 +60,7 @@ class ChildProcessRunner implements ScriptRunner {
   readonly #stop = new AbortController()
   /** Many skills may want to be loaded at once; a machine has few cores. */
   readonly #loads = new Turns(MAX_LOADS)
+  readonly #thread = new ScriptThread()
   #plain: Promise<PlainJavaScript> | undefined
 
   constructor(options: ScriptRunnerOptions) {
@@ -77,8 +79,14 @@ class ChildProcessRunner implements ScriptRunner {
     return await this.#sandbox.containment()
   }
 
-  async scan(skill: string, files: readonly ScriptText[], known?: readonly string[]): Promise<ScriptScan> {
-    return await scanScripts(skill, files, known)
+  async scan(
+    skill: string,
+    files: readonly ScriptText[],
+    known: readonly string[] = [],
+  ): Promise<ScriptScan> {
+    if (!mayHaveCommands(files, known)) return NO_COMMANDS
+    const answer = await this.#thread.ask({ kind: 'scan', skill, files, known })
+    return answer.kind === 'scan' ? answer.scan : toUnreadable(files, known)
   }
 
   async load(
@@ -195,7 +203,7 @@ class ChildProcessRunner implements ScriptRunner {
     await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
     await Promise.allSettled(this.#runs)
     await this.#folders.close()
-    await (await this.#plain)?.close()
+    await this.#thread.close()
   }
 
   /** By what a file is run, and where that is looked for. */
@@ -251,7 +259,9 @@ class ChildProcessRunner implements ScriptRunner {
   }
 
   async #openPlain(): Promise<PlainJavaScript> {
-    this.#plain ??= import('./plain-javascript.ts').then(({ PlainJavaScript }) => new PlainJavaScript())
+    this.#plain ??= import('./plain-javascript.ts').then(
+      ({ PlainJavaScript }) => new PlainJavaScript(this.#thread),
+    )
     return await this.#plain
   }
 

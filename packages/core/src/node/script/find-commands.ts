@@ -1,4 +1,4 @@
-import type { CallExpression, Comment, Expression, ObjectExpression, Statement } from '@babel/types'
+import type { CallExpression, Comment, Expression, ObjectExpression } from '@babel/types'
 import {
   checkCommandName,
   checkInputSchema,
@@ -7,8 +7,9 @@ import {
   toCommandDescription,
   toCommandHints,
 } from '../../index.ts'
+import { constantsOf, type Exported, exportsOf, isNoCommand } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
-import { type Constants, LiteralReader, toField } from './read-literal.ts'
+import { LiteralReader, toField } from './read-literal.ts'
 
 export const COMMAND_MODULE = 'skillstoke/command'
 
@@ -47,64 +48,21 @@ export interface Found {
 export function findCommands(module: ParsedModule, skill: string): Found {
   const constants = constantsOf(module.body)
   const reader = new LiteralReader(constants)
-  const found: Found[] = exportsOf(module.body, constants).flatMap(exported => {
-    const call = asDefinition(exported.value, module)
-    if (call !== undefined) return readDefinition(call, exported, { module, skill, reader })
-    // A function may have made it: that is known when the module has run.
-    return exported.value.type === 'CallExpression' ? UNKNOWN : []
+  const { exported, isComplete } = exportsOf(module.body, constants)
+  const found = exported.flatMap((each): readonly Found[] => {
+    const call = asDefinition(each.value, module)
+    if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
+    // A function may have made it, or another module has it: that is known when the module has run.
+    return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   return {
     commands: found.flatMap(({ commands }) => commands),
     diagnostics: found.flatMap(({ diagnostics }) => diagnostics),
-    isComplete: found.length > 0 && found.every(({ isComplete }) => isComplete),
+    isComplete: isComplete && found.length > 0 && found.every(each => each.isComplete),
   }
 }
 
 const UNKNOWN: Found = { commands: [], diagnostics: [], isComplete: false }
-
-interface Exported {
-  readonly name: string
-  readonly value: Expression
-  /** Where the statement begins. */
-  readonly start: number
-}
-
-/** What a module exports under a name, as far as that is an expression of its own. */
-export function exportsOf(body: readonly Statement[], constants: Constants): Exported[] {
-  return body.flatMap((statement): Exported[] => {
-    const start = statement.start ?? 0
-    if (statement.type === 'ExportDefaultDeclaration') {
-      const { declaration } = statement
-      const value = declaration.type === 'Identifier' ? constants.get(declaration.name) : declaration
-      return value === undefined ? [] : [{ name: 'default', value: value as Expression, start }]
-    }
-    if (statement.type !== 'ExportNamedDeclaration' || statement.source) return []
-    const { declaration, specifiers } = statement
-    if (declaration?.type === 'VariableDeclaration') {
-      return declaration.declarations.flatMap(({ id, init }) =>
-        id.type === 'Identifier' && init ? { name: id.name, value: init, start } : [],
-      )
-    }
-    return specifiers.flatMap(each => {
-      if (each.type !== 'ExportSpecifier') return []
-      const value = constants.get(each.local.name)
-      const name = each.exported.type === 'Identifier' ? each.exported.name : each.exported.value
-      return value === undefined ? [] : { name, value, start: value.start ?? 0 }
-    })
-  })
-}
-
-/** The constants of a module by their names. */
-export function constantsOf(body: readonly Statement[]): Constants {
-  const constants = new Map<string, Expression>()
-  for (const statement of body) {
-    const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
-    if (declaration?.type !== 'VariableDeclaration' || declaration.kind !== 'const') continue
-    for (const { id, init } of declaration.declarations)
-      if (id.type === 'Identifier' && init) constants.set(id.name, init)
-  }
-  return constants
-}
 
 /** The call of `defineCommand`, if an expression is one. */
 function asDefinition(value: Expression, module: ParsedModule): CallExpression | undefined {
@@ -202,16 +160,13 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** The text of the comment that ends right before an offset, without its stars. */
 function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
-  const comment = comments.findLast(
-    ({ type, value, end }) =>
-      type === 'CommentBlock' &&
-      value.startsWith('*') &&
-      end !== undefined &&
-      end <= offset &&
-      text.slice(end, offset).trim() === '',
-  )
+  const comment = comments.findLast(({ end }) => end !== undefined && end <= offset)
+  const isDoc =
+    comment?.type === 'CommentBlock' &&
+    comment.value.startsWith('*') &&
+    text.slice(comment.end, offset).trim() === ''
   const lines =
-    comment?.value
+    (isDoc ? comment : undefined)?.value
       .slice(1)
       .split('\n')
       .map(line => line.replace(/^\s*\*? ?/, '').trim()) ?? []

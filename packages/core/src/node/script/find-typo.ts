@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../../index.ts'
-import { COMMAND_MODULE, constantsOf, exportsOf, knowsDefiner } from './find-commands.ts'
+import { COMMAND_MODULE, knowsDefiner } from './find-commands.ts'
+import { constantsOf, exportsOf } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
 
 /** What keeps a module from having commands that its author surely meant. */
@@ -44,7 +45,7 @@ export function findTypo(module: ParsedModule): Diagnostic | undefined {
   )
   const isUsed = [
     ...constantsOf(body).values(),
-    ...exportsOf(body, new Map()).map(({ value }) => value),
+    ...exportsOf(body, new Map()).exported.map(({ value }) => value),
   ].some(
     value =>
       value.type === 'CallExpression' &&

@@ -270,7 +270,7 @@ function lateError({ id }: Command, timeoutMs: number): SkillError {
 /** @throws {SkillError} INPUT_INVALID */
 function toJson({ id }: Command, input: unknown): string {
   try {
-    return (JSON.stringify(input) as string | undefined) ?? '{}'
+    return JSON.stringify(input ?? {})
   } catch (thrown) {
     // A circle, a bigint, or more levels than anybody could walk through.
     throw new SkillError('INPUT_INVALID', `${id}: the input cannot be written as JSON: ${toMessage(thrown)}`)

@@ -1,18 +1,14 @@
-import {
-  type Diagnostic,
-  mayExportCommands,
-  type ScannedCommand,
-  type ScriptScan,
-  type ScriptText,
-} from '../../index.ts'
+import type { Diagnostic, ScannedCommand, ScriptScan, ScriptText } from '../../index.ts'
 import { findCommands, knowsDefiner } from './find-commands.ts'
 import { findTypo } from './find-typo.ts'
 import { type ParsedModule, parseModule } from './parse-module.ts'
+import { isKnown, meansCommands } from './scan-scripts.ts'
 import { resolveImport } from './script-imports.ts'
 
-// Whoever writes one of these means commands, even if it is misspelt.
-const MEANT = /from\s*['"]@?skillstoke|\bdefineCommand\s*\(/
 const CODE = /\.[mc]?[jt]s$/
+
+// Of one skill nobody reads more, and whatever reads it takes its time.
+const MAX_CHARACTERS = 1_048_576
 
 /** What `scanScripts` finds, at once. */
 export function scanTexts(
@@ -26,9 +22,15 @@ export function scanTexts(
   const commands: ScannedCommand[] = []
   const modules: string[] = []
   let isComplete = true
+  let read = 0
   for (const file of [...files].sort(byDepthThenPath)) {
-    const isMeant = MEANT.test(file.text)
-    if (!mayExportCommands(file.path) || !(isMeant || known.includes(file.path))) continue
+    const isMeant = meansCommands(file)
+    if (!isMeant && !isKnown(file, known)) continue
+    read += file.text.length
+    if (read > MAX_CHARACTERS) {
+      diagnostics.push(refuseTooMuch(file))
+      break
+    }
     const module = parseModule(file)
     const typo = isMeant ? findTypo(module) : undefined
     if (typo !== undefined) diagnostics.push(typo)
@@ -49,6 +51,11 @@ export function scanTexts(
     isComplete,
     diagnostics,
   }
+}
+
+function refuseTooMuch({ path }: ScriptText): Diagnostic {
+  const message = `the scripts of the skill with commands have more than ${MAX_CHARACTERS} characters in all`
+  return { code: 'SCRIPT_INVALID', severity: 'error', message, path }
 }
 
 /** Those on top come first, so that the order is the same everywhere. */

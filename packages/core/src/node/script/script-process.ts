@@ -94,8 +94,8 @@ export class ScriptProcess {
     const nothing = new PassThrough().end()
     const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
       new Output(stream ?? nothing, limits[kind], redaction, text => this.#tell({ stream: kind, text }))
-    this.#stdout = follow(stdout as Readable | null | undefined, 'stdout')
-    this.#stderr = follow(stderr as Readable | null | undefined, 'stderr')
+    this.#stdout = follow(stdout, 'stdout')
+    this.#stderr = follow(stderr, 'stderr')
     const { promise, resolve } = Promise.withResolvers<void>()
     this.exited = promise
     const onExit = (reason: string): void => {

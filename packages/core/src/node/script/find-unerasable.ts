@@ -1,0 +1,33 @@
+import { parse } from '@babel/parser'
+import type { Place } from './script-worker.ts'
+
+/** Where the first thing is that is TypeScript and more than a type. */
+export function findUnerasable(text: string): Place | undefined {
+  const found: Place[] = []
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const each of value) visit(each)
+    if (typeof value !== 'object' || value === null || !('type' in value)) return
+    const { type, loc, declare } = value as {
+      readonly type: unknown
+      readonly loc?: { readonly start: { readonly line: number; readonly column: number } }
+      readonly declare?: boolean
+    }
+    if (UNERASABLE.includes(String(type)) && declare !== true && loc !== undefined)
+      found.push({ line: loc.start.line, column: loc.start.column + 1 })
+    for (const child of Object.values(value)) visit(child)
+  }
+  try {
+    visit(parse(text, { sourceType: 'module', plugins: ['typescript'] }).program)
+  } catch {
+    return undefined // it cannot be read at all, and that was told before
+  }
+  return found.sort((a, b) => a.line - b.line || a.column - b.column)[0]
+}
+
+const UNERASABLE = [
+  'TSEnumDeclaration',
+  'TSModuleDeclaration',
+  'TSParameterProperty',
+  'TSImportEqualsDeclaration',
+  'TSExportAssignment',
+]
