@@ -88,7 +88,11 @@ test.each([
     2,
     'error: "scripts/a.js" is no program of "git", but commands; run git.fail, git.greet\n',
   ],
-  [['run', 'git', 'greet'], 2, 'error: "greet" is no program of "git", but commands; run git.greet\n'],
+  [
+    ['run', 'git', 'greet'],
+    2,
+    `error: a command gets its input as JSON: stoke run git.greet --input '{...}'\n`,
+  ],
   [['run', 'gti.greet'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['grant', 'gti'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['run', 'git.fail'], 1, 'error: git.fail: it went wrong (scripts/a.js:9:'],
@@ -269,7 +273,11 @@ test('what stands in the way of commands is told by every verb that looks at the
     /^no {3}commands {2}the scripts ask for env:NO_SUCH_THING, which nobody has granted/m,
   )
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  expect(it.run('grant', 'git').status).toBe(2)
+  // What nobody knows keeps nobody from granting the rest.
+  expect(it.run('grant', 'git').stdout).toMatch(
+    /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for what there is not: net,\n/,
+  )
+  expect(it.run('revoke', 'git').status).toBe(0)
   expect(it.run('grant', 'git', 'env:NO_SUCH_THING', 'fs.read:/no/such/place').stdout).toMatch(
     /env:NO_SUCH_THING: it is not set here\nfs.read:\/no\/such\/place: there is no such place here\n/,
   )
@@ -301,4 +309,31 @@ test('a result names the revision of the code that failed', () => {
     json: { ok: false, revision: skills[0]?.serving, exitCode: 3 },
   })
   expect(it.run('run', 'git.none', '--json').json).toMatchObject({ revision: null })
+})
+
+test('what is listed of a skill says what is wrong when it is loaded, and lists no helpers', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write(
+    'skills/git/scripts/a.js',
+    `${commandText('greet', 'return 1')}throw new RangeError('top')\n`,
+  )
+  for (const name of ['_lib.ts', 'a.test.ts', 'types.d.ts']) it.folder.write(`skills/git/scripts/${name}`, '')
+  const list = it.run('run', 'git')
+  expect(list.stderr).toMatch(/note .*scripts\/a\.js:\d+:\d+ top\n/)
+  expect(list.stdout).toBe('git has nothing to run\n')
+  expect(it.run('run', 'git.greet', '--', 'a').stderr).toContain('stoke run git.greet --input')
+})
+
+test('code that runs though a word of its capabilities is unknown is not called older code', () => {
+  using it = open()
+  it.folder.write(
+    'skills/git/SKILL.md',
+    '---\nname: git\ndescription: d\nmetadata:\n  capabilities: [nett]\n---\nx\n',
+  )
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  const run = it.run('run', 'git.greet')
+  expect(run).toMatchObject({ status: 0, stdout: '1\n' })
+  expect(run.stderr).toMatch(/^note: .*is no capability/m)
+  expect(run.stderr).not.toMatch(/ran:|not loaded:/)
 })

@@ -23,6 +23,7 @@ test.each([
   [{ maxProcesses: 0 }, 'maxProcesses is 0; use a number from 1 on'],
   [{ idleMs: -1 }, 'idleMs is -1; use a number from 0 to 2147483647'],
   [{ drainMs: Number.NaN }, 'drainMs is null; use a number from 0 to 2147483647'],
+  [{ sandbx: 'require' } as never, 'there is no option "sandbx"'],
   [{ limits: { stdout: '1' as never } }, 'stdout is "1"; use a number from 0 to 2147483647'],
 ])('childProcesses(%j) is refused', (options, message) => {
   expect(() => childProcesses(options)).toThrow(message)
@@ -83,7 +84,7 @@ test('a model is told why the newest commands of a skill are not there, when it 
   await skills.scripts.ready()
   const told = await load()
   expect(told).toContain('- one: ')
-  expect(told).toContain('Its newest commands are not there: scripts/a.js:1: unexpected token')
+  expect(told).toContain('Its newest commands are not there: scripts/a.js:1:7: unexpected token')
   // The text goes its way without them.
   const { steps } = skills.explain('git')
   expect(steps.filter(({ ok }) => !ok).map(({ step }) => step)).toEqual(['commands'])

@@ -254,6 +254,15 @@ describe('what is granted', () => {
         ])
       })
 
+      test('files: a folder is listed, also when something in it is granted for itself', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/sub/in.txt', 'x')
+        const words = ['fs.read:sub', 'fs.read']
+        write(folder, words.join(' '), "return (await import('node:fs')).readdirSync('.').join()")
+        await using skills = await open(folder, words)
+        expect(await run(skills)).toBe('sub')
+      })
+
       test('files: a link in the workspace makes no more of it', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')

@@ -141,7 +141,7 @@ describe('a command', () => {
     expect(lines[1]).toMatch(/^commands are loaded \{"skill":"git","commands":1,"durationMs":\d+\}$/)
     folder.write('git/scripts/a.ts', `throw new Error('no')\n${command('one', '3')}`)
     await run(skills, 'git.one')
-    expect(lines.at(-1)).toBe('commands do not load {"skill":"git","place":"scripts/a.ts:1","reason":"no"}')
+    expect(lines.at(-1)).toBe('commands do not load {"skill":"git","place":"scripts/a.ts:1:7","reason":"no"}')
   })
 
   test(`may be synchronous or asynchronous, and its mistakes are named ${verifies('OMNI-X05')}`, async () => {
@@ -285,7 +285,7 @@ describe('code that does not load', () => {
     await using skills = await openScripts(folder.path)
     await expect(run(skills, 'git.one')).rejects.toMatchObject({
       code: 'SCRIPT_FAILED',
-      message: 'there is no command "git.one"; scripts/a.ts:1: top',
+      message: 'there is no command "git.one"; scripts/a.ts:1:7: top',
     })
     folder.write('git/scripts/a.ts', command('one', '"mended"'))
     expect(await run(skills, 'git.one')).toBe('mended')

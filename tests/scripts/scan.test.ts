@@ -271,3 +271,29 @@ describe('scanScripts()', () => {
     expect(Object.getPrototypeOf(properties)).toBe(Object.prototype)
   })
 })
+
+test('a command that is not exported, and a type that there is not, are told with their places', async () => {
+  const kept = await scan({ 'scripts/a.ts': STATUS.replace('export const', 'const') })
+  expect(kept.commands).toEqual([])
+  expect(kept.diagnostics).toMatchObject([
+    {
+      severity: 'warning',
+      message: '"status" is a command that is not exported, and nobody can call it',
+      path: 'scripts/a.ts',
+      line: 3,
+      column: 16,
+    },
+  ])
+  const handed = await scan({
+    'scripts/a.ts': `${STATUS.replace('export const', 'const')}\nexport const x = wrap(status)\n`,
+  })
+  expect(handed.diagnostics).toEqual([])
+  const typo = await scan({ 'scripts/a.ts': STATUS.replace("type: 'string'", "type: 'strin'") })
+  expect(typo.diagnostics).toMatchObject([
+    {
+      severity: 'error',
+      message:
+        'the type of "path" in its input is "strin"; use one of string, number, integer, boolean, array, object, null',
+    },
+  ])
+})

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import type { Diagnostic, SkillStatus } from '@skillstoke/core'
+import { type Diagnostic, describePlace, type SkillStatus } from '@skillstoke/core'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -61,10 +61,9 @@ function nearPath(path: string): string {
 }
 
 /** `skills/pdf/SKILL.md:3:1` */
-export function formatPlace({ path, line, column }: Diagnostic): string {
-  return [path === undefined ? '' : nearPath(path), line, column]
-    .filter(part => part !== undefined && part !== '')
-    .join(':')
+export function formatPlace(diagnostic: Diagnostic): string {
+  const { path } = diagnostic
+  return describePlace(path === undefined ? diagnostic : { ...diagnostic, path: nearPath(path) })
 }
 
 export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {

@@ -245,7 +245,13 @@ export {
   isCapability,
 } from './skill/capabilities.ts'
 export { compareText } from './skill/compare.ts'
-export type { Diagnostic, DiagnosticCode, Severity } from './skill/diagnostic.ts'
+export {
+  type Diagnostic,
+  type DiagnosticCode,
+  describePlace,
+  isError,
+  type Severity,
+} from './skill/diagnostic.ts'
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
 export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
 export type { Outcome } from './skill/frontmatter.ts'

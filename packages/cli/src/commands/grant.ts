@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { declaredCapabilities, findMissing } from '@skillstoke/core'
+import { declaredCapabilities, findMissing, isCapability } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
@@ -23,12 +23,15 @@ export async function grant(
   if (current === undefined)
     throw new UsageError(`the text of ${JSON.stringify(target)} is broken; mend it first`)
   const asked = declaredCapabilities(current)
-  const capabilities = words.length > 0 ? words : verb === 'grant' ? asked : skills.review.grantedTo(current)
+  const known = asked.filter(isCapability)
+  const capabilities = words.length > 0 ? words : verb === 'grant' ? known : skills.review.grantedTo(current)
   if (capabilities.length === 0)
     throw new UsageError(
-      verb === 'grant'
-        ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
-        : `nothing is granted to ${JSON.stringify(target)}`,
+      verb === 'grant' && asked.length > 0
+        ? `${JSON.stringify(target)} asks only for what there is not: ${asked.join(' ')}; there are net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path`
+        : verb === 'grant'
+          ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
+          : `nothing is granted to ${JSON.stringify(target)}`,
     )
   const note = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
   const { isNew, name } = await skills.review[verb](target, capabilities, note)
@@ -49,6 +52,9 @@ export async function grant(
       printLine(
         `metadata.capabilities does not ask for ${toTerminalLine(unasked.join(' '))}: its commands go without, its other scripts have it`,
       )
+    const unknown = asked.filter(word => !isCapability(word))
+    if (unknown.length > 0)
+      printLine(paint('yellow', `it asks for what there is not: ${toTerminalLine(unknown.join(' '))}`))
     if (missing.length > 0)
       printLine(paint('yellow', `it asks for more: ${toTerminalLine(missing.join(' '))}`))
     for (const word of granted) {

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import {
   type CommandProgress,
+  describePlace,
+  isError,
   type RunOptions,
   renderCommandValue,
   type ScriptLine,
@@ -79,8 +81,12 @@ export async function run(
       runsScripts: true,
     })
     const target = await toTarget(words, skills, flags)
-    if (target.kind === 'list')
-      return listScripts(skills.current.get(target.skill), skills, config, flags.json)
+    if (target.kind === 'list') {
+      const skill = skills.current.get(target.skill)
+      // Some of what is wrong with code is only known when it is loaded.
+      await skills.scripts.reload(skill.name)
+      return listScripts(skill, skills, config, flags.json)
+    }
     await noteContainment(skills, config)
     const runner = new Runner(skills, config, flags, end.signal)
     return flags.watch ? await runner.watch(target) : await runner.run(target)
@@ -162,7 +168,7 @@ class Runner {
     return EXIT_OK
   }
 
-  /** The newest code is not what ran, when it does not load. */
+  /** What is wrong with the newest code, and whether older code ran in its place. */
   #noteProblems(
     target: Exclude<Target, { kind: 'list' }>,
     { revision: ran, error }: Pick<RunResult, 'revision' | 'error'>,
@@ -170,14 +176,15 @@ class Runner {
     if (target.kind !== 'command') return
     const { problems = [] } = this.#skills.scripts.status().find(each => each.skill === target.skill) ?? {}
     const isTold = (text = ''): boolean => error?.message.includes(text) === true
-    for (const { message, path, line, column, fix } of problems) {
+    for (const problem of problems) {
+      const { message, fix } = problem
       if (isTold(message) && isTold(fix)) continue
-      const place = [path, line, column].filter(each => each !== undefined).join(':')
-      const note = `${toTerminalLine(place)} ${toTerminalLine(message)}`.trim()
-      process.stderr.write(`${this.#paint('yellow', 'not loaded:')} ${note}\n`)
+      const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
+      const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
+      process.stderr.write(`${this.#paint('yellow', isInTheWay ? 'not loaded:' : 'note:')} ${note}\n`)
       if (fix !== undefined) process.stderr.write(this.#paint('dim', `  fix: ${toTerminalText(fix)}\n`))
     }
-    if (problems.length > 0 && ran !== null)
+    if (ran !== null && ran !== this.#skills.current.find(target.skill)?.revision)
       process.stderr.write(
         `${this.#paint('yellow', 'ran:')} ${shortDigest(ran as `sha256:${string}`)}, which was good before\n`,
       )
@@ -271,6 +278,10 @@ async function toTarget(
   { input }: RunFlags,
 ): Promise<Target> {
   if (path !== undefined) {
+    const isCommand = (id: string): boolean => skills.scripts.find(id) !== undefined
+    const meant = [target, `${target}.${path}`].find(isCommand)
+    if (meant !== undefined)
+      throw new UsageError(`a command gets its input as JSON: stoke run ${meant} --input '{...}'`)
     if (input !== undefined) throw new UsageError('--input is for commands; a script gets arguments: -- a b')
     return { kind: 'script', skill: target, path, args }
   }
@@ -311,9 +322,10 @@ function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, i
     return EXIT_OK
   }
   const paint = createPaint(hasColor)
-  for (const { path, line, message, fix } of status?.problems ?? []) {
+  for (const problem of status?.problems ?? []) {
+    const { message, fix } = problem
     process.stderr.write(
-      `${paint('yellow', 'note')} ${toTerminalLine([path, line].filter(Boolean).join(':'))} ${toTerminalLine(message)}\n`,
+      `${paint('yellow', 'note')} ${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}\n`,
     )
     if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toTerminalText(fix)}\n`))
   }

@@ -91,7 +91,16 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
         if (!signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
         if (!left.signal.aborted) controller.close()
       } catch (thrown) {
-        if (!left.signal.aborted) controller.error(thrown)
+        if (outer.aborted && !left.signal.aborted) {
+          const last: RunEvent = {
+            kind: 'failed',
+            code: 'CLOSED',
+            message: 'the server was ended',
+            durationMs: 0,
+          }
+          controller.enqueue(encoder.encode(`${JSON.stringify(last)}\n`))
+          controller.close()
+        } else if (!left.signal.aborted) controller.error(thrown)
       } finally {
         clearInterval(timer)
       }
@@ -112,7 +121,8 @@ async function runOnce(wanted: RunRequest, skills: SkillRuntime, options: RunOpt
   })
   try {
     if ('command' in wanted) {
-      const id = `${wanted.skill}.${wanted.command}`
+      // Also when it is called as `skill.command`.
+      const id = `${wanted.skill}.${wanted.command.slice(wanted.command.lastIndexOf('.') + 1)}`
       const { value, revision } = await skills.scripts.execute(id, wanted.input, options)
       return { kind: 'result', text: renderCommandValue(value), revision, ...duration() }
     }

@@ -1,6 +1,6 @@
 import type { ScriptAdmin } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
-import { isError } from '../skill/diagnostic.ts'
+import { describePlace, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import type { SkillReload, SkillReloadStatus } from './reload-report.ts'
@@ -28,9 +28,11 @@ export async function reloadScripts(
   const { wasLoaded, problems } = await scripts.reload(name)
   const faults = problems.filter(({ severity }) => severity !== 'info')
   if (faults.length > 0) {
-    const lines = faults.map(({ path, line, column, message, severity, fix }) =>
-      `${[path, line, column].filter(Boolean).join(':')} ${message}${severity === 'warning' && fix !== undefined ? ` (${fix})` : ''}`.trim(),
-    )
+    const lines = faults.map(fault => {
+      const { message, severity, fix } = fault
+      const advice = severity === 'warning' && fix !== undefined ? ` (${fix})` : ''
+      return `${describePlace(fault)} ${message}${advice}`.trim()
+    })
     if (faults.some(isError) || scripts.list(name).length === 0) return { status: 'failed', errors: lines }
   }
   return { status: status === 'reloaded' && wasLoaded ? 'reloaded' : 'loaded', errors: [] }

@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import type { Diagnostic } from '../skill/diagnostic.ts'
+import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Command } from './command.ts'
 
@@ -45,7 +45,10 @@ export function toNotFound(
 /** What keeps the newest commands of a skill from being called. */
 function findProblem(slot: Offered | undefined): Diagnostic | undefined {
   return slot?.problems.find(
-    ({ code, severity }) => severity === 'error' || code === 'CAPABILITY_NOT_GRANTED',
+    ({ code, severity }) =>
+      severity === 'error' ||
+      code === 'CAPABILITY_NOT_GRANTED' ||
+      (code === 'COMMAND_INVALID' && slot.commands.length === 0),
   )
 }
 
@@ -53,8 +56,8 @@ function findProblem(slot: Offered | undefined): Diagnostic | undefined {
 export function describeProblem(slot: Offered | undefined): string | undefined {
   const problem = findProblem(slot)
   if (problem === undefined) return undefined
-  const { code, path, line, message, fix } = problem
-  const place = [path, line].filter(Boolean).join(':')
+  const { code, message, fix } = problem
+  const place = describePlace(problem)
   const advice = code === 'CAPABILITY_NOT_GRANTED' && fix !== undefined ? `; a person can: ${fix}` : ''
   return `${place === '' ? '' : `${place}: `}${message}${advice}`
 }

@@ -78,21 +78,57 @@ export function toCommandDescription(value: unknown): string | undefined {
   return text === '' ? undefined : text
 }
 
+type Fields = Readonly<Record<string, unknown>>
+
 /** What is wrong with the JSON Schema of an input, if anything is. */
 export function checkInputSchema(schema: unknown): string | undefined {
-  const isFields = (value: unknown): boolean =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isFields(schema)) return 'its input is no JSON Schema; use { type: "object", properties: { ... } }'
-  const { type, properties = {}, required = [] } = schema as Readonly<Record<string, unknown>>
+  const { type, properties = {}, required = [] } = schema
   if (type !== 'object') return `the type of its input is ${JSON.stringify(type)}; use "object"`
   if (!isFields(properties))
     return `the properties of its input are ${JSON.stringify(properties)}; use an object of schemas`
   if (!Array.isArray(required) || !required.every(each => typeof each === 'string'))
     return `what its input requires is ${JSON.stringify(required)}; use a list of names`
   const { length } = JSON.stringify(schema)
-  return length > MAX_SCHEMA
-    ? `the schema of its input has ${length} characters; at most ${MAX_SCHEMA}`
-    : undefined
+  if (length > MAX_SCHEMA) return `the schema of its input has ${length} characters; at most ${MAX_SCHEMA}`
+  const wrong = findWrongType(schema, '')
+  if (wrong === undefined) return undefined
+  return `the type of ${JSON.stringify(wrong.field)} in its input is ${JSON.stringify(wrong.type)}; use one of ${TYPES.join(', ')}`
+}
+
+/** Of a misspelt type a validator says only that no input has it. */
+function findWrongType(
+  schema: unknown,
+  field: string,
+): { readonly field: string; readonly type: unknown } | undefined {
+  if (!isFields(schema)) return undefined
+  const { type, properties, items, additionalProperties } = schema
+  const types = type === undefined ? [] : Array.isArray(type) ? type : [type]
+  if (!types.every(each => TYPES.includes(each as string))) return { field, type }
+  const within = (name: string): string => (field === '' ? name : `${field}.${name}`)
+  const inner: readonly (readonly [string, unknown])[] = [
+    ...Object.entries(isFields(properties) ? properties : {}).map(
+      ([name, each]) => [within(name), each] as const,
+    ),
+    [within('*'), items],
+    [within('*'), additionalProperties],
+    ...COMBINERS.flatMap(key => {
+      const list = schema[key]
+      return Array.isArray(list) ? list.map(each => [field, each] as const) : []
+    }),
+  ]
+  for (const [name, each] of inner) {
+    const wrong = findWrongType(each, name)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
+
+const TYPES: readonly string[] = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']
+const COMBINERS = ['anyOf', 'oneOf', 'allOf'] as const
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
@@ -100,6 +136,11 @@ const MODULE = /\.(?:ts|mts|js|mjs)$/
 /** Whether modules may import a file: of others a scan needs no text. */
 export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
+}
+
+/** Whether a file is code that is run by nobody but other code: private, a test, or declarations. */
+export function isHelperModule(path: string): boolean {
+  return MODULE.test(path) && !mayExportCommands(path)
 }
 
 /** Whether a file may be a module with commands: below `scripts/`, and neither private, nor a test, nor declarations. */
@@ -122,6 +163,7 @@ export interface CommandAddress {
 
 /** Splits `skill.command` where the name of the command begins; `undefined` when there is none. */
 export function splitCommandId(id: string): CommandAddress | undefined {
+  if (typeof id !== 'string') return undefined
   const dot = id.lastIndexOf('.')
   if (dot <= 0 || dot === id.length - 1) return undefined
   return { skill: id.slice(0, dot), command: id.slice(dot + 1) }

@@ -7,7 +7,7 @@ import {
   findMissing,
   isCapability,
 } from '../skill/capabilities.ts'
-import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+import { type Diagnostic, describePlace, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -265,12 +265,12 @@ export class ProgramSlot {
       this.#swap(older?.skill === failed?.skill ? undefined : older)
     }
     this.#problems = problems
-    for (const { code, message, path, line } of problems)
-      if (code !== 'CAPABILITY_UNKNOWN')
+    for (const problem of problems)
+      if (problem.code !== 'CAPABILITY_UNKNOWN')
         this.#host.logger.warn('commands do not load', {
           skill: skill.name,
-          ...(path === undefined ? {} : { place: [path, line].filter(Boolean).join(':') }),
-          reason: message,
+          ...(problem.path === undefined ? {} : { place: describePlace(problem) }),
+          reason: problem.message,
         })
     const revision = this.commands.length === 0 ? undefined : this.revision
     const note = revision === undefined ? '' : `; the commands of ${shortDigest(revision)} stay`

@@ -7,7 +7,13 @@ import { type Capability, findMissing } from '../skill/capabilities.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import { type Command, type CommandAddress, mayExportCommands, splitCommandId } from './command.ts'
+import {
+  type Command,
+  type CommandAddress,
+  isHelperModule,
+  mayExportCommands,
+  splitCommandId,
+} from './command.ts'
 import { describeProblem, toNotFound } from './command-not-found.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
@@ -129,9 +135,10 @@ export class SkillScripts {
   listFiles(name: string): readonly string[] {
     const skill = this.#host.current().get(name)
     const own = new Set(this.#slots.get(keyOf(skill))?.sources)
-    return skill.files.flatMap(({ path }) =>
-      path.startsWith('scripts/') && this.#host.runner.mayRun(path) && !own.has(path) ? path : [],
-    )
+    return skill.files.flatMap(({ path }) => {
+      const isProgram = path.startsWith('scripts/') && this.#host.runner.mayRun(path)
+      return isProgram && !isHelperModule(path) && !own.has(path) ? path : []
+    })
   }
 
   /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */

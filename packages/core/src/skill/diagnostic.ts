@@ -88,3 +88,8 @@ export function isAboutScripts({ code }: Diagnostic): boolean {
 export function isError(diagnostic: Diagnostic): boolean {
   return diagnostic.severity === 'error'
 }
+
+/** Where a finding is, as far as that is known: `scripts/a.ts:3:1`. */
+export function describePlace({ path, line, column }: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
+  return [path, line, column].filter(part => part !== undefined && part !== '').join(':')
+}

@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import {
   type Command,
   type Containment,
+  describePlace,
   type FileRun,
   type LoadOptions,
   type ProgramLoad,
@@ -278,17 +279,12 @@ class ChildProcessRunner implements ScriptRunner {
       revision,
       commands,
       isOffline,
-      locate: stack => {
-        const { path, line, column } = findPlace(stack, folder)
-        return path === undefined
-          ? undefined
-          : [path, line, column].filter(each => each !== undefined).join(':')
-      },
+      locate: stack => describePlace(findPlace(stack, folder)),
       start: async ending => {
         const { outcome, pooled } = await start(ending)
         if (outcome.kind === 'loaded') return pooled
-        const { message, path = '', line } = toLoadDiagnostic(outcome, folder)
-        throw new SkillError('SCRIPT_FAILED', `${[path, line].filter(Boolean).join(':')}: ${message}`)
+        const problem = toLoadDiagnostic(outcome, folder)
+        throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
       },
       maxProcesses,
       maxCalls,

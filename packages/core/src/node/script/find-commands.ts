@@ -55,10 +55,31 @@ export function findCommands(module: ParsedModule, skill: string): Found {
     // A function may have made it, or another module has it: that is known when the module has run.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
+  const kept = [...constants].filter(
+    ([, value]) => asDefinition(value, module) !== undefined && exported.every(each => each.value !== value),
+  )
   return {
     commands: found.flatMap(({ commands }) => commands),
-    diagnostics: found.flatMap(({ diagnostics }) => diagnostics),
+    // What goes out in another way, an export of a function's result for example, is not seen here.
+    diagnostics: [
+      ...found.flatMap(({ diagnostics }) => diagnostics),
+      ...(isComplete &&
+      exported.every(({ value }) => value.type !== 'CallExpression' || asDefinition(value, module))
+        ? kept.map(([name, value]) => describeKept(name, value, module))
+        : []),
+    ],
     isComplete: isComplete && found.length > 0 && found.every(each => each.isComplete),
+  }
+}
+
+function describeKept(name: string, { loc }: Expression, { file }: ParsedModule): Diagnostic {
+  return {
+    code: 'COMMAND_INVALID',
+    severity: 'warning',
+    message: `${JSON.stringify(name)} is a command that is not exported, and nobody can call it`,
+    fix: `write export const ${name} = defineCommand(...)`,
+    path: file.path,
+    ...(loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}),
   }
 }
 

@@ -1,4 +1,5 @@
 import { release } from 'node:os'
+import { sep } from 'node:path'
 import type { GrantedPath, ScriptAccess } from './script-access.ts'
 
 /** A program to start, with its arguments. */
@@ -32,8 +33,10 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
     command: process.execPath,
     args: [
       '--permission',
-      ...[...readable, scratch, ...namesOf(access.readable)].map(path => `--allow-fs-read=${path}`),
-      ...[scratch, ...namesOf(access.writable)].map(path => `--allow-fs-write=${path}`),
+      ...outermost([...readable, scratch, ...namesOf(access.readable)]).map(
+        path => `--allow-fs-read=${path}`,
+      ),
+      ...outermost([scratch, ...namesOf(access.writable)]).map(path => `--allow-fs-write=${path}`),
       ...(access.hasPrograms ? ['--allow-child-process'] : []),
       ...(access.hasNetwork && canAllowNetwork ? ['--allow-net'] : []),
       '--no-addons',
@@ -52,6 +55,11 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
 /** Node looks at paths as they are written. */
 function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
+}
+
+/** Paths that are in no other one: of a folder and something in it Node forgets the folder itself. */
+function outermost(paths: readonly string[]): readonly string[] {
+  return paths.filter(path => !paths.some(other => path.startsWith(`${other}${sep}`)))
 }
 
 /** Limits that the process and everything it starts inherit: memory beyond the heap, the size of a file, and no dumps. */

@@ -22,8 +22,8 @@ export interface PooledProgramOptions {
   readonly commands: readonly Command[]
   /** Whether the network is kept from it. */
   readonly isOffline: boolean
-  /** Where in the files of the skill something was thrown. */
-  readonly locate: (stack: string) => string | undefined
+  /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
+  readonly locate: (stack: string) => string
   /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
   readonly start: (signal: AbortSignal) => Promise<PooledProcess>
   /** How many calls run at the same time. */
@@ -299,7 +299,7 @@ function toValue(
       const hint = describePermission(message, isOffline)
       throw new SkillError(
         'SCRIPT_FAILED',
-        `${id}: ${message}${place === undefined ? '' : ` (${place})`}${hint === undefined ? '' : `; ${hint}`}`,
+        `${id}: ${message}${place === '' ? '' : ` (${place})`}${hint === undefined ? '' : `; ${hint}`}`,
         { data: { stack } },
       )
     }

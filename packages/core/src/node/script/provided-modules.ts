@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { PROVIDED_MODULES } from './script-imports.ts'
 
 /** The program of the processes that run scripts. */
 export const MAIN: string = fileURLToPath(
@@ -27,7 +28,7 @@ export const providedModules: () => ProvidedModules = once(() => {
 
 export interface ProvidedModules {
   /** URLs by the names under which scripts import them. */
-  readonly modules: Readonly<Record<string, string>>
+  readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
   /** URL of the validator of JSON Schema. */
   readonly validator: string
   /** Files and folders that have to be readable for that. */

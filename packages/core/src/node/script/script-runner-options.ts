@@ -60,6 +60,9 @@ export function checkScriptRunnerOptions({
   }
   if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
     refuse('sandbox', sandbox, 'one of "auto", "require", "off"')
+  for (const name of Object.keys(numbers))
+    if (!Object.hasOwn(DEFAULT_SCRIPT_RUNNER_OPTIONS, name))
+      throw new SkillError('INVALID_OPTION', `there is no option ${JSON.stringify(name)}`)
   for (const [name, value] of Object.entries({ ...numbers, ...limits }))
     if (typeof value !== 'number' || !(value >= 0 && value <= MAX_OPTION))
       refuse(name, value, `a number from 0 to ${MAX_OPTION}`)
