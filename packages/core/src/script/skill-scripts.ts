@@ -3,7 +3,6 @@ import { checkNumber, SkillError } from '../errors.ts'
 import { LATE, untilAborted, within } from '../host.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
-import { type Capability, findMissing } from '../skill/capabilities.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -15,6 +14,7 @@ import {
   splitCommandId,
 } from './command.ts'
 import { describeProblem, toNotFound } from './command-not-found.ts'
+import { FileCalls } from './file-calls.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
@@ -60,13 +60,6 @@ const MAX_PHASE_WAIT_MS = 1_000
 const CLOSE_MS = 5_000
 const MAX_TIMEOUT_MS = 600_000
 
-/** A script that is no command, while it runs. */
-interface FileCall {
-  readonly skill: Skill
-  readonly grants: readonly Capability[]
-  readonly stop: AbortController
-}
-
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts {
   readonly #host: ScriptsHost
@@ -74,7 +67,7 @@ export class SkillScripts {
   readonly #unloaded = new Set<string>()
   /** Of skills that are gone, and whose calls may still be under way. */
   readonly #leaving = new Set<ProgramSlot>()
-  readonly #files = new Set<FileCall>()
+  readonly #files: FileCalls
   readonly #listeners = new Set<(change: CommandsChange) => void>()
   #calls = 0
   #notedDetail: string | undefined
@@ -82,6 +75,7 @@ export class SkillScripts {
 
   constructor(host: ScriptsHost) {
     this.#host = host
+    this.#files = new FileCalls(host)
   }
 
   /** Follows a new generation; resolves when its commands serve, or a second has passed. */
@@ -100,10 +94,7 @@ export class SkillScripts {
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
-    const { grantedTo, isRejected } = this.#host
-    for (const { skill, grants, stop } of this.#files)
-      if (isRejected(skill) || findMissing(grants, grantedTo(skill)).length > 0)
-        stop.abort(new SkillError('SCRIPT_REFUSED', `what ${skill.name} may do was taken back while it ran`))
+    this.#files.endForbidden()
   }
 
   /** Every command that can be called, sorted by id; of one skill, or of all. */
@@ -243,23 +234,11 @@ export class SkillScripts {
     const { runner, store, grantedTo } = this.#host
     const grants = grantedTo(skill)
     const program = toProgram(skill, grants, store)
-    const file: FileCall = { skill, grants, stop: new AbortController() }
-    const onAbort = (): void => file.stop.abort(options.signal?.reason)
-    if (options.signal?.aborted === true) onAbort()
-    options.signal?.addEventListener('abort', onAbort, { once: true })
     const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }
-    this.#files.add(file)
-    try {
-      const outcome = await this.#observe(
-        call,
-        { ...options, signal: file.stop.signal },
-        async observed => await runner.runFile(program, path, args, observed),
-      )
-      return { ...outcome, revision: skill.revision }
-    } finally {
-      this.#files.delete(file)
-      options.signal?.removeEventListener('abort', onAbort)
-    }
+    const outcome = await this.#files.run({ skill, grants }, options.signal, signal =>
+      this.#observe(call, { ...options, signal }, observed => runner.runFile(program, path, args, observed)),
+    )
+    return { ...outcome, revision: skill.revision }
   }
 
   /**

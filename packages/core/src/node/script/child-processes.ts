@@ -14,8 +14,10 @@ import {
   SkillError,
 } from '../../index.ts'
 import type { LoadFrame } from './child/frames.ts'
-import { findInterpreter, mayHaveInterpreter } from './interpreter.ts'
-import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
+import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
+import { toFileLaunch } from './file-launch.ts'
+import { mayHaveInterpreter } from './interpreter.ts'
+import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
@@ -25,8 +27,7 @@ import { ProgramFolders } from './program-folders.ts'
 import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
-import { findProgram, Sandbox } from './sandbox.ts'
-import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan-scripts.ts'
+import { Sandbox } from './sandbox.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import {
@@ -178,7 +179,13 @@ class ChildProcessRunner implements ScriptRunner {
       const access = await this.#toAccess(program, folder)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
-      const { launch, searched } = await this.#toFileLaunch(path, folder, args, view, program)
+      const { launch, searched } = await toFileLaunch(path, args, {
+        folder: folder.files,
+        bytes: await program.readFile(path),
+        view,
+        containment: await this.containment(),
+        path: this.#env['PATH'],
+      })
       return await runProgram(
         {
           name: `${program.skill}/${path}`,
@@ -205,46 +212,6 @@ class ChildProcessRunner implements ScriptRunner {
     await Promise.allSettled(this.#runs)
     await this.#folders.close()
     await this.#thread.close()
-  }
-
-  /** By what a file is run, and where that is looked for. */
-  async #toFileLaunch(
-    path: string,
-    folder: ProgramFolder,
-    args: readonly string[],
-    view: View,
-    { readFile }: ScriptProgram,
-  ): Promise<{ launch: Launch; searched: readonly string[] }> {
-    const containment = await this.containment()
-    const absolute = `${folder.files}/${path}`
-    const interpreter = findInterpreter(path, await readFile(path))
-    const shown = JSON.stringify(path)
-    if (interpreter === undefined)
-      throw new SkillError(
-        'SCRIPT_REFUSED',
-        `nobody knows how to run ${shown}: its name has no known ending, and its first line names no interpreter`,
-      )
-    if (interpreter.kind === 'node')
-      return { launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
-    if (containment.kind !== 'sandbox' && !view.access.hasPrograms)
-      throw new SkillError(
-        'SCRIPT_REFUSED',
-        `${shown} would run as you, with nothing to contain it (${containment.detail}); grant "exec" to the skill if you trust it`,
-      )
-    const searched =
-      containment.kind === 'sandbox' ? SYSTEM_PATH : (this.#env['PATH']?.split(':') ?? SYSTEM_PATH)
-    for (const name of interpreter.names) {
-      const program = await findProgram(name, searched)
-      if (program !== undefined)
-        return {
-          launch: { command: program, args: [...interpreter.args, absolute, ...args] },
-          searched,
-        }
-    }
-    throw new SkillError(
-      'SCRIPT_REFUSED',
-      `${interpreter.names.join(' or ')} is needed to run ${shown}, and not in ${searched.join(':')}`,
-    )
   }
 
   async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {

@@ -1,5 +1,10 @@
 import { parse } from '@babel/parser'
-import type { Place } from './script-worker.ts'
+
+/** Both counted from 1. */
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
 
 /** Where the first thing is that is TypeScript and more than a type. */
 export function findUnerasable(text: string): Place | undefined {

@@ -1,8 +1,8 @@
 import type { Diagnostic, ScannedCommand, ScriptScan, ScriptText } from '../../index.ts'
+import { isKnown, meansCommands } from './command-texts.ts'
 import { findCommands, knowsDefiner } from './find-commands.ts'
 import { findTypo } from './find-typo.ts'
 import { type ParsedModule, parseModule } from './parse-module.ts'
-import { isKnown, meansCommands } from './scan-scripts.ts'
 import { resolveImport } from './script-imports.ts'
 
 const CODE = /\.[mc]?[jt]s$/

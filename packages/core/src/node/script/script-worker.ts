@@ -4,6 +4,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import type { ScriptScan, ScriptText } from '../../index.ts'
+import type { Place } from './find-unerasable.ts'
 import { scanScripts } from './scan-scripts.ts'
 
 export type Question =
@@ -14,12 +15,6 @@ export type Question =
       readonly files: readonly ScriptText[]
       readonly known: readonly string[]
     }
-
-/** Both counted from 1. */
-export interface Place {
-  readonly line: number
-  readonly column: number
-}
 
 export type Answer =
   | { readonly kind: 'code'; readonly code: string }
