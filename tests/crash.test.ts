@@ -8,22 +8,30 @@ import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const CRASHES = 40
 
-/** Lets the process go on for a while after it began, and kills it; returns what it said. */
-async function crash(folder: TemporaryFolder, afterMs: number): Promise<readonly string[]> {
+/** Lets the process go on for a while after it began, or through a whole round, and kills it; returns what it said. */
+async function crash(
+  folder: TemporaryFolder,
+  end: { afterMs: number } | 'a round',
+): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/crasher.ts'), folder.path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''
   let failure = ''
   const begun = Promise.withResolvers<void>()
+  const through = Promise.withResolvers<void>()
   child.stdout.on('data', (chunk: Buffer) => {
     said += chunk.toString()
     if (said.startsWith('ready\n')) begun.resolve()
+    if (said.includes('rolled back\n')) through.resolve()
   })
   child.stderr.on('data', (chunk: Buffer) => (failure += chunk.toString()))
   const ended = new Promise<void>(done => child.once('exit', () => done()))
   await Promise.race([begun.promise, ended])
-  await Promise.race([ended, new Promise(done => setTimeout(done, afterMs))])
+  await Promise.race([
+    ended,
+    end === 'a round' ? through.promise : new Promise(done => setTimeout(done, end.afterMs)),
+  ])
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
@@ -45,11 +53,14 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
     }
     await (await openCrashRuntime(folder.path)).close()
   }
+  // How long a round takes is different on each machine, and the crashes should be spread over two.
+  const start = performance.now()
+  await crash(folder, 'a round')
+  const roundMs = performance.now() - start
   let approved: string | undefined
   let rounds = 0
   for (let i = 0; i < CRASHES; i++) {
-    // Spread over a round, which takes a few hundred milliseconds.
-    const said = await crash(folder, (i * 37) % 700)
+    const said = await crash(folder, { afterMs: ((i * 37) % CRASHES) * ((2 * roundMs) / CRASHES) })
     approved = said.findLast(line => line.startsWith('approved '))?.slice('approved '.length) ?? approved
     rounds += said.filter(line => line === 'rolled back').length
     await using skills = await openCrashRuntime(folder.path)

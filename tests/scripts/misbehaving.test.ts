@@ -111,7 +111,7 @@ test('what a call leaves behind is its own: a rejection ends it, and nothing ans
     `const { writeSync } = await import('node:fs')
      if (input.rejects) { void Promise.reject(new Error('forgotten')); return 'ok' }
      if (input.leaves) {
-       setInterval(() => { for (let id = 0; id < 50; id++) writeSync(3, '{"kind":"result","id":' + id + ',"value":"forged"}\\n') }, 1)
+       setInterval(() => { for (let id = 0; id < 4; id++) writeSync(3, '{"kind":"result","id":' + id + ',"value":"forged"}\\n') }, 5)
        return 'left'
      }
      await new Promise(resolve => setTimeout(resolve, 50))
