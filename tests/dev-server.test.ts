@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { startClient } from './fixtures/mcp-client.ts'
+import { commandText } from './fixtures/scripts.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 describe('who may talk to the dev server', () => {
@@ -435,6 +436,28 @@ test('a dev that cannot begin says why in one line, and leaves nothing behind', 
     )
   }
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
+})
+
+test('a dev that is ended tells whoever waits for a command, and says nothing else of it', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  folder.writeSkill('wait')
+  folder.write(
+    'wait/scripts/go.js',
+    commandText('go', 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))'),
+  )
+  await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+  const seen: unknown[] = []
+  for await (const event of dev.client.run({ skill: 'wait', command: 'go', input: {} })) {
+    seen.push(event)
+    if (seen.length === 1) dev.process.kill('SIGINT')
+  }
+  expect(seen).toEqual([
+    { kind: 'line', stream: 'log', text: 'begun' },
+    { kind: 'failed', code: 'CLOSED', message: 'the server was ended', durationMs: 0 },
+  ])
+  await dev.printed(/ended\n$/)
+  expect(dev.output()).not.toContain('AbortError')
 })
 
 describe('a running dev and other processes', () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
 import type { SkillMcp } from '@skillstoke/mcp'
@@ -25,6 +26,7 @@ export interface DevServerOptions {
   readonly turnsOf: (sessionId: string) => readonly Turn[]
 }
 
+const LAST_WORDS_MS = 250
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 const MAX_CONNECTIONS = 1_024
@@ -127,6 +129,8 @@ export class DevServer implements AsyncDisposable {
       this.#end.abort()
       await this.state.close()
       const closed = new Promise<void>(resolve => this.#server.close(() => resolve())) // at once when it never listened
+      // What streams have to say at their end still gets through.
+      await Promise.race([closed, delay(LAST_WORDS_MS)])
       this.#server.closeAllConnections()
       await closed
     })()
