@@ -212,19 +212,31 @@ test('--watch does not miss what is saved while it runs', async () => {
   await once(child, 'exit')
 })
 
-test.skipIf(!HAS_BUBBLEWRAP)('what may write all files around does not decide what it may do', () => {
-  using it = open()
-  // The layout of a project that keeps its state and its skills within.
-  it.folder.writeSkill('skills/work')
-  it.folder.write(
-    'skills/work/scripts/attack.sh',
-    'for file in state/decisions.sqlite skills/work/SKILL.md out; do (echo x >> $file) 2> /dev/null && echo "wrote $file"; done\n',
-  )
-  expect(it.run('grant', 'work', 'fs.write').status).toBe(0)
-  const words = ['run', 'work', 'scripts/attack.sh']
-  const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
-  expect(stoke([...words, ...places], { cwd: it.folder.path }).stdout).toBe('wrote out\n')
-})
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'what may write files decides neither what it may do nor what skills say',
+  () => {
+    using it = open()
+    // The layout of a project that keeps its state and its skills within.
+    it.folder.writeSkill('skills/work')
+    it.folder.write(
+      'skills/work/scripts/attack.sh',
+      'mv state old; mv skills old; for file in state/decisions.sqlite skills/work/SKILL.md out/new; do (echo x >> $file) 2> /dev/null && echo "wrote $file"; done\n',
+    )
+    it.folder.write('out/old', '')
+    const words = ['run', 'work', 'scripts/attack.sh']
+    const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
+    const run = (): CliRun<unknown> => stoke([...words, ...places], { cwd: it.folder.path })
+    expect(it.run('grant', 'work', 'fs.write').status).toBe(0)
+    const refused = run()
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toContain(
+      `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`,
+    )
+    it.run('revoke', 'work', 'fs.write')
+    stoke(['grant', 'work', 'fs.read', 'fs.write:out', ...places], { cwd: it.folder.path })
+    expect(run().stdout).toBe('wrote out/new\n')
+  },
+)
 
 test('Ctrl-C ends what runs', async () => {
   using it = open()

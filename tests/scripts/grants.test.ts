@@ -1,4 +1,4 @@
-import { readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RunOptions, SkillRuntime } from '@skillstoke/core'
@@ -107,6 +107,21 @@ describe('a source whose changes go live', () => {
     expect(await run(skills)).toBe('older')
     await skills.review.revoke('deploy', ['env:TOKEN'])
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+  })
+
+  test('ends what was unloaded and goes on, also when it was loaded again meanwhile', async () => {
+    using folder = new TemporaryFolder()
+    writeSkill(folder, 'env:TOKEN', `if (input.fine) return 'fine'; ${FOREVER}`)
+    await using skills = await openScripts(folder.path, { env })
+    await skills.review.grant('deploy', ['env:TOKEN'])
+    const call = await begin(options => skills.scripts.execute('deploy.go', {}, options))
+    const unloaded = skills.scripts.unload('deploy')
+    await skills.scripts.reload('deploy')
+    expect(skills.scripts.list().map(({ id }) => id)).toEqual(['deploy.go'])
+    expect(await run(skills, { fine: true })).toBe('fine')
+    await skills.review.revoke('deploy', ['env:TOKEN'])
+    expect(String(await call.end)).toContain('the process ended without a result')
+    expect(await unloaded).toBe('unloaded')
   })
 
   test.skipIf(!HAS_BUBBLEWRAP)('ends a script that is no command', async () => {
@@ -286,31 +301,39 @@ describe('what is granted', () => {
         ])
       })
 
-      test('files: what is protected is not written, and refused where it cannot be kept', async () => {
+      test('files: nothing around what is protected may be written, and nothing in it', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/state/decisions', 'as they were')
-        write(
-          folder,
-          'fs.write',
-          `const fs = await import('node:fs')
-           const attempt = path => { try { fs.writeFileSync(path, 'x'); return 'written' } catch { return 'refused' } }
-           return [attempt('out.txt'), attempt('state/decisions'), attempt('state/new')]`,
-        )
+        write(folder, 'fs.write', "(await import('node:fs')).writeFileSync('out.txt', 'x')")
         await using skills = await openScripts(folder.at('skills'), {
           sandbox,
           workspace: folder.at('work'),
-          protectedPaths: [folder.at('work/state')],
+          protectedPaths: [folder.at('work/state'), folder.at('work/not/there/yet')],
         })
-        await skills.review.grant('deploy', ['fs.write'])
-        const outcome = await run(skills).catch((thrown: unknown) => String(thrown))
-        expect(outcome).toEqual(
-          sandbox === 'require'
-            ? ['written', 'refused', 'refused']
-            : expect.stringContaining(
-                `${folder.at('work/state')} in it must not be written: without a sandbox`,
-              ),
+        for (const word of ['fs.write', 'fs.write:state/below', 'fs.write:not']) {
+          write(folder, word, "(await import('node:fs')).writeFileSync('out.txt', 'x')")
+          await skills.review.grant('deploy', [word])
+          const outcome = await run(skills).catch((thrown: unknown) => String(thrown))
+          expect(outcome).toContain('no script writes to')
+          await skills.review.revoke('deploy', [word])
+        }
+        expect(existsSync(folder.at('work/out.txt'))).toBe(false)
+      })
+
+      test('files: places that are links, granted in more than one way', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('real/out/in.txt', 'x')
+        symlinkSync(folder.at('real'), folder.at('work'))
+        const words = ['fs.read', 'fs.write', 'fs.write:out', 'fs.read:/bin/sh']
+        write(
+          folder,
+          words.join(' '),
+          `const fs = await import('node:fs')
+           fs.writeFileSync(input.work + '/new.txt', 'new')
+           return [fs.readFileSync(input.work + '/out/in.txt', 'utf8'), fs.readFileSync('new.txt', 'utf8')]`,
         )
-        expect(readFileSync(folder.at('work/state/decisions'), 'utf8')).toBe('as they were')
+        await using skills = await open(folder, words)
+        expect(await run(skills, { work: folder.at('work') })).toEqual(['x', 'new'])
       })
 
       test('the network', async () => {

@@ -435,7 +435,7 @@ test('a skill with more code than anybody reads is told so, and the host goes on
   clearInterval(timer)
   expect(ticks).toBeGreaterThan(10)
   await expect(skills.scripts.execute('large.c0')).rejects.toThrow(
-    'the scripts of the skill with commands have more than 1048576 characters in all',
+    'the scripts of the skill with commands have more than 524288 characters in all',
   )
   expect(await run(skills)).toBe(1)
 })
@@ -485,4 +485,38 @@ test('calls that come while everything of a skill is forgotten find its commands
   for (let round = 0; round < 5; round++) await skills.scripts.clear('git')
   isOver = true
   expect(await Promise.all(callers)).toEqual([[1], [1], [1], [1]])
+})
+
+test('a text that takes ever longer to read holds up neither other skills nor the end', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 'return 1')
+  folder.writeSkill('slow')
+  const slow = `${'<a>('.repeat(40)}1${')'.repeat(40)}`
+  for (let index = 0; index < 4; index++) {
+    folder.write(`slow/scripts/s${index}.ts`, `${IMPORT}export const c${index} = defineCommand(${slow})\n`)
+    folder.write(`slow/scripts/lib/e${index}.ts`, `enum E {}\n${slow}\n`)
+  }
+  folder.write('slow/scripts/go.sh', 'echo ran\n')
+  const skills = await openScripts(folder.path)
+  const slowOnes = skills.scripts.ready()
+  expect(await run(skills)).toBe(1)
+  write(folder, 'return 2')
+  expect(await run(skills)).toBe(2)
+  if (HAS_BUBBLEWRAP)
+    expect((await skills.scripts.run('slow', 'scripts/go.sh', [], { timeoutMs: 4_000 })).stdout).toBe('ran\n')
+  await skills.close()
+  await slowOnes
+})
+
+test('a text that stands for a very long one is not written out', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('git')
+  const long = Array.from({ length: 2_000 }, () => 's').join('+')
+  folder.write(
+    'git/scripts/a.js',
+    `${IMPORT}const s = '${'x'.repeat(100_000)}'\nexport const c = defineCommand({ name: ${long}, description: 'd', run() {} })\n`,
+  )
+  await using skills = await openScripts(folder.path)
+  const error: unknown = await skills.scripts.execute('git.c').catch((thrown: unknown) => thrown)
+  expect(String(error).length).toBeLessThan(1_000)
 })

@@ -177,10 +177,11 @@ describe('tools of their own for commands', () => {
 
 test('progress reaches the client that asked for it, and cancelling ends the work', async () => {
   using folder = new TemporaryFolder()
-  const mark = folder.at('ended')
+  folder.write('out/before', '')
+  const mark = folder.at('out/ended')
   folder.write(
     'skills/work/SKILL.md',
-    `---\nname: work\ndescription: Works.\nmetadata:\n  capabilities: fs.write:${folder.path}\n---\nx\n`,
+    `---\nname: work\ndescription: Works.\nmetadata:\n  capabilities: fs.write:${folder.at('out')}\n---\nx\n`,
   )
   folder.write(
     'skills/work/scripts/go.js',

@@ -287,3 +287,22 @@ test('what a killed host has left is taken away by the next one', async () => {
   expect(existsSync(state.at('scripts/999999999-abc'))).toBe(false)
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
+
+test('what a call says after its answer is not heard, and its process goes on', async () => {
+  using folder = new TemporaryFolder()
+  write(
+    folder,
+    'late',
+    `globalThis.count = (globalThis.count ?? 0) + 1
+     setInterval(() => { context.progress(1); context.log('late') }, 1).unref()
+     await new Promise(resolve => setTimeout(resolve, 30))
+     return globalThis.count`,
+  )
+  await using skills = await openScripts(folder.path, { maxProcesses: 1 })
+  const counts: unknown[] = []
+  for (let call = 0; call < 4; call++) {
+    counts.push((await skills.scripts.execute('late.go')).value)
+    await delay(20)
+  }
+  expect(counts).toEqual([1, 2, 3, 4])
+})

@@ -90,11 +90,11 @@ async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise
   }
 }
 
-function createRunner({ sandbox, stateDirectory, roots }: Config, { store }: State): ScriptRunner {
+function createRunner({ sandbox, stateDirectory, roots, linkRoots }: Config, { store }: State): ScriptRunner {
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({
     sandbox,
-    protectedPaths: [stateDirectory, ...roots.map(({ path }) => path)],
+    protectedPaths: [stateDirectory, ...roots.map(({ path }) => path), ...linkRoots],
     ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
   })
 }

@@ -90,6 +90,7 @@ export class ProgramSlot {
   /** The last attempt failed for a reason that is not the script's: it is made again when somebody asks. */
   #isLost = false
   #isClosed = false
+  readonly #end = new AbortController()
 
   constructor(host: SlotHost) {
     this.#host = host
@@ -174,23 +175,16 @@ export class ProgramSlot {
     await Promise.all(Array.from(this.#draining.values(), ({ ended }) => ended))
   }
 
-  /** Ends what serves; its commands are gone until something is wanted. */
-  async clear(): Promise<void> {
-    await this.ready()
-    this.#wanted = undefined
-    this.#tried = undefined
-    this.#swap(undefined)
-    await this.drained()
-  }
-
   /** Its commands are gone at once; what runs may go on for a while. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#isClosed = true
+    this.#end.abort()
     this.endForbidden()
     this.#loading?.stop.abort()
     this.#swap(undefined)
     if (withinMs !== undefined) for (const program of this.#draining.keys()) hurry(program, withinMs)
-    await this.clear()
+    await this.ready()
+    await this.drained()
   }
 
   async #follow(): Promise<void> {
@@ -237,11 +231,13 @@ export class ProgramSlot {
   async #try(wanted: Wanted): Promise<void> {
     const { skill } = wanted
     const scan = await this.#scan(skill)
+    // Meanwhile something else may be wanted, or this not be allowed any more.
+    if (this.#isClosed || this.#wanted !== wanted || this.#host.isRejected(skill)) return
     this.#newest = scan.sources
     const declared = declaredCapabilities(skill).filter(isCapability)
     const notes = [...scan.diagnostics, ...checkCapabilities(skill)]
     if (scan.diagnostics.some(isError)) return await this.#fail(skill, notes)
-    const missing = scan.modules.length === 0 ? [] : findMissing(declared, wanted.grants)
+    const missing = scan.modules.length === 0 ? [] : findMissing(declared, this.#host.grantedTo(skill))
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
     const program = this.#toProgram(skill, declared)
     const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
@@ -282,12 +278,12 @@ export class ProgramSlot {
 
   async #restore(skill: Skill): Promise<Serving | undefined> {
     const older = await this.#host.readRemembered(skill)
-    if (older === undefined || this.#host.isRejected(older)) return undefined
+    if (older === undefined) return undefined
     const scan = await this.#scan(older)
     const declared = declaredCapabilities(older).filter(isCapability)
-    const isAllowed = findMissing(declared, this.#host.grantedTo(older)).length === 0
-    if (!isAllowed || scan.diagnostics.some(isError)) return undefined
     const program = this.#toProgram(older, declared)
+    const isRefused = this.#isClosed || this.#isForbidden({ skill: older, program })
+    if (isRefused || scan.diagnostics.some(isError)) return undefined
     // What only the running module knows has to be asked for.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
     if (outcome?.kind === 'failed') return undefined
@@ -326,7 +322,7 @@ export class ProgramSlot {
 
   async #scan(skill: Skill): Promise<ScriptScan> {
     const texts = await Promise.all(skill.files.map(file => this.#readText(skill, file.path, file.digest)))
-    return await this.#host.runner.scan(skill.name, texts, this.#serving?.scan.modules)
+    return await this.#host.runner.scan(skill.name, texts, this.#serving?.scan.modules, this.#end.signal)
   }
 
   async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {

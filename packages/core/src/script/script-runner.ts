@@ -87,8 +87,16 @@ export interface LoadOptions {
 export interface ScriptRunner {
   /** What stands between scripts and this machine. */
   containment(): Promise<Containment>
-  /** Finds commands without running anything. `known` are the files that had some before, and may be broken now. */
-  scan(skill: string, files: readonly ScriptText[], known?: readonly string[]): Promise<ScriptScan>
+  /**
+   * Finds commands without running anything. `known` are the files that had some before, and may be broken now. Nobody wants
+   * the result after the signal.
+   */
+  scan(
+    skill: string,
+    files: readonly ScriptText[],
+    known?: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<ScriptScan>
   /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
   load(program: ScriptProgram, scan: ScriptScan, options?: LoadOptions): Promise<ProgramLoad>
   /** Whether a file may be a program that `runFile` knows, as far as its path tells. */

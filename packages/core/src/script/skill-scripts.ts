@@ -268,8 +268,9 @@ export class SkillScripts {
     const slot = this.#slots.get(keyOf(skill))
     if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
     this.#unloaded.add(keyOf(skill))
-    await slot.clear()
+    // Whoever reloads it meanwhile begins anew.
     this.#slots.delete(keyOf(skill))
+    await this.#leave(slot)
     return 'unloaded'
   }
 
@@ -392,13 +393,15 @@ export class SkillScripts {
     this.#unloaded.delete(keyOf(skill))
     this.#host.forget(skill)
     if (slot === undefined) return
+    this.#leave(slot).catch((error: unknown) => {
+      this.#host.logger.error('the code of a skill did not end', { skill: skill.name, error })
+    })
+  }
+
+  /** Its commands are gone at once; resolves when its calls have ended. */
+  async #leave(slot: ProgramSlot): Promise<void> {
     this.#leaving.add(slot)
-    slot
-      .close()
-      .catch((error: unknown) => {
-        this.#host.logger.error('the code of a skill did not end', { skill: skill.name, error })
-      })
-      .finally(() => this.#leaving.delete(slot))
+    await slot.close().finally(() => this.#leaving.delete(slot))
   }
 
   #announce(change: CommandsChange): void {

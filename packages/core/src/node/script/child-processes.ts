@@ -30,13 +30,13 @@ import { runProgram } from './run-file.ts'
 import { Sandbox } from './sandbox.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import { ScriptReaders } from './script-readers.ts'
 import {
   checkScriptRunnerOptions,
   DEFAULT_SCRIPT_RUNNER_OPTIONS,
   type ScriptRunnerDefaults,
   type ScriptRunnerOptions,
 } from './script-runner-options.ts'
-import { ScriptThread } from './script-thread.ts'
 import { Turns } from './turns.ts'
 
 /**
@@ -62,7 +62,7 @@ class ChildProcessRunner implements ScriptRunner {
   readonly #stop = new AbortController()
   /** Many skills may want to be loaded at once; a machine has few cores. */
   readonly #loads = new Turns(MAX_LOADS)
-  readonly #thread = new ScriptThread()
+  readonly #readers = new ScriptReaders()
   #plain: Promise<PlainJavaScript> | undefined
 
   constructor(options: ScriptRunnerOptions) {
@@ -85,9 +85,16 @@ class ChildProcessRunner implements ScriptRunner {
     skill: string,
     files: readonly ScriptText[],
     known: readonly string[] = [],
+    signal?: AbortSignal,
   ): Promise<ScriptScan> {
     if (!mayHaveCommands(files, known)) return NO_COMMANDS
-    const answer = await this.#thread.ask({ kind: 'scan', skill, files, known })
+    const digests = files.map(({ path, digest }) => `${path} ${digest}`)
+    const answer = await this.#readers.ask({
+      skill,
+      identity: ['scan', ...known, ...digests].join('\n'),
+      question: { kind: 'scan', skill, files, known },
+      ...(signal === undefined ? {} : { signal }),
+    })
     return answer.kind === 'scan' ? answer.scan : toUnreadable(files, known)
   }
 
@@ -102,11 +109,12 @@ class ChildProcessRunner implements ScriptRunner {
   }
 
   async #load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
-    const folder = await this.#folders.take(program, await this.#openPlain())
+    const folder = await this.#folders.take(program)
     let isKept = false
     let started: Started | undefined
     try {
-      const faults = folder.diagnostics.filter(({ path }) => scan.sources.includes(path ?? ''))
+      const unplain = await this.#folders.addCode(program, await this.#openPlain(), signal)
+      const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
       const access = await this.#toAccess(program, folder)
       const start = (ending?: AbortSignal): Promise<Started> => this.#start(folder, scan, access, ending)
@@ -172,7 +180,7 @@ class ChildProcessRunner implements ScriptRunner {
     options: RunOptions,
   ): Promise<FileRun> {
     await this.#sandbox.check()
-    const folder = await this.#folders.take(program, await this.#openPlain())
+    const folder = await this.#folders.take(program)
     let scratch: string | undefined
     try {
       scratch = await this.#folders.createScratch()
@@ -211,24 +219,22 @@ class ChildProcessRunner implements ScriptRunner {
     await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
     await Promise.allSettled(this.#runs)
     await this.#folders.close()
-    await this.#thread.close()
+    await this.#readers.close()
   }
 
   async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
-    const { kind } = await this.containment()
     const { workspace = process.cwd(), protectedPaths = [] } = this.#options
     return await toScriptAccess(grants, {
       workspace,
       // The folders of other programs are beside this one.
       protectedPaths: [...protectedPaths, dirname(root)],
-      hasSandbox: kind === 'sandbox',
       env: this.#env,
     })
   }
 
   async #openPlain(): Promise<PlainJavaScript> {
     this.#plain ??= import('./plain-javascript.ts').then(
-      ({ PlainJavaScript }) => new PlainJavaScript(this.#thread),
+      ({ PlainJavaScript }) => new PlainJavaScript(this.#readers),
     )
     return await this.#plain
   }

@@ -1,6 +1,5 @@
 import { release } from 'node:os'
-import { sep } from 'node:path'
-import type { GrantedPath, ScriptAccess } from './script-access.ts'
+import { type GrantedPath, isInside, type ScriptAccess } from './script-access.ts'
 
 /** A program to start, with its arguments. */
 export interface Launch {
@@ -59,7 +58,7 @@ function namesOf(paths: readonly GrantedPath[]): readonly string[] {
 
 /** Paths that are in no other one: of a folder and something in it Node forgets the folder itself. */
 function outermost(paths: readonly string[]): readonly string[] {
-  return paths.filter(path => !paths.some(other => path.startsWith(`${other}${sep}`)))
+  return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
 /** Limits that the process and everything it starts inherit: memory beyond the heap, the size of a file, and no dumps. */
@@ -117,11 +116,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   ]
   const { access, readable, scratch, workingDirectory } = view
   const show = (paths: readonly string[]): string[] => paths.flatMap(path => ['--ro-bind-try', path, path])
-  const granted = [...access.readable, ...access.writable]
-  // What is in a granted folder is there as a link already.
-  const links = granted.filter(
-    ({ path, real }) => path !== real && !granted.some(other => path.startsWith(`${other.real}/`)),
-  )
+  const shown = [...SYSTEM, ...(access.hasNetwork ? FOR_NETWORK : []), ...readable]
   return {
     command: bubblewrap,
     args: [
@@ -143,9 +138,13 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       ...memory('/tmp'),
       ...show(access.readable.map(({ real }) => real)),
       ...access.writable.flatMap(({ real }) => ['--bind-try', real, real]),
-      ...links.flatMap(({ path, real }) => ['--symlink', real, path]),
+      ...linksOf([...access.readable, ...access.writable], shown).flatMap(({ path, real }) => [
+        '--symlink',
+        real,
+        path,
+      ]),
       // What comes later lies on top: what is ours is never to be written.
-      ...show([...access.protected, process.execPath, ...readable]),
+      ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
@@ -159,6 +158,21 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       ...args,
     ],
   }
+}
+
+/** Granted paths that are links, each once, where nothing that is shown has them already. */
+function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): readonly GrantedPath[] {
+  const there = [...shown, ...granted.map(({ real }) => real)]
+  const links = new Map(
+    granted.flatMap(each =>
+      each.path !== each.real && !there.some(folder => isInside(each.path, folder))
+        ? [[each.path, each]]
+        : [],
+    ),
+  )
+  return [...links.values()].filter(
+    ({ path }) => ![...links.keys()].some(other => other !== path && isInside(path, other)),
+  )
 }
 
 /** Since Linux 5.14 the processes of a sandbox are counted for themselves. */

@@ -8,6 +8,7 @@ const redaction = createRedaction({ TOKEN: 'SUPERSECRETTOKEN' })
 const KINDS = [
   'ready',
   'loading',
+  'begun',
   'loaded',
   'failed',
   'result',

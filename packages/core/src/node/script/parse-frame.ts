@@ -54,6 +54,7 @@ export function parseFrame(line: string, redaction: Redaction): ChildFrame | und
         ...(typeof message === 'string' ? { message: textOf(message) } : {}),
       }
     }
+    case 'begun':
     case 'scratch':
       return { kind, id }
     case 'log':

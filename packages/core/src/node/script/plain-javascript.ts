@@ -1,5 +1,5 @@
-import type { Diagnostic, Digest } from '../../index.ts'
-import type { ScriptThread } from './script-thread.ts'
+import type { Diagnostic, Digest, ScriptText } from '../../index.ts'
+import type { ScriptReaders } from './script-readers.ts'
 import type { Answer } from './script-worker.ts'
 
 const MAX_KEPT = 2_000
@@ -10,16 +10,21 @@ export type PlainModule = { readonly code: string } | { readonly diagnostic: Dia
 /** Takes the types out of TypeScript, once for each text. */
 export class PlainJavaScript {
   readonly #kept = new Map<Digest, string>()
-  readonly #thread: ScriptThread
+  readonly #readers: ScriptReaders
 
-  constructor(thread: ScriptThread) {
-    this.#thread = thread
+  constructor(readers: ScriptReaders) {
+    this.#readers = readers
   }
 
-  async get(path: string, digest: Digest, text: string): Promise<PlainModule> {
+  async get(skill: string, { path, digest, text }: ScriptText, signal?: AbortSignal): Promise<PlainModule> {
     const known = this.#kept.get(digest)
     if (known !== undefined) return { code: known }
-    const answer = await this.#thread.ask({ kind: 'strip', text })
+    const answer = await this.#readers.ask({
+      skill,
+      identity: `strip ${digest}`,
+      question: { kind: 'strip', text },
+      ...(signal === undefined ? {} : { signal }),
+    })
     if (answer.kind !== 'code') return { diagnostic: describe(path, answer) }
     const [oldest] = this.#kept.keys()
     if (this.#kept.size >= MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest)
@@ -33,7 +38,7 @@ function describe(path: string, answer: Exclude<Answer, { kind: 'code' }>): Diag
     return {
       code: 'SCRIPT_INVALID',
       severity: 'error',
-      message: 'its types cannot be taken out: it is nested too deeply',
+      message: 'its types cannot be taken out: it is nested too deeply, or it takes too long',
       path,
     }
   return {

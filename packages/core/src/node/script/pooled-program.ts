@@ -76,18 +76,18 @@ export class PooledProgram implements LoadedProgram {
     const deadline = performance.now() + timeoutMs
     this.#running++
     try {
-      const member = await this.#acquire(command, options.signal, timeoutMs)
-      const left = deadline - performance.now()
-      if (left > 0)
-        return await this.#run(
-          member,
-          command,
-          { input, written },
-          { ...options, timeoutMs: left },
-          timeoutMs,
-        )
-      this.#release(member)
-      throw lateError(command, timeoutMs)
+      for (let attempt = 1; ; attempt++) {
+        const member = await this.#acquire(command, options.signal, timeoutMs)
+        const left = deadline - performance.now()
+        if (left <= 0) {
+          this.#release(member)
+          throw lateError(command, timeoutMs)
+        }
+        const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
+        // What an earlier call left behind had ended it.
+        const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
+        if (!isTriedAgain) return toValue(outcome, command, input, this.#options)
+      }
     } finally {
       this.#running--
       if (this.#running === 0) this.#onDrained?.()
@@ -104,18 +104,13 @@ export class PooledProgram implements LoadedProgram {
   async #run(
     member: Member,
     command: Command,
-    { input, written }: { readonly input: unknown; readonly written: string },
+    input: string,
     options: RunOptions,
     timeoutMs: number,
-  ): Promise<unknown> {
+  ): Promise<CallFrameOutcome> {
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
     try {
-      return toValue(
-        await member.process.call(command, written, scratch, options),
-        command,
-        input,
-        this.#options,
-      )
+      return await member.process.call(command, input, scratch, options)
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
       throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
@@ -151,7 +146,10 @@ export class PooledProgram implements LoadedProgram {
   async #start(): Promise<Member> {
     this.#starting++
     try {
-      const started = await this.#options.start(this.#end.signal)
+      const started = await this.#options.start(this.#end.signal).catch((thrown: unknown) => {
+        // It was ended while it loaded, and has no fault.
+        throw this.#end.signal.aborted ? replacedError() : thrown
+      })
       if (!this.#end.signal.aborted) return this.#add(started)
       started.process.kill()
       void removeQuietly(started.scratch)
@@ -256,6 +254,7 @@ export class IdleProcesses {
 }
 
 const MAX_WAITING = 1_000
+const MAX_ATTEMPTS = 3
 
 type Waiter = PromiseWithResolvers<Member | undefined>
 
@@ -293,6 +292,7 @@ function toValue(
       })
     case 'too-large':
       throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than it may have`)
+    case 'lost':
     case 'error': {
       const { message, stack } = outcome
       const place = locate(stack)

@@ -13,8 +13,6 @@ export interface ProgramFolder {
   readonly code: string
   readonly filesUrl: string
   readonly codeUrl: string
-  /** Files that could not be made plain. */
-  readonly diagnostics: readonly Diagnostic[]
 }
 
 /**
@@ -24,33 +22,66 @@ export interface ProgramFolder {
 export async function writeProgramFolder(
   root: string,
   { files, readFile }: ScriptProgram,
-  plain: PlainJavaScript,
 ): Promise<ProgramFolder> {
   const folder = { root, files: join(root, 'files'), code: join(root, 'code') }
-  const folders = new Set([folder.files, folder.code])
+  const tree = new Tree(folder.files)
+  await tree.open()
+  for (const { path, isExecutable } of files)
+    await tree.write(path, await readFile(path), isExecutable ? 0o500 : 0o400)
+  await tree.close()
+  return { ...folder, filesUrl: toFolderUrl(folder.files), codeUrl: toFolderUrl(folder.code) }
+}
+
+/** Writes plain JavaScript for what is TypeScript; resolves with what cannot be made plain. */
+export async function writeCode(
+  { code }: ProgramFolder,
+  { skill, files, readFile }: ScriptProgram,
+  plain: PlainJavaScript,
+  signal?: AbortSignal,
+): Promise<readonly Diagnostic[]> {
   const diagnostics: Diagnostic[] = []
-  const ensure = async (path: string): Promise<void> => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    for (let each = dirname(path); each.length > root.length; each = dirname(each)) folders.add(each)
-  }
-  await mkdir(folder.files, { recursive: true, mode: 0o700 })
-  await mkdir(folder.code, { recursive: true, mode: 0o700 })
-  for (const { path, digest, isExecutable } of files) {
-    const bytes = await readFile(path)
-    const target = join(folder.files, path)
-    await ensure(target)
-    await writeFile(target, bytes, { flag: 'wx', mode: isExecutable ? 0o500 : 0o400 })
+  const tree = new Tree(code)
+  await tree.open()
+  for (const { path, digest } of files) {
     if (!/\.m?ts$/.test(path)) continue
-    const module = await plain.get(path, digest, new TextDecoder().decode(bytes))
-    if ('diagnostic' in module) {
-      diagnostics.push(module.diagnostic)
-      continue
-    }
-    await ensure(join(folder.code, path))
-    await writeFile(join(folder.code, path), module.code, { flag: 'wx', mode: 0o400 })
+    const text = new TextDecoder().decode(await readFile(path))
+    const module = await plain.get(skill, { path, digest, text }, signal)
+    if ('diagnostic' in module) diagnostics.push(module.diagnostic)
+    else await tree.write(path, module.code, 0o400)
   }
-  for (const each of folders) await chmod(each, 0o500)
-  return { ...folder, filesUrl: toFolderUrl(folder.files), codeUrl: toFolderUrl(folder.code), diagnostics }
+  // Whoever was interrupted is followed by somebody who goes on.
+  if (signal?.aborted !== true) await tree.close()
+  return diagnostics
+}
+
+/** A folder that is written once. */
+class Tree {
+  readonly #root: string
+  readonly #folders: Set<string>
+
+  constructor(root: string) {
+    this.#root = root
+    this.#folders = new Set([root])
+  }
+
+  async open(): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 })
+  }
+
+  /** What is there already stays: the same revision has the same files. */
+  async write(path: string, content: string | Uint8Array, mode: number): Promise<void> {
+    const target = join(this.#root, path)
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+    for (let each = dirname(target); each.length > this.#root.length; each = dirname(each))
+      this.#folders.add(each)
+    await writeFile(target, content, { flag: 'wx', mode }).catch((thrown: NodeJS.ErrnoException) => {
+      if (thrown.code !== 'EEXIST') throw thrown
+    })
+  }
+
+  async close(): Promise<void> {
+    for (const each of this.#folders) await chmod(each, 0o500)
+  }
 }
 
 /** Takes away a folder of ours, whose folders nobody may write to. */

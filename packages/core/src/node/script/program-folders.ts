@@ -1,12 +1,14 @@
 import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Digest, ScriptProgram } from '../../index.ts'
+import type { Diagnostic, Digest, ScriptProgram } from '../../index.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
-import { type ProgramFolder, removeFolder, writeProgramFolder } from './program-folder.ts'
+import { type ProgramFolder, removeFolder, writeCode, writeProgramFolder } from './program-folder.ts'
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
+  /** What could not be made plain, once that was tried to the end. */
+  code: Promise<readonly Diagnostic[]> | undefined
   users: number
 }
 
@@ -26,9 +28,9 @@ export class ProgramFolders {
   }
 
   /** A revision on the disk, until it is given back. */
-  async take(program: ScriptProgram, plain: PlainJavaScript): Promise<ProgramFolder> {
+  async take(program: ScriptProgram): Promise<ProgramFolder> {
     const known = this.#entries.get(program.revision)
-    const entry = known ?? { folder: this.#write(program, plain), users: 0 }
+    const entry = known ?? { folder: this.#write(program), code: undefined, users: 0 }
     this.#entries.set(program.revision, entry)
     entry.users++
     try {
@@ -36,6 +38,29 @@ export class ProgramFolders {
     } catch (thrown) {
       if (this.#entries.get(program.revision) === entry) this.#entries.delete(program.revision)
       throw thrown
+    }
+  }
+
+  /** Writes plain JavaScript into what was taken, for those who import it; resolves with what cannot be made plain. */
+  async addCode(
+    program: ScriptProgram,
+    plain: PlainJavaScript,
+    signal?: AbortSignal,
+  ): Promise<readonly Diagnostic[]> {
+    const entry = this.#entries.get(program.revision)
+    if (entry === undefined) return []
+    entry.code ??= writeCode(await entry.folder, program, plain, signal)
+    const { code } = entry
+    const forget = (): void => {
+      if (entry.code === code) entry.code = undefined
+    }
+    try {
+      return await code
+    } catch (thrown) {
+      forget()
+      throw thrown
+    } finally {
+      if (signal?.aborted === true) forget()
     }
   }
 
@@ -58,10 +83,10 @@ export class ProgramFolders {
     if (root !== undefined) await removeFolder(root)
   }
 
-  async #write(program: ScriptProgram, plain: PlainJavaScript): Promise<ProgramFolder> {
+  async #write(program: ScriptProgram): Promise<ProgramFolder> {
     const root = join(await this.#open(), `program-${++this.#count}`)
     try {
-      return await writeProgramFolder(root, program, plain)
+      return await writeProgramFolder(root, program)
     } catch (thrown) {
       // Half of it is of no use, and another attempt writes another one.
       await removeFolder(root).catch(() => undefined)

@@ -10,11 +10,13 @@ export type Constants = ReadonlyMap<string, Expression>
 
 // A constant can stand for ten others, each of which stands for ten more.
 const MAX_NODES = 5_000
+const MAX_CHARACTERS = 262_144
 
 /** Reads expressions of one module, as far as nothing has to be run for it; in all together no more than makes sense. */
 export class LiteralReader {
   readonly #constants: Constants
   #left = MAX_NODES
+  #charactersLeft = MAX_CHARACTERS
 
   constructor(constants: Constants) {
     this.#constants = constants
@@ -41,9 +43,9 @@ export class LiteralReader {
       case 'BinaryExpression': {
         if (node.operator !== '+' || node.left.type === 'PrivateName') return undefined
         const [left, right] = [this.read(node.left), this.read(node.right)]
-        return typeof left?.value === 'string' && typeof right?.value === 'string'
-          ? { value: left.value + right.value }
-          : undefined
+        if (typeof left?.value !== 'string' || typeof right?.value !== 'string') return undefined
+        this.#charactersLeft -= left.value.length + right.value.length
+        return this.#charactersLeft < 0 ? undefined : { value: left.value + right.value }
       }
       case 'ParenthesizedExpression':
       case 'TSAsExpression':
@@ -52,7 +54,10 @@ export class LiteralReader {
         return this.read(node.expression)
       case 'Identifier': {
         const constant = this.#constants.get(node.name)
-        return constant === undefined ? undefined : this.read(constant)
+        const literal = constant === undefined ? undefined : this.read(constant)
+        // The same text in many places is many texts for whoever writes it down.
+        if (typeof literal?.value === 'string') this.#charactersLeft -= literal.value.length
+        return this.#charactersLeft < 0 ? undefined : literal
       }
       case 'ArrayExpression': {
         const items = node.elements.map(each =>

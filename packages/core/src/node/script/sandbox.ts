@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { type Containment, SkillError, toMessage } from '../../index.ts'
 import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
 
@@ -61,12 +62,14 @@ export class Sandbox {
   #probe(): Promise<Found> {
     if (this.#probed !== undefined && performance.now() < this.#retryAt) return this.#probed
     this.#retryAt = Infinity
-    this.#probed = this.#look()
+    this.#probed = this.#look().catch((thrown: unknown) => {
+      this.#retryAt = performance.now() + RETRY_MS
+      return without(`it cannot be looked for: ${toMessage(thrown)}`)
+    })
     return this.#probed
   }
 
   async #look(): Promise<Found> {
-    const without = (detail: string): Found => ({ containment: { kind: 'permissions', detail } })
     if (this.#mode === 'off') return without('the sandbox is switched off')
     if (process.platform !== 'linux') return without(`there is none on ${process.platform}`)
     const path = await findProgram('bwrap', this.#path.split(delimiter))
@@ -83,6 +86,10 @@ export class Sandbox {
     this.#retryAt = performance.now() + RETRY_MS
     return without(`bubblewrap does not work here: ${faults.at(-1)}`)
   }
+}
+
+function without(detail: string): Found {
+  return { containment: { kind: 'permissions', detail } }
 }
 
 /** The first of these folders that has a program, with its name. */
@@ -105,7 +112,6 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],
     writable: [],
-    protected: [],
     hasNetwork: false,
     hasPrograms: false,
     secrets: {},
@@ -118,8 +124,10 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
       timeout: PROBE_MS,
     })
     let said = ''
-    child.stderr.on('data', (data: Buffer) => (said += data.toString()))
     child.on('error', error => resolve(toMessage(error)))
+    // Where descriptors have run out there is no pipe, and the error comes later.
+    const stderr = child.stderr as Readable | null | undefined
+    stderr?.on('data', (data: Buffer) => (said += data.toString()))
     child.on('exit', code => resolve(code === 0 ? undefined : (said.trim().split('\n')[0] ?? `exit ${code}`)))
   })
 }

@@ -13,8 +13,6 @@ export interface GrantedPath {
 export interface ScriptAccess {
   readonly readable: readonly GrantedPath[]
   readonly writable: readonly GrantedPath[]
-  /** What is never written to, though it is in something that is. */
-  readonly protected: readonly string[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
   /** Granted variables, as far as they are set. */
@@ -28,8 +26,6 @@ export interface AccessOptions {
   readonly workspace: string
   /** Folders that nobody may write to, whatever is granted. */
   readonly protectedPaths: readonly string[]
-  /** Whether a part of what may be written can be kept from it. */
-  readonly hasSandbox: boolean
   /** The variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -37,7 +33,7 @@ export interface AccessOptions {
 /** @throws {SkillError} SCRIPT_REFUSED when a granted path leads where nobody meant it to */
 export async function toScriptAccess(
   grants: readonly Capability[],
-  { workspace, protectedPaths, hasSandbox, env }: AccessOptions,
+  { workspace, protectedPaths, env }: AccessOptions,
 ): Promise<ScriptAccess> {
   const home = { path: resolve(workspace), real: await findReal(resolve(workspace)) }
   const find = async (kind: 'fs.read' | 'fs.write'): Promise<GrantedPath[]> => {
@@ -50,16 +46,13 @@ export async function toScriptAccess(
   const writable = await find('fs.write')
   const readable = [...(await find('fs.read')), ...writable]
   const names = grants.flatMap(grant => (grant.startsWith('env:') ? grant.slice('env:'.length) : []))
-  const hasPrograms = grants.includes('exec')
   const kept = await Promise.all(protectedPaths.map(path => findReal(resolve(path))))
-  // A program that runs as the user can write what the user can; there is nothing to keep from it.
-  if (hasSandbox || !hasPrograms) for (const each of writable) refuseProtected(each, kept, hasSandbox)
+  for (const each of writable) refuseProtected(each, kept)
   return {
     readable,
     writable,
-    protected: kept.filter(path => writable.some(({ real }) => isInside(path, real))),
     hasNetwork: grants.includes('net'),
-    hasPrograms,
+    hasPrograms: grants.includes('exec'),
     secrets: Object.fromEntries(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),
     ),
@@ -96,19 +89,16 @@ async function follow(written: string, grant: Capability, workspace: GrantedPath
   return { path, real }
 }
 
-function refuseProtected({ path, real }: GrantedPath, kept: readonly string[], hasSandbox: boolean): void {
-  const inside = kept.find(each => isInside(real, each))
-  if (inside !== undefined)
-    throw new SkillError(
-      'SCRIPT_REFUSED',
-      `fs.write of ${path} is granted, and ${inside} is written by no script`,
-    )
-  const covered = hasSandbox ? undefined : kept.find(each => isInside(each, real))
-  if (covered !== undefined)
-    throw new SkillError(
-      'SCRIPT_REFUSED',
-      `fs.write of ${path} is granted, and ${covered} in it must not be written: without a sandbox the one cannot be had without the other; grant a folder in it, as in fs.write:out`,
-    )
+/** Whoever may write around a folder may move it away and put another in its place. */
+function refuseProtected({ path, real }: GrantedPath, kept: readonly string[]): void {
+  const refuse = (reason: string): never => {
+    throw new SkillError('SCRIPT_REFUSED', `fs.write of ${path} is granted, and ${reason}`)
+  }
+  const around = kept.find(each => isInside(real, each))
+  if (around !== undefined) refuse(`no script writes to ${around}`)
+  const within = kept.find(each => isInside(each, real))
+  if (within !== undefined)
+    refuse(`no script writes to ${within} in it; grant a folder beside that, as in fs.write:out`)
 }
 
 /** Where a path leads; of what is not there yet, where it would be. */
@@ -120,6 +110,7 @@ async function findReal(path: string): Promise<string> {
   }
 }
 
-function isInside(path: string, folder: string): boolean {
+/** Also for a folder itself. */
+export function isInside(path: string, folder: string): boolean {
   return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
 }

@@ -12,7 +12,10 @@ import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
 /** What a call of a process came to, before anybody has looked at it. */
-export type CallFrameOutcome = Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
+export type CallFrameOutcome =
+  | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
+  /** The process had ended before the call began: another one can have it. */
+  | { readonly kind: 'lost'; readonly message: string; readonly stack: string }
 
 export type LoadFrameOutcome =
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
@@ -32,6 +35,7 @@ interface Call {
   readonly options: RunOptions
   readonly settle: (outcome: CallFrameOutcome) => void
   bytes: number
+  hasBegun: boolean
 }
 
 // What a script may send in one call beside its result: progress and log lines.
@@ -76,6 +80,7 @@ export class ScriptProcess {
   #stopped: Promise<void> = Promise.resolve()
   #hasScratch = false
   #idleBytes = 0
+  #isLoading = true
 
   constructor({ launch, env, workingDirectory, limits, redaction }: ScriptProcessOptions) {
     this.#limits = limits
@@ -143,6 +148,8 @@ export class ScriptProcess {
     clearTimeout(timer)
     signal?.removeEventListener('abort', onAbort)
     this.#module = undefined
+    this.#isLoading = false
+    this.#idleBytes = 0
     this.#stdout.reset()
     this.#stderr.reset()
     return outcome
@@ -171,7 +178,7 @@ export class ScriptProcess {
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#stdout.reset()
     this.#stderr.reset()
-    this.#call = { id, options, settle: outcome.resolve, bytes: 0 }
+    this.#call = { id, options, settle: outcome.resolve, bytes: 0, hasBegun: false }
     this.#idleBytes = 0
     this.#hasScratch = false
     try {
@@ -211,6 +218,7 @@ export class ScriptProcess {
       id,
       options: {},
       bytes: 0,
+      hasBegun: true,
       settle: () => {
         clearTimeout(timer)
         this.#call = undefined
@@ -236,7 +244,7 @@ export class ScriptProcess {
     const lines = this.#lines.take(text)
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
     // Between calls there is nothing to say.
-    const isIdleFlood = this.#idleBytes > this.#limits.stdout
+    const isIdleFlood = !this.#isLoading && this.#idleBytes > this.#limits.stdout
     if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
       this.kill('it sent more than it may')
     else for (const line of lines) this.#receive(line)
@@ -259,6 +267,7 @@ export class ScriptProcess {
     else if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
     else if (call === undefined) this.kill('it went on after it had answered')
     else if (frame.id !== call.id) return
+    else if (frame.kind === 'begun') call.hasBegun = true
     else if (frame.kind === 'scratch') this.#hasScratch = true
     else if (frame.kind === 'log') this.#tell({ stream: 'log', text: withoutControls(frame.message) })
     else if (frame.kind === 'progress') {
@@ -277,7 +286,10 @@ export class ScriptProcess {
     const isFull = stack.includes('heap out of memory')
     const message = `the process ended without a result: ${isFull ? 'it ran out of memory' : this.#exit}`
     this.#failLoading(message, stack)
-    this.#call?.settle({ kind: 'error', id: this.#call.id, message, stack })
+    const call = this.#call
+    call?.settle(
+      call.hasBegun ? { kind: 'error', id: call.id, message, stack } : { kind: 'lost', message, stack },
+    )
   }
 
   #failLoading(message: string, stack = ''): void {

@@ -8,8 +8,8 @@ export interface ScriptRunnerOptions {
   /** What `fs.read` and `fs.write` without a path are about. @default the working directory */
   readonly workspace?: string
   /**
-   * Folders that no script may write to, whatever is granted: where decisions and skills are kept. Without a sandbox a grant
-   * of a folder around one of them is refused. @default none
+   * Folders that no script may write to, whatever is granted: where decisions and skills are kept. A grant of a folder
+   * around one of them is refused, too. @default none
    */
   readonly protectedPaths?: readonly string[]
   /** Where revisions are written for processes to read. @default a folder for temporary files */

@@ -55,6 +55,8 @@ export type ChildFrame =
   | { readonly kind: 'loading'; readonly path: string }
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
   | { readonly kind: 'failed'; readonly path: string; readonly message: string; readonly stack: string }
+  /** Whatever becomes of the call from here on is the script's. */
+  | { readonly kind: 'begun'; readonly id: number }
   | { readonly kind: 'result'; readonly id: number; readonly value?: unknown }
   | { readonly kind: 'refused'; readonly id: number; readonly faults: InputFaults }
   | { readonly kind: 'error'; readonly id: number; readonly message: string; readonly stack: string }

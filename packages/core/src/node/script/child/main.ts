@@ -104,6 +104,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
   const controller = new AbortController()
   running.set(id, controller)
   const progress = createProgress(id)
+  send({ kind: 'begun', id })
   try {
     const checked = await check(definition, input, setup.validator)
     if ('faults' in checked) {
@@ -113,12 +114,15 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
     const value: unknown = await definition.run(checked.value, {
       signal: controller.signal,
       progress: progress.tell,
-      log: (message: unknown) => send({ kind: 'log', id, message: String(message) }),
+      log: (message: unknown) => {
+        // What goes on after the answer is nobody's any more.
+        if (running.has(id)) send({ kind: 'log', id, message: String(message) })
+      },
       skillDirectory: setup.skillDirectory,
       // Made for those who want it.
       get scratchDirectory() {
         mkdirSync(scratchDirectory, { recursive: true, mode: 0o700 })
-        send({ kind: 'scratch', id })
+        if (running.has(id)) send({ kind: 'scratch', id })
         return scratchDirectory
       },
     })
@@ -168,6 +172,7 @@ function createProgress(id: number): {
   return {
     flush,
     tell: (done, total, message) => {
+      if (!running.has(id)) return
       held = {
         kind: 'progress',
         id,
