@@ -60,7 +60,7 @@ export function checkCommandName(name: unknown): string | undefined {
 
 /** A value of somebody's script, as far as a person reads it. */
 function show(value: unknown): string {
-  const text = String(JSON.stringify(value))
+  const text = value === undefined ? 'undefined' : JSON.stringify(value)
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text
 }
 
