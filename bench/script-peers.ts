@@ -93,10 +93,14 @@ function processRestart(path: string): ScriptPeer {
     reload: async () => {
       const child = fork(new URL('./script-child.ts', import.meta.url), [pathToFileURL(path).href], {
         execArgv: [],
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
-      const [answer] = (await once(child, 'message')) as [number]
+      const ended = once(child, 'exit')
+      // A file that is half-written ends it without an answer.
+      const [answer] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
       child.kill()
-      await once(child, 'exit')
+      await ended
+      if (answer === undefined) throw new Error('it ended without an answer')
       return answer
     },
     [Symbol.asyncDispose]: async () => undefined,
