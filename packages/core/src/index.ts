@@ -238,6 +238,7 @@ export {
   type UpdateOptions,
 } from './session/skill-session.ts'
 export {
+  CAPABILITY_FORMS,
   type Capability,
   checkCapabilities,
   declaredCapabilities,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { declaredCapabilities, findMissing, isCapability } from '@skillstoke/core'
+import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
@@ -28,7 +28,7 @@ export async function grant(
   if (capabilities.length === 0)
     throw new UsageError(
       verb === 'grant' && asked.length > 0
-        ? `${JSON.stringify(target)} asks only for what there is not: ${asked.join(' ')}; there are net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path`
+        ? `${JSON.stringify(target)} asks only for what there is not: ${asked.join(' ')}; there are ${CAPABILITY_FORMS}`
         : verb === 'grant'
           ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
           : `nothing is granted to ${JSON.stringify(target)}`,

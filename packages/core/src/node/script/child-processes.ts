@@ -20,7 +20,7 @@ import { mayHaveInterpreter } from './interpreter.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
-import type { PlainJavaScript } from './plain-javascript.ts'
+import { PlainJavaScript } from './plain-javascript.ts'
 import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
 import { type ProgramFolder, removeFolder } from './program-folder.ts'
 import { ProgramFolders } from './program-folders.ts'
@@ -63,7 +63,7 @@ class ChildProcessRunner implements ScriptRunner {
   /** Many skills may want to be loaded at once; a machine has few cores. */
   readonly #loads = new Turns(MAX_LOADS)
   readonly #readers = new ScriptReaders()
-  #plain: Promise<PlainJavaScript> | undefined
+  readonly #plain = new PlainJavaScript(this.#readers)
 
   constructor(options: ScriptRunnerOptions) {
     checkScriptRunnerOptions(options)
@@ -113,7 +113,7 @@ class ChildProcessRunner implements ScriptRunner {
     let isKept = false
     let started: Started | undefined
     try {
-      const unplain = await this.#folders.addCode(program, await this.#openPlain(), signal)
+      const unplain = await this.#folders.addCode(program, this.#plain, signal)
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
       const access = await this.#toAccess(program, folder)
@@ -230,13 +230,6 @@ class ChildProcessRunner implements ScriptRunner {
       protectedPaths: [...protectedPaths, dirname(root)],
       env: this.#env,
     })
-  }
-
-  async #openPlain(): Promise<PlainJavaScript> {
-    this.#plain ??= import('./plain-javascript.ts').then(
-      ({ PlainJavaScript }) => new PlainJavaScript(this.#readers),
-    )
-    return await this.#plain
   }
 
   #pool(
