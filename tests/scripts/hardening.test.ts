@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
-import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
+import { type ScriptRunner, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { childProcesses, nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import {
@@ -519,4 +519,42 @@ test('a text that stands for a very long one is not written out', async () => {
   await using skills = await openScripts(folder.path)
   const error: unknown = await skills.scripts.execute('git.c').catch((thrown: unknown) => thrown)
   expect(String(error).length).toBeLessThan(1_000)
+})
+
+test('older code that comes too late for a skill that is gone is ended', async () => {
+  using folder = new TemporaryFolder()
+  using state = new TemporaryFolder()
+  folder.writeSkill('git')
+  const good = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
+  folder.write('git/scripts/go.js', good)
+  const first = await openScripts(folder.path, { runtime: { store: await openPackStore(state.path) } })
+  expect(await run(first)).toBe('good')
+  await first.close()
+  folder.write('git/scripts/go.js', `throw new Error('broken')\n${good}`)
+  const real = childProcesses()
+  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  // The same, but for loads that do not hear that nobody wants them, and are told late.
+  const deaf: ScriptRunner = {
+    containment: () => real.containment(),
+    scan: (...parts) => real.scan(...parts),
+    mayRun: path => real.mayRun(path),
+    runFile: (...parts) => real.runFile(...parts),
+    close: () => real.close(),
+    load: async (program, scan) => {
+      const outcome = await real.load(program, scan)
+      if (outcome.kind === 'failed') return outcome
+      begun.resolve()
+      await released.promise
+      return outcome
+    },
+  }
+  await using skills = await openScripts(folder.path, {
+    runtime: { store: await openPackStore(state.path), scripts: deaf },
+  })
+  void run(skills).catch(() => undefined)
+  await begun.promise
+  folder.remove('git')
+  await skills.reload()
+  released.resolve()
+  await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBe(0)
 })

@@ -282,11 +282,15 @@ export class ProgramSlot {
     const scan = await this.#scan(older)
     const declared = declaredCapabilities(older).filter(isCapability)
     const program = this.#toProgram(older, declared)
-    const isRefused = this.#isClosed || this.#isForbidden({ skill: older, program })
-    if (isRefused || scan.diagnostics.some(isError)) return undefined
+    const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
+    if (isRefused() || scan.diagnostics.some(isError)) return undefined
     // What only the running module knows has to be asked for.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
     if (outcome?.kind === 'failed') return undefined
+    if (isRefused()) {
+      await closeLoaded(outcome)
+      return undefined
+    }
     const loaded = outcome?.program
     const commands = loaded?.commands ?? scan.commands.map(toCommand)
     return { skill: older, scan, program, commands, loaded }
