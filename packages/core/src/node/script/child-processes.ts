@@ -13,8 +13,10 @@ import {
   type ScriptText,
   SkillError,
 } from '../../index.ts'
+import { removeTree } from '../remove-tree.ts'
 import type { LoadFrame } from './child/frames.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
+import { endWithHost } from './contained-process.ts'
 import { toFileLaunch } from './file-launch.ts'
 import { mayHaveInterpreter } from './interpreter.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
@@ -22,14 +24,14 @@ import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
 import { PlainJavaScript } from './plain-javascript.ts'
 import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
-import { type ProgramFolder, removeFolder } from './program-folder.ts'
+import type { ProgramFolder } from './program-folder.ts'
 import { ProgramFolders } from './program-folders.ts'
 import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
 import { Sandbox } from './sandbox.ts'
 import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
-import { endWithHost, type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import { ScriptReaders } from './script-readers.ts'
 import {
   checkScriptRunnerOptions,
@@ -209,7 +211,7 @@ class ChildProcessRunner implements ScriptRunner {
         },
       )
     } finally {
-      if (scratch !== undefined) await removeFolder(scratch)
+      if (scratch !== undefined) await removeTree(scratch)
       await this.#folders.giveBack(program.revision)
     }
   }
@@ -309,7 +311,7 @@ async function endProcess(pooled: PooledProcess | undefined): Promise<void> {
   if (pooled === undefined) return
   pooled.process.kill()
   await pooled.process.exited
-  await removeFolder(pooled.scratch)
+  await removeTree(pooled.scratch)
 }
 
 interface Started {

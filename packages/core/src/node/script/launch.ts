@@ -1,10 +1,17 @@
 import { release } from 'node:os'
+import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
 import { type GrantedPath, isInside, type ScriptAccess } from './script-access.ts'
+import { createSystemCallFilter } from './system-call-filter.ts'
 
 /** A program to start, with its arguments. */
 export interface Launch {
   readonly command: string
   readonly args: readonly string[]
+  /** Present for a program that bubblewrap starts in a sandbox. */
+  readonly sandbox?: {
+    /** The seccomp program that bubblewrap loads, where there is one for this architecture. */
+    readonly filter?: Uint8Array
+  }
 }
 
 /** What a process gets to see, whatever it runs. */
@@ -108,6 +115,7 @@ export interface Bubblewrap {
 
 /** The same program in namespaces of its own, by bubblewrap. */
 export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: Launch, view: View): Launch {
+  const filter = createSystemCallFilter()
   const { command, args } = withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
   const memory = (path: string): string[] => [
     ...(hasSize ? ['--size', String(MEMORY_BYTES)] : []),
@@ -119,8 +127,12 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   const shown = [...SYSTEM, ...(access.hasNetwork ? FOR_NETWORK : []), ...readable]
   return {
     command: bubblewrap,
+    sandbox: filter === undefined ? {} : { filter },
     args: [
       '--unshare-all',
+      '--info-fd',
+      String(INFO_DESCRIPTOR),
+      ...(filter === undefined ? [] : ['--seccomp', String(FILTER_DESCRIPTOR)]),
       ...(access.hasNetwork ? ['--share-net'] : []),
       '--die-with-parent',
       '--new-session',

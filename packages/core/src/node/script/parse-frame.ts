@@ -55,7 +55,6 @@ export function parseFrame(line: string, redaction: Redaction): ChildFrame | und
       }
     }
     case 'begun':
-    case 'scratch':
       return { kind, id }
     case 'log':
       return { kind, id, message: textOf(fields['message']) }

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   type Command,
@@ -8,6 +7,7 @@ import {
   SkillError,
   toMessage,
 } from '../../index.ts'
+import { removeTree } from '../remove-tree.ts'
 import type { InputFaults } from './child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
@@ -117,10 +117,7 @@ export class PooledProgram implements LoadedProgram {
     } finally {
       member.calls++
       // What was given up may still be at it for a moment; the process is not free before.
-      void member.process.stopped.then(() => {
-        if (member.process.hasScratch) void removeQuietly(scratch)
-        this.#release(member)
-      })
+      void member.process.stopped.then(() => this.#release(member))
     }
   }
 
@@ -152,7 +149,7 @@ export class PooledProgram implements LoadedProgram {
       })
       if (!this.#end.signal.aborted) return this.#add(started)
       started.process.kill()
-      void removeQuietly(started.scratch)
+      void started.process.exited.then(() => removeQuietly(started.scratch))
       throw replacedError()
     } catch (thrown) {
       // Whoever waits may try it, too.
@@ -224,7 +221,7 @@ export class PooledProgram implements LoadedProgram {
 
 /** What cannot be removed now goes with the folder of this process. */
 async function removeQuietly(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true }).catch(() => undefined)
+  await removeTree(path).catch(() => undefined)
 }
 
 /** How many processes may be kept that do nothing, and for how long; those of all skills together. */

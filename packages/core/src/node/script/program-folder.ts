@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Diagnostic, ScriptProgram } from '../../index.ts'
@@ -81,23 +81,6 @@ class Tree {
 
   async close(): Promise<void> {
     for (const each of this.#folders) await chmod(each, 0o500)
-  }
-}
-
-/** Takes away a folder of ours, whose folders nobody may write to. */
-export async function removeFolder(path: string): Promise<void> {
-  await makeWritable(path)
-  await rm(path, { recursive: true, force: true })
-}
-
-/** What is in a folder can be removed by whoever may write to the folder. What is gone meanwhile is gone. */
-async function makeWritable(folder: string): Promise<void> {
-  try {
-    await chmod(folder, 0o700)
-    for (const entry of await readdir(folder, { withFileTypes: true }))
-      if (entry.isDirectory()) await makeWritable(join(folder, entry.name))
-  } catch (thrown) {
-    if (!['ENOENT', 'ENOTDIR'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
   }
 }
 

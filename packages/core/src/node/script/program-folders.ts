@@ -2,8 +2,9 @@ import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest, ScriptProgram } from '../../index.ts'
+import { removeTree } from '../remove-tree.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
-import { type ProgramFolder, removeFolder, writeCode, writeProgramFolder } from './program-folder.ts'
+import { type ProgramFolder, writeCode, writeProgramFolder } from './program-folder.ts'
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
@@ -68,7 +69,7 @@ export class ProgramFolders {
     const entry = this.#entries.get(revision)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(revision)
-    await removeFolder((await entry.folder).root)
+    await removeTree((await entry.folder).root)
   }
 
   /** An empty folder for one process; to be removed by whoever asked for it. */
@@ -80,7 +81,7 @@ export class ProgramFolders {
 
   async close(): Promise<void> {
     const root = await this.#root?.catch(() => undefined)
-    if (root !== undefined) await removeFolder(root)
+    if (root !== undefined) await removeTree(root)
   }
 
   async #write(program: ScriptProgram): Promise<ProgramFolder> {
@@ -89,7 +90,7 @@ export class ProgramFolders {
       return await writeProgramFolder(root, program)
     } catch (thrown) {
       // Half of it is of no use, and another attempt writes another one.
-      await removeFolder(root).catch(() => undefined)
+      await removeTree(root).catch(() => undefined)
       throw thrown
     }
   }
@@ -132,7 +133,7 @@ async function sweep(parent: string): Promise<void> {
     const pid = Number(/^(\d+)-/.exec(name)?.[1])
     if (!(pid > 0) || isAlive(pid)) continue
     // Another process may be at it; what cannot be removed is in nobody's way.
-    await removeFolder(join(parent, name)).catch(() => undefined)
+    await removeTree(join(parent, name)).catch(() => undefined)
   }
 }
 

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FileRun, type RunOptions, SkillError } from '../../index.ts'
-import { killGroup } from './kill-group.ts'
+import { ContainedProcess } from './contained-process.ts'
 import type { Launch } from './launch.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
@@ -22,19 +21,15 @@ export interface FileLaunch {
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program to its end, and whatever it started with it.
+ * Runs a program to its end; settles when nothing that it started runs any more.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
   const { name, launch, env, workingDirectory, limits, redaction } = file
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
   signal?.throwIfAborted()
-  const child = spawn(launch.command, launch.args, {
-    env,
-    cwd: workingDirectory,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
+  const program = new ContainedProcess(launch, { env, workingDirectory, hasChannel: false })
+  const { child } = program
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
   child.on('error', error =>
     ended.reject(
@@ -69,8 +64,10 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
   } finally {
     clearTimeout(deadline)
     signal?.removeEventListener('abort', onAbort)
-    killGroup(child.pid)
+    program.kill()
     isOver = true
     for (const stream of [child.stdout, child.stderr]) (stream as Readable | null | undefined)?.destroy()
+    // The caller removes what it could write to.
+    await program.ended
   }
 }

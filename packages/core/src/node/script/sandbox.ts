@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { type Containment, SkillError, toMessage } from '../../index.ts'
+import { ContainedProcess } from './contained-process.ts'
 import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
+import { createSystemCallFilter } from './system-call-filter.ts'
 
 /**
  * Whether the operating system contains scripts, too. `auto`: where it can. `require`: without it nothing runs. `off`: only
@@ -14,6 +15,9 @@ import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from
 export type SandboxMode = 'auto' | 'require' | 'off'
 
 const PROBE_MS = 10_000
+
+const FILTER_NOTE =
+  createSystemCallFilter() === undefined ? `, without a filter of system calls on ${process.arch}` : ''
 
 // What does not work now may work later: a machine without memory for a moment has a sandbox all the same.
 const RETRY_MS = 10_000
@@ -80,7 +84,7 @@ export class Sandbox {
       const bubblewrap = { path, hasSize }
       const fault = await tryOut(bubblewrap)
       if (fault === undefined)
-        return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${path}` } }
+        return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${path}${FILTER_NOTE}` } }
       faults.push(fault)
     }
     this.#retryAt = performance.now() + RETRY_MS
@@ -118,16 +122,18 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   }
   const view = { access, readable: [], scratch: tmpdir(), workingDirectory: '/' }
   const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--version'] }, view)
-  return await new Promise(resolve => {
-    const child = spawn(launch.command, launch.args, {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: PROBE_MS,
-    })
-    let said = ''
+  const program = new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: false })
+  const { child } = program
+  const deadline = setTimeout(() => program.kill(), PROBE_MS)
+  let said = ''
+  // Where descriptors have run out there are no pipes, and the error comes later.
+  const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
+  stdout?.resume()
+  stderr?.on('data', (data: Buffer) => (said += data.toString()))
+  const fault = await new Promise<string | undefined>(resolve => {
     child.on('error', error => resolve(toMessage(error)))
-    // Where descriptors have run out there is no pipe, and the error comes later.
-    const stderr = child.stderr as Readable | null | undefined
-    stderr?.on('data', (data: Buffer) => (said += data.toString()))
     child.on('exit', code => resolve(code === 0 ? undefined : (said.trim().split('\n')[0] ?? `exit ${code}`)))
   })
+  clearTimeout(deadline)
+  return fault
 }

@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { type Command, type RunOptions, type ScriptLine, SkillError, toMessage } from '../../index.ts'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
 import { Lines } from './child/lines.ts'
-import { killGroup } from './kill-group.ts'
+import { ContainedProcess } from './contained-process.ts'
 import type { Launch } from './launch.ts'
 import { Output, type OutputLimits } from './output.ts'
 import { parseFrame } from './parse-frame.ts'
@@ -47,28 +47,16 @@ export const DEFAULT_TIMEOUT_MS = 30_000
 /** How long a command may go on after it was told to stop, before its process is ended. */
 const STOP_GRACE_MS = 500
 
-const alive = new Set<ChildProcess>()
-let isWatched = false
-
-/** A process that ends without having closed anything leaves nobody behind. */
-export function endWithHost(): void {
-  if (isWatched) return
-  isWatched = true
-  process.on('exit', () => {
-    for (const { pid } of alive) killGroup(pid)
-  })
-}
-
 /** One process that runs the commands of one revision, one call at a time. */
 export class ScriptProcess {
-  readonly #child: ChildProcess
+  readonly #process: ContainedProcess
   readonly #channel: Duplex
   readonly #limits: OutputLimits
   readonly #redaction: Redaction
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process is gone, and everything that it started in its group. */
+  /** Resolves when the process is gone, and everything that it started. */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined
@@ -78,51 +66,33 @@ export class ScriptProcess {
   #module: string | undefined
   #isStopping = false
   #stopped: Promise<void> = Promise.resolve()
-  #hasScratch = false
   #idleBytes = 0
   #isLoading = true
 
   constructor({ launch, env, workingDirectory, limits, redaction }: ScriptProcessOptions) {
     this.#limits = limits
     this.#redaction = redaction
-    this.#child = spawn(launch.command, launch.args, {
-      env,
-      cwd: workingDirectory,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      // A group of its own, so that everything in it can be ended.
-      detached: true,
-    })
-    alive.add(this.#child)
+    this.#process = new ContainedProcess(launch, { env, workingDirectory, hasChannel: true })
+    this.exited = this.#process.ended
+    const { child } = this.#process
     // Where descriptors have run out there are no pipes, and the error comes later.
-    const [, stdout, stderr, channel] = (this.#child.stdio as ChildProcess['stdio'] | undefined) ?? []
+    const [, stdout, stderr, channel] = (child.stdio as ChildProcess['stdio'] | undefined) ?? []
     this.#channel = (channel ?? new PassThrough()) as Duplex
     const nothing = new PassThrough().end()
     const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
       new Output(stream ?? nothing, limits[kind], redaction, text => this.#tell({ stream: kind, text }))
     this.#stdout = follow(stdout, 'stdout')
     this.#stderr = follow(stderr, 'stderr')
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.exited = promise
     const onExit = (reason: string): void => {
       this.#exit ??= this.#killedFor ?? reason
-      alive.delete(this.#child)
-      killGroup(this.#child.pid)
       this.#end()
-      resolve()
     }
-    this.#child.on('error', error => onExit(`it could not be started: ${error.message}`))
-    this.#child.on('exit', (code, signal) =>
-      onExit(signal === null ? `exit code ${code}` : `signal ${signal}`),
-    )
+    child.on('error', error => onExit(`it could not be started: ${error.message}`))
+    child.on('exit', (code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`))
     this.#channel.setEncoding('utf8')
     this.#channel.on('data', (text: string) => this.#take(text))
     // The process is gone or going: its exit says the rest.
     this.#channel.on('error', () => undefined)
-  }
-
-  /** Whether the last call may have left something in its folder. */
-  get hasScratch(): boolean {
-    return this.#hasScratch
   }
 
   /** Resolves when a call that was given up has ended, or its process has. */
@@ -180,7 +150,6 @@ export class ScriptProcess {
     this.#stderr.reset()
     this.#call = { id, options, settle: outcome.resolve, bytes: 0, hasBegun: false }
     this.#idleBytes = 0
-    this.#hasScratch = false
     try {
       if (this.#exit !== undefined) this.#end()
       const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
@@ -199,12 +168,11 @@ export class ScriptProcess {
     }
   }
 
-  /** Ends the process and its group at once; the reason is told to whoever waits for a result. */
+  /** Ends the process and everything that it started; the reason is told to whoever waits for a result. */
   kill(reason?: string): void {
     this.#killedFor ??= reason
     this.#isStopping = true
-    killGroup(this.#child.pid)
-    this.#child.kill('SIGKILL')
+    this.#process.kill()
   }
 
   #giveUp(id: number): void {
@@ -268,7 +236,6 @@ export class ScriptProcess {
     else if (call === undefined) this.kill('it went on after it had answered')
     else if (frame.id !== call.id) return
     else if (frame.kind === 'begun') call.hasBegun = true
-    else if (frame.kind === 'scratch') this.#hasScratch = true
     else if (frame.kind === 'log') this.#tell({ stream: 'log', text: withoutControls(frame.message) })
     else if (frame.kind === 'progress') {
       const { kind: _kind, id: _id, ...progress } = frame

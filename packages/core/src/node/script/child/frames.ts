@@ -68,6 +68,4 @@ export type ChildFrame =
       readonly total?: number
       readonly message?: string
     }
-  /** The command uses the folder that was offered to it. */
-  | { readonly kind: 'scratch'; readonly id: number }
   | { readonly kind: 'log'; readonly id: number; readonly message: string }

@@ -1,5 +1,6 @@
 // The process that runs the scripts of one skill. It knows nothing of the host but this channel.
 import { mkdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { CommandDefinition, DefinedCommand, JsonSchemaObject, StandardSchema } from '../../../index.ts'
@@ -104,6 +105,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
   const controller = new AbortController()
   running.set(id, controller)
   const progress = createProgress(id)
+  let hasScratch = false
   send({ kind: 'begun', id })
   try {
     const checked = await check(definition, input, setup.validator)
@@ -122,7 +124,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
       // Made for those who want it.
       get scratchDirectory() {
         mkdirSync(scratchDirectory, { recursive: true, mode: 0o700 })
-        if (running.has(id)) send({ kind: 'scratch', id })
+        hasScratch = true
         return scratchDirectory
       },
     })
@@ -135,6 +137,8 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
     send({ kind: 'error', id, ...toFault(thrown) })
   } finally {
     running.delete(id)
+    // Here and not in the host: this process can only remove what it may write. The host removes the rest when it is gone.
+    if (hasScratch) void rm(scratchDirectory, { recursive: true, force: true }).catch(() => undefined)
   }
 }
 

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { removeTree } from './remove-tree.ts'
+
+let parent: string
+let tree: string
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'remove-tree-'))
+  tree = join(parent, 'tree')
+  mkdirSync(tree)
+})
+afterEach(() => rmSync(parent, { recursive: true, force: true }))
+
+describe('removeTree()', () => {
+  test('removes files, links themselves, folders without permissions, and names that are no text', async () => {
+    const kept = join(parent, 'kept')
+    mkdirSync(kept)
+    writeFileSync(join(kept, 'file'), 'x')
+    symlinkSync(kept, join(tree, 'link'))
+    mkdirSync(join(tree, 'closed', 'inner'), { recursive: true })
+    writeFileSync(join(tree, 'closed', 'inner', 'file'), 'x')
+    writeFileSync(Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0xfe])]), 'x')
+    chmodSync(join(tree, 'closed', 'inner'), 0)
+    chmodSync(join(tree, 'closed'), 0)
+    await removeTree(tree)
+    expect(readdirSync(parent)).toEqual(['kept'])
+    expect(readdirSync(kept)).toEqual(['file'])
+  })
+
+  test('does nothing when there is nothing, and removes a link in the place of the folder', async () => {
+    await removeTree(join(parent, 'missing'))
+    await removeTree(join(parent, 'missing', 'below'))
+    const link = join(parent, 'link')
+    symlinkSync(tree, link)
+    await removeTree(link)
+    expect(readdirSync(parent)).toEqual(['tree'])
+  })
+
+  test('removes folders nested deeper than a path or the descriptors of a process reach', async () => {
+    const program = `import os
+os.chdir(${JSON.stringify(tree)})
+for _ in range(3000):
+    os.mkdir('deeper'); os.chdir('deeper')
+open('file', 'w').close()`
+    const child = spawn('python3', ['-c', program], { stdio: 'inherit' })
+    expect((await once(child, 'exit'))[0]).toBe(0)
+    await removeTree(tree)
+    expect(existsSync(tree)).toBe(false)
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    'never follows a folder that is exchanged for a link meanwhile',
+    async () => {
+      const outside = join(parent, 'outside')
+      const victim = join(outside, 'victim')
+      mkdirSync(victim, { recursive: true })
+      const names = Array.from({ length: 200 }, (_, index) => `file-${index}`)
+      for (const name of names) writeFileSync(join(victim, name), 'x')
+      // Two names change places for as long as the removal goes on: a folder, and a link to a folder outside.
+      const program = `import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+root = ${JSON.stringify(tree)}.encode()
+for number in range(40):
+    os.makedirs(root + b'/%d/folder/victim' % number)
+    os.symlink(${JSON.stringify(outside)}.encode(), root + b'/%d/link' % number)
+print('ready', flush=True)
+end = time.monotonic() + 5
+while os.path.isdir(root) and time.monotonic() < end:
+    for number in range(40):
+        libc.renameat2(-100, root + b'/%d/folder' % number, -100, root + b'/%d/link' % number, 2)`
+      const child = spawn('python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const ended = once(child, 'exit')
+      await once(child.stdout, 'data')
+      // It may give up as long as somebody works against it.
+      await removeTree(tree).catch(() => undefined)
+      await ended
+      await removeTree(tree)
+      expect(existsSync(tree)).toBe(false)
+      expect(readdirSync(victim)).toHaveLength(names.length)
+    },
+  )
+})

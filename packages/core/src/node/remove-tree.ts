@@ -1,0 +1,120 @@
+import { constants, existsSync } from 'node:fs'
+import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** Opens a folder as a place, which needs no permission of it. Node has no name for this flag of Linux. */
+const O_PATH = 0o10_000_000
+
+/** Each level holds a descriptor; what lies deeper is moved to the top first. */
+const MAX_LEVELS = 64
+/** How often a folder is listed again because something was added while it was emptied. */
+const MAX_PASSES = 64
+
+/**
+ * Removes a file or a folder with everything in it, whatever its modes. On Linux every step goes by the descriptor of an open folder,
+ * so a process that exchanges a folder for a link meanwhile cannot lead the removal elsewhere. Elsewhere it goes by
+ * paths. Does nothing when there is nothing.
+ *
+ * @param path must lie in a folder that only trusted processes can write to
+ * @throws when something cannot be removed, or other processes keep adding to it
+ */
+export async function removeTree(path: string): Promise<void> {
+  if (!hasDescriptorPaths()) return await removeByPath(path)
+  const parent = await orNothing(open(dirname(path), constants.O_DIRECTORY | O_PATH), ['ENOENT'])
+  if (parent === undefined) return
+  try {
+    await new TreeRemoval(parent).remove(parent, Buffer.from(basename(path)), MAX_LEVELS)
+  } finally {
+    await parent.close()
+  }
+}
+
+/** Whether the entries of an open folder can be named by its descriptor. */
+function hasDescriptorPaths(): boolean {
+  return process.platform === 'linux' && existsSync('/proc/self/fd')
+}
+
+class TreeRemoval {
+  /** Where folders are moved that lie too deep. */
+  #top: FileHandle
+  #moved = 0
+
+  constructor(top: FileHandle) {
+    this.#top = top
+  }
+
+  async remove(parent: FileHandle, name: Buffer, levels: number): Promise<void> {
+    const path = pathIn(parent, name)
+    if (await isUnlinked(path)) return
+    if (levels === 0) {
+      await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${++this.#moved}`))), ['ENOENT'])
+      return
+    }
+    const folder = await orNothing(
+      open(path, constants.O_DIRECTORY | constants.O_NOFOLLOW | O_PATH),
+      REPLACED,
+    )
+    if (folder === undefined) return
+    if (levels === MAX_LEVELS) this.#top = folder
+    try {
+      await orNothing(chmod(pathIn(folder), 0o700), ['EPERM'])
+      await this.#empty(folder, levels - 1)
+    } finally {
+      await folder.close()
+    }
+    await orNothing(rmdir(path), REPLACED)
+  }
+
+  async #empty(folder: FileHandle, levels: number): Promise<void> {
+    for (let passes = 0; passes < MAX_PASSES; ) {
+      const movedBefore = this.#moved
+      const names = await readdir(pathIn(folder), { encoding: 'buffer' })
+      if (names.length === 0) return
+      for (const name of names) await this.remove(folder, name, levels)
+      if (this.#moved === movedBefore) passes++
+    }
+  }
+}
+
+/** What a file system call says about a folder that is gone, or something else by now. */
+const REPLACED = ['ENOENT', 'ENOTDIR', 'ELOOP']
+
+/** A path through a descriptor of ours: whatever happens to the names above, it stays in that folder. */
+function pathIn(folder: FileHandle, name: Buffer = Buffer.from('.')): Buffer {
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name])
+}
+
+/** Removes anything but a folder; a link is removed itself. */
+async function isUnlinked(path: Buffer): Promise<boolean> {
+  try {
+    await unlink(path)
+    return true
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException
+    if (code === 'ENOENT') return true
+    if (code === 'EISDIR') return false
+    throw thrown
+  }
+}
+
+async function orNothing<Value>(work: Promise<Value>, codes: readonly string[]): Promise<Value | undefined> {
+  try {
+    return await work
+  } catch (thrown) {
+    if (!codes.includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+    return undefined
+  }
+}
+
+async function removeByPath(path: string): Promise<void> {
+  await makeWritable(path)
+  await rm(path, { recursive: true, force: true })
+}
+
+async function makeWritable(folder: string): Promise<void> {
+  const entries = await orNothing(
+    chmod(folder, 0o700).then(() => readdir(folder, { withFileTypes: true })),
+    REPLACED,
+  )
+  for (const entry of entries ?? []) if (entry.isDirectory()) await makeWritable(join(folder, entry.name))
+}

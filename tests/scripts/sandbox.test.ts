@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { verifies } from '@skillstoke/requirements'
+import { describe, expect, test } from 'vitest'
+import { HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+const SYSTEM_CALLS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  x64: { keyctl: 250, addKey: 248, requestKey: 249 },
+  arm64: { keyctl: 219, addKey: 217, requestKey: 218 },
+}
+const CALLS = SYSTEM_CALLS[process.arch]
+
+/** The command lines of all processes of this machine, zombies left out. */
+function commandLines(): readonly string[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      } catch {
+        return '' // gone meanwhile
+      }
+    })
+}
+
+describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('the sandbox', () => {
+  const runPython = async (folder: TemporaryFolder, program: string, timeoutMs = 10_000): Promise<string> => {
+    folder.writeSkill('skills/attack')
+    folder.write('skills/attack/scripts/attack.py', program)
+    await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
+    try {
+      return (await skills.scripts.run('attack', 'scripts/attack.py', [], { timeoutMs })).stdout
+    } catch (thrown) {
+      return String(thrown)
+    }
+  }
+
+  test(`ends everything of a program before its result or error is there ${verifies('PROMISE-8')}`, async () => {
+    for (const [end, expected] of [
+      ['sys.exit(0)', ''],
+      ['time.sleep(60)', 'TIMED_OUT'],
+    ] as const) {
+      for (let round = 0; round < 3; round++) {
+        using folder = new TemporaryFolder()
+        // Busy ones, so that the machine takes its time to end them.
+        const program = `import os, sys, time
+for _ in range(30):
+    if os.fork() == 0:
+        os.setsid()
+        while True: pass
+${end}`
+        const outcome = await runPython(folder, program, 700)
+        expect(commandLines().filter(line => line.includes('scripts/attack.py'))).toEqual([])
+        expect(outcome).toContain(expected === '' ? '' : 'it took longer than')
+      }
+    }
+  })
+
+  test('leads no removal out of the scratch folder of a program that runs to its deadline', async () => {
+    using folder = new TemporaryFolder()
+    mkdirSync(folder.at('foreign/victim'), { recursive: true })
+    for (let index = 0; index < 300; index++) folder.write(`foreign/victim/${index}`, 'x')
+    const program = `import ctypes, os
+libc = ctypes.CDLL(None)
+root = os.environ['TMPDIR'].encode()
+for number in range(30):
+    os.makedirs(root + b'/%d/folder/victim' % number)
+    os.symlink(${JSON.stringify(folder.at('foreign'))}.encode(), root + b'/%d/link' % number)
+for _ in range(3):
+    if os.fork() == 0: os.setsid()
+while True:
+    for number in range(30):
+        libc.renameat2(-100, root + b'/%d/folder' % number, -100, root + b'/%d/link' % number, 2)`
+    for (let round = 0; round < 3; round++) await runPython(folder, program, 400)
+    expect(readdirSync(folder.at('foreign/victim'))).toHaveLength(300)
+  })
+
+  test.skipIf(CALLS === undefined)('shares no keyring with the host', async () => {
+    using folder = new TemporaryFolder()
+    const calls = CALLS ?? {}
+    // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it.
+    const program = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(*arguments):
+    result = libc.syscall(*arguments)
+    return 'allowed' if result >= 0 else 'refused %d' % ctypes.get_errno()
+print('keyctl', attempt(${calls['keyctl']}, 0, -3, 0))
+print('add_key', attempt(${calls['addKey']}, b'user', b'mark', b'x', 1, -3))
+print('request_key', attempt(${calls['requestKey']}, b'user', b'mark', None, -3))`
+    const plain = spawnSync('/usr/bin/python3', ['-c', program], { encoding: 'utf8' })
+    expect(plain.stdout).toBe('keyctl allowed\nadd_key allowed\nrequest_key allowed\n')
+    expect(await runPython(folder, program)).toBe(
+      'keyctl refused 1\nadd_key refused 1\nrequest_key refused 1\n',
+    )
+  })
+
+  test.skipIf(CALLS === undefined)('lets nobody make user namespaces of their own', async () => {
+    using folder = new TemporaryFolder()
+    const program = `import ctypes, os, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+pid = os.fork()
+if pid == 0: os._exit(0 if libc.unshare(0x10000000) == 0 else 1)
+print('unshare', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print('program', subprocess.run(['/usr/bin/unshare', '-U', 'true'], stderr=subprocess.DEVNULL).returncode)
+print('threads', subprocess.run(['/usr/bin/python3', '-c', 'import threading; threading.Thread(target=print).start()'], stdout=subprocess.DEVNULL).returncode)`
+    const plain = spawnSync('/usr/bin/python3', ['-c', program], { encoding: 'utf8' })
+    expect(plain.stdout).toBe('unshare 0\nprogram 0\nthreads 0\n')
+    expect(await runPython(folder, program)).toBe('unshare 1\nprogram 1\nthreads 0\n')
+  })
+
+  test('leaves no descriptor of ours in a program', async () => {
+    using folder = new TemporaryFolder()
+    const program = `import os
+for name in sorted(os.listdir('/proc/self/fd')):
+    if len(name) > 1: continue # whoever started these tests may have left some open
+    try: print(os.readlink('/proc/self/fd/' + name).split(':')[0])
+    except FileNotFoundError: pass # the folder that was listed`
+    const places = (await runPython(folder, program)).trim().split('\n')
+    expect(places).toEqual(['/dev/null', 'socket', 'socket'])
+  })
+})
