@@ -126,7 +126,7 @@ describe('stoke mcp', () => {
       expect(stoke(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
   })
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends on %s', async signal => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('ends on %s', async signal => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

@@ -194,6 +194,24 @@ test('--watch runs again on save, until it is ended', async () => {
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s ends a script that listens to nobody',
+  async signal => {
+    using it = open()
+    it.folder.writeSkill('skills/git')
+    const wait = 'context.log("begun " + process.pid); for (;;);'
+    it.folder.write('skills/git/scripts/a.js', commandText('greet', wait))
+    const shared = ['--root', it.folder.at('skills'), '--state', it.folder.at('state'), '--sandbox', 'off']
+    const child = spawn(process.execPath, [BIN, 'run', 'git.greet', ...shared])
+    const notes = createInterface({ input: child.stderr })[Symbol.asyncIterator]()
+    let pid = 0
+    while (pid === 0) pid = Number(/begun (\d+)/.exec(String((await notes.next()).value))?.[1] ?? 0)
+    child.kill(signal)
+    expect(await once(child, 'exit')).toEqual([130, null])
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+  },
+)
+
 test('--watch does not miss what is saved while it runs', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')

@@ -1,11 +1,18 @@
-import { existsSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { homedir } from 'node:os'
 import type { RunOptions, SkillRuntime } from '@skillstoke/core'
 import { openDecisions } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { commandText, countScriptProcesses, HAS_BUBBLEWRAP, openScripts } from '../fixtures/scripts.ts'
+import {
+  commandText,
+  countScriptProcesses,
+  HAS_BUBBLEWRAP,
+  openScripts,
+  type ScriptSetup,
+} from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 function writeSkill(folder: TemporaryFolder, capabilities: string, body: string, name = 'deploy'): void {
@@ -278,27 +285,122 @@ describe('what is granted', () => {
         expect(await run(skills)).toBe('sub')
       })
 
-      test('files: a link in the workspace makes no more of it', async () => {
+      /** Loads a skill with one command that is granted all it asks for; resolves with its result, or the reason of a refusal. */
+      const attempt = async (
+        folder: TemporaryFolder,
+        capabilities: readonly string[],
+        body: string,
+        setup: ScriptSetup = {},
+      ): Promise<unknown> => {
+        write(folder, capabilities.join(' '), `const fs = await import('node:fs'); ${body}`)
+        await using skills = await openScripts(folder.at('skills'), {
+          sandbox,
+          workspace: folder.at('work'),
+          ...setup,
+        })
+        await skills.review.grant('deploy', capabilities)
+        return await run(skills).catch((thrown: unknown) => String(thrown))
+      }
+
+      test('files: a path that goes through a link in the workspace is refused', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')
         folder.write('private/in.txt', 'of somebody else')
         symlinkSync('real', folder.at('work/inside'))
         symlinkSync(folder.at('private'), folder.at('work/outside'))
-        const read = "return (await import('node:fs')).readFileSync(input.path + '/in.txt', 'utf8')"
-        write(folder, 'fs.read:inside', read)
-        await using skills = await open(folder, ['fs.read:inside', 'fs.read:outside'])
-        expect(await run(skills, { path: folder.at('work/inside') })).toBe('of the workspace')
-        write(folder, 'fs.read:outside', `${read} /* newer */`)
-        await skills.reload()
-        expect(skills.scripts.status()).toMatchObject([
-          {
-            problems: [
-              {
-                message: `fs.read:outside is granted, and a link takes it out of the workspace, to ${folder.at('private')}; grant that path itself if it is meant`,
-              },
-            ],
-          },
+        for (const [path, target] of [
+          ['inside', 'work/real'],
+          ['outside', 'private'],
+        ] as const)
+          expect(await attempt(folder, [`fs.read:${path}`], 'return 1')).toContain(
+            `fs.read:${path} is granted, and a link on the way leads to ${folder.at(target)}; grant that path itself if it is meant`,
+          )
+      })
+
+      test('files: no grant is widened by a link in a folder that may be written', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/hooks/kept', 'as it was')
+        folder.write('outside/out/in.txt', 'x')
+        folder.write('outside/secret.txt', 'a secret')
+        mkdirSync(folder.at('work/out/sub'), { recursive: true })
+        const nested = ['fs.write:out', 'fs.write:out/sub']
+        // While it is a folder the second grant adds nothing.
+        const body = "fs.writeFileSync('out/sub/new', 'x'); return fs.readdirSync('out/sub').join()"
+        expect(await attempt(folder, ['fs.read', ...nested], body)).toBe('new')
+        folder.remove('work/out/sub')
+        symlinkSync('../hooks', folder.at('work/out/sub'))
+        expect(await attempt(folder, nested, "fs.writeFileSync('out/sub/evil', 'x')")).toContain(
+          'a link on the way leads to',
+        )
+        symlinkSync('../secret.txt', folder.at('outside/out/link'))
+        const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
+        expect(await attempt(folder, elsewhere, 'return 1')).toContain('lets scripts change where it leads')
+        expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
+      })
+
+      test('files: nothing that commands git, agents or editors is written by a grant around it', async () => {
+        for (const name of [
+          '.git/hooks/pre-commit',
+          '.claude/settings.json',
+          'deep/down/.agents/skills/x/SKILL.md',
+          '.Cursor/rules',
+          'AGENTS.md',
+        ]) {
+          using folder = new TemporaryFolder()
+          folder.write(`work/${name}`, 'as it was')
+          const target = JSON.stringify(folder.at('work', name))
+          const body = `fs.writeFileSync(${target}, 'evil')`
+          expect(await attempt(folder, ['fs.write'], body)).toContain('no script writes to')
+          expect(await attempt(folder, [`fs.write:${name}`], body)).toContain('no script writes to')
+          expect(readFileSync(folder.at('work', name), 'utf8')).toBe('as it was')
+        }
+        using folder = new TemporaryFolder()
+        for (const path of ['~', '~/.claude/skills', homedir()])
+          expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script writes to')
+      })
+
+      test('files: what is hidden is not seen through a grant around it', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/in.txt', 'in')
+        folder.write('work/state/run/1.json', 'the token')
+        folder.write('work/trust.json', 'whom to trust')
+        const hiddenPaths = [folder.at('work/state'), folder.at('work/trust.json'), folder.at('work/missing')]
+        const read = `const read = path => { try { return fs.readFileSync(path, 'utf8') } catch (error) { return error.code } }
+          return [read('in.txt'), read('state/run/1.json'), read('trust.json')].join()`
+        const outcome = await attempt(folder, ['fs.read'], read, { hiddenPaths })
+        if (sandbox === 'require') expect(outcome).toMatch(/^in,ENOENT,(?:|EACCES|EPERM)$/)
+        else expect(outcome).toContain(`without a sandbox nothing hides ${folder.at('work/state')} in it`)
+        for (const word of [
+          'fs.read:state',
+          'fs.read:state/run/1.json',
+          'fs.read:trust.json',
+          'fs.write:state/run',
         ])
+          expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(/no script (?:sees|writes to)/)
+        // Beside them everything is as it was.
+        folder.write('work/docs/in.txt', 'docs')
+        const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`
+        expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
+      })
+
+      test('files: links in a granted folder lead nowhere, and a star is no wildcard', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('outside/secret.txt', 'a secret')
+        folder.write('work/docs/deep/in.txt', 'in')
+        folder.write('work/stars/in.txt', 'another secret')
+        symlinkSync('in.txt', folder.at('work/docs/deep/inside'))
+        const read = (path: string): string =>
+          `return fs.readFileSync(${JSON.stringify(folder.at(path))}, 'utf8')`
+        expect(await attempt(folder, ['fs.read:docs'], read('work/docs/deep/inside'))).toBe('in')
+        symlinkSync(folder.at('outside'), folder.at('work/docs/deep/out'))
+        const outcome = await attempt(folder, ['fs.read:docs'], read('work/docs/deep/out/secret.txt'))
+        expect(outcome).not.toContain('a secret')
+        expect(outcome).toContain(
+          sandbox === 'off' ? `${folder.at('work/docs/deep/out')}, a link to` : 'ENOENT',
+        )
+        const star = await attempt(folder, ['fs.read:s*'], read('work/stars/in.txt'))
+        expect(star).not.toContain('another secret')
+        expect(star).toContain(sandbox === 'off' ? '"*" in a path' : 'ENOENT')
       })
 
       test('files: nothing around what is protected may be written, and nothing in it', async () => {

@@ -17,7 +17,8 @@ import {
   openRevisionLog,
   openWriteLock,
 } from '@skillstoke/core/node'
-import type { Config } from './config/config.ts'
+import { type Config, DEFAULT_ROOTS } from './config/config.ts'
+import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { createRemote } from './config/remote-config.ts'
 
 export interface OpenOptions {
@@ -90,11 +91,13 @@ async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise
   }
 }
 
-function createRunner({ sandbox, stateDirectory, roots, linkRoots }: Config, { store }: State): ScriptRunner {
+function createRunner(config: Config, { store }: State): ScriptRunner {
+  const { sandbox, stateDirectory, roots, linkRoots, file } = config
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({
     sandbox,
-    protectedPaths: [stateDirectory, ...roots.map(({ path }) => path), ...linkRoots],
+    protectedPaths: [...roots.map(({ path }) => path), ...DEFAULT_ROOTS, ...linkRoots],
+    hiddenPaths: [stateDirectory, CONFIG_FILE_NAME, ...(file === undefined ? [] : [file])],
     ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
   })
 }

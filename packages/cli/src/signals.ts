@@ -8,10 +8,11 @@ export function listenForSignals(end: () => void): () => void {
     isEnding = true
     end()
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const name of ENDING_SIGNALS) process.on(name, onSignal)
   return () => {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
+    for (const name of ENDING_SIGNALS) process.off(name, onSignal)
   }
 }
+
+/** Ctrl-C, the end by a supervisor, and a terminal that is closed. */
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

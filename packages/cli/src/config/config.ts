@@ -91,7 +91,8 @@ export interface ConfigFlags {
   readonly baseUrl?: string
 }
 
-const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
+/** Where the skills of a project are looked for. */
+export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
 const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
 const MIN_TOKEN_LENGTH = 16

@@ -36,8 +36,9 @@ function toMcpCommand(config: Config): McpCommand {
     ...(config.scope?.exclude ?? []).flatMap(pattern => ['--exclude', pattern]),
     ...['--state', config.stateDirectory],
   ]
-  // Out of a package the name is enough and survives updates; a clone is only known by its path.
-  return /[\\/]node_modules[\\/]skillstoke[\\/]/.test(bin)
+  // The cache of npx is emptied now and then; every other place stays. Started without npx, there is no Node process around
+  // ours that would open its inspector to a script's signal.
+  return /[\\/]_npx[\\/]/.test(bin)
     ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
     : { command: process.execPath, args: [bin, 'mcp', ...options] }
 }

@@ -69,9 +69,13 @@ function addMcp(program: Command, finish: Finish): void {
       `
 Only folders that are named are served. Over HTTP, "stoke dev" has an endpoint at /mcp.
 
+Without bubblewrap, a script of a skill can send signals. npx is a Node process, and SIGUSR1 opens its debugger: start an
+installed "skillstoke mcp" instead, or set NODE_OPTIONS=--disable-sigusr1 for npx.
+
 Examples:
   stoke mcp --root ./skills
-  claude mcp add skills -- npx -y skillstoke mcp --root ~/skills
+  claude mcp add skills -- skillstoke mcp --root ~/skills
+  claude mcp add skills --env NODE_OPTIONS=--disable-sigusr1 -- npx -y skillstoke mcp --root ~/skills
   stoke mcp --root ~/skills --include "support-*"
   stoke mcp --root ~/skills --command-tools --sandbox require`,
     )

@@ -14,6 +14,7 @@ import {
   SkillError,
 } from '../../index.ts'
 import { removeTree } from '../remove-tree.ts'
+import { defaultStateDirectory } from '../state-directory.ts'
 import type { LoadFrame } from './child/frames.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
 import { endWithHost } from './contained-process.ts'
@@ -30,7 +31,7 @@ import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
 import { Sandbox } from './sandbox.ts'
-import { type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
+import { defaultProtectedPaths, type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
 import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import { ScriptReaders } from './script-readers.ts'
 import {
@@ -225,11 +226,13 @@ class ChildProcessRunner implements ScriptRunner {
   }
 
   async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
-    const { workspace = process.cwd(), protectedPaths = [] } = this.#options
+    const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
     return await toScriptAccess(grants, {
-      workspace,
+      workspace: workspace ?? process.cwd(),
       // The folders of other programs are beside this one.
-      protectedPaths: [...protectedPaths, dirname(root)],
+      protectedPaths: [...protectedPaths, dirname(root), ...defaultProtectedPaths(workspace)],
+      hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
+      isSandboxed: (await this.#sandbox.check()) !== undefined,
       env: this.#env,
     })
   }

@@ -1,6 +1,7 @@
 import { release } from 'node:os'
 import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
-import { type GrantedPath, isInside, type ScriptAccess } from './script-access.ts'
+import { type GrantedPath, isInside } from './granted-path.ts'
+import type { ScriptAccess } from './script-access.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
 /** A program to start, with its arguments. */
@@ -155,12 +156,17 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
         real,
         path,
       ]),
-      // What comes later lies on top: what is ours is never to be written.
+      // What comes later lies on top.
+      ...access.covered.flatMap(({ path, isFolder }) =>
+        isFolder ? memory(path) : ['--ro-bind', '/dev/null', path],
+      ),
+      // What is ours is never to be written.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
       // Folders that were made on the way to others are in memory, too.
+      ...access.covered.flatMap(({ path, isFolder }) => (isFolder ? ['--remount-ro', path] : [])),
       '--remount-ro',
       '/',
       '--chdir',

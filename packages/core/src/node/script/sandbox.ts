@@ -116,6 +116,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],
     writable: [],
+    covered: [],
     hasNetwork: false,
     hasPrograms: false,
     secrets: {},

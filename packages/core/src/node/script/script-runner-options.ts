@@ -8,10 +8,16 @@ export interface ScriptRunnerOptions {
   /** What `fs.read` and `fs.write` without a path are about. @default the working directory */
   readonly workspace?: string
   /**
-   * Folders that no script may write to, whatever is granted: where decisions and skills are kept. A grant of a folder
-   * around one of them is refused, too. @default none
+   * Files and folders that no script may write to, whatever is granted, as folders of skills. A grant of a folder around one of
+   * them is refused, too. Hooks of git and the settings of agents and editors are always among them. @default none
    */
   readonly protectedPaths?: readonly string[]
+  /**
+   * Files and folders that no script may see, whatever is granted: state directories, and files of configuration that say
+   * whom to trust. A sandbox covers them; without one, a grant of a folder around them is refused. The default state
+   * directory is always one of them. @default none
+   */
+  readonly hiddenPaths?: readonly string[]
   /** Where revisions are written for processes to read. @default a folder for temporary files */
   readonly directory?: string
   /** Where granted variables are taken from, and `PATH`. @default process.env */
@@ -32,7 +38,7 @@ export interface ScriptRunnerOptions {
 }
 
 export type ScriptRunnerDefaults = Required<
-  Omit<ScriptRunnerOptions, 'workspace' | 'protectedPaths' | 'directory' | 'env' | 'limits'>
+  Omit<ScriptRunnerOptions, 'workspace' | 'protectedPaths' | 'hiddenPaths' | 'directory' | 'env' | 'limits'>
 >
 
 export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Object.freeze({
@@ -50,6 +56,7 @@ export function checkScriptRunnerOptions({
   sandbox,
   workspace: _w,
   protectedPaths: _p,
+  hiddenPaths: _h,
   directory: _d,
   env: _e,
   limits = {},
