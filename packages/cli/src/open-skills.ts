@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -10,6 +11,7 @@ import {
 } from '@skillstoke/core'
 import {
   childProcesses,
+  DECISIONS_FILE_NAME,
   directory,
   nodeHasher,
   openDecisions,
@@ -75,15 +77,19 @@ async function createSources(
 
 type State = Pick<SkillRuntimeOptions, 'store' | 'decisions' | 'history' | 'writeLock'>
 
-/** Without a state directory everything works, and nothing outlives the process. */
+/**
+ * Without a state directory everything works, and nothing outlives the process. Where decisions were made, nothing is served
+ * without them.
+ */
 async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise<State> {
   try {
     const store = await openPackStore(stateDirectory)
     const decisions = await openDecisions(stateDirectory)
+    if (decisions.damage !== undefined) process.stderr.write(`warning: ${decisions.damage}\n`)
     const history = await openRevisionLog(stateDirectory)
     return { store, decisions, history, writeLock: await openWriteLock(stateDirectory) }
   } catch (error) {
-    if (isNeeded) throw error
+    if (isNeeded || existsSync(join(stateDirectory, DECISIONS_FILE_NAME))) throw error
     process.stderr.write(
       `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
     )

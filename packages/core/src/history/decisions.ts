@@ -76,6 +76,8 @@ export interface FolderDecisions {
   readonly revoked: ReadonlySet<Capability>
   /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
   readonly writes: readonly AgentWrite[]
+  /** The latest note about a text that had to be dropped: whatever nobody has approved waits until somebody does. */
+  readonly forgotten?: AgentWrite
 }
 
 /**
@@ -83,6 +85,10 @@ export interface FolderDecisions {
  * from memory.
  */
 export interface DecisionStore {
+  /** Whether decisions outlive the process. @default false */
+  readonly isLasting?: boolean
+  /** What was wrong with the decisions when they were opened, for people. */
+  readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
   /** Resolves when the decision outlives the process, where the store does. */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
@@ -102,8 +108,9 @@ export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
-// Of a folder that an agent writes all day, and nobody reads; the oldest texts have been written over long ago.
-const MAX_WRITES = 500
+/** Older texts of one file have been written over long ago. */
+const MAX_TEXTS_OF_FILE = 16
+const MAX_WRITES = 1_000
 
 /** What is decided is visible at once, or as soon as another process has heard of it: a step that comes later has another cause. */
 export const EFFECT_MS = 60_000
@@ -121,20 +128,25 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, granted, revoked, writes, pinned, disabled } = before ?? NOTHING
+  const { approved, rejected, granted, revoked, writes, pinned, disabled, forgotten } = before ?? NOTHING
   const meta = {
     by: recorded.by,
     at: recorded.at,
     ...(recorded.note === undefined ? {} : { note: recorded.note }),
   }
-  const rest = {
+  const now: FolderDecisions = {
+    approved,
+    rejected,
     granted,
     revoked,
+    writes,
     ...(pinned === undefined ? {} : { pinned }),
     ...(disabled === undefined ? {} : { disabled }),
+    ...(forgotten === undefined ? {} : { forgotten }),
   }
   switch (recorded.kind) {
-    case 'approve':
+    case 'approve': {
+      const { forgotten: _, ...rest } = now
       return {
         ...rest,
         revoked: new Set(),
@@ -142,28 +154,31 @@ export function withDecision(
         rejected: without(rejected, [recorded.revision]),
         writes: notWrittenIn(writes, recorded.settles ?? []),
       }
-    case 'reject':
+    }
+    case 'reject': {
+      const { pinned: _, ...rest } = now
       return {
-        ...(pinned?.revision === recorded.revision ? { granted, revoked } : rest),
-        ...(disabled === undefined ? {} : { disabled }),
+        ...(pinned?.revision === recorded.revision ? rest : now),
         approved: without(approved, [recorded.revision]),
         rejected: new Map(rejected).set(recorded.revision, meta),
-        writes,
       }
+    }
     case 'pin':
       return {
-        ...rest,
-        approved,
+        ...now,
         rejected: without(rejected, [recorded.revision]),
-        writes,
         pinned: { ...meta, revision: recorded.revision },
       }
-    case 'unpin':
-      return { approved, rejected, granted, revoked, writes, ...(disabled === undefined ? {} : { disabled }) }
+    case 'unpin': {
+      const { pinned: _, ...rest } = now
+      return rest
+    }
     case 'disable':
-      return { ...rest, approved, rejected, writes, disabled: meta }
-    case 'enable':
-      return { approved, rejected, granted, revoked, writes, ...(pinned === undefined ? {} : { pinned }) }
+      return { ...now, disabled: meta }
+    case 'enable': {
+      const { disabled: _, ...rest } = now
+      return rest
+    }
     case 'grant': {
       const { capabilities, revision } = recorded
       const added = capabilities.map(capability => ({
@@ -175,27 +190,36 @@ export function withDecision(
         each => each.revision !== revision || !capabilities.includes(each.capability),
       )
       const left = revoked.difference(new Set(capabilities))
-      return { ...rest, approved, rejected, writes, granted: [...others, ...added], revoked: left }
+      return { ...now, granted: [...others, ...added], revoked: left }
     }
     case 'revoke': {
       const left = granted.filter(({ capability }) => !recorded.capabilities.includes(capability))
-      const gone = revoked.union(new Set(recorded.capabilities))
-      return { ...rest, approved, rejected, writes, granted: left, revoked: gone }
+      return { ...now, granted: left, revoked: revoked.union(new Set(recorded.capabilities)) }
     }
     case 'write': {
       const { path, digest, conversation } = recorded
-      const write: AgentWrite = {
-        ...meta,
-        path,
-        digest,
-        ...(conversation === undefined ? {} : { conversation }),
-      }
-      const latest = [...notWrittenIn(writes, [write]), write].slice(-MAX_WRITES)
-      return { ...rest, approved, rejected, writes: latest }
+      const write = { ...meta, path, digest, ...(conversation === undefined ? {} : { conversation }) }
+      return { ...now, ...withWrite(writes, write) }
     }
     default:
       return recorded satisfies never
   }
+}
+
+/**
+ * Adds a note about a text. Beyond a number of texts the oldest of the same file is dropped; what an agent wrote to other files
+ * is remembered. Only when a folder has too many of them is something forgotten, and that is noted.
+ */
+function withWrite(
+  before: readonly AgentWrite[],
+  write: AgentWrite,
+): Pick<FolderDecisions, 'writes' | 'forgotten'> {
+  const writes = [...notWrittenIn(before, [write]), write]
+  const ofFile = writes.filter(({ path }) => path === write.path)
+  if (ofFile.length > MAX_TEXTS_OF_FILE) writes.splice(writes.indexOf(ofFile[0] as AgentWrite), 1)
+  if (writes.length <= MAX_WRITES) return { writes }
+  const [forgotten, ...rest] = writes
+  return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
 }
 
 /** Whether a decision would change nothing of what holds for a folder. */
@@ -241,6 +265,7 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
 
 /** Decisions that end with the process. */
 export class MemoryDecisions implements DecisionStore {
+  readonly isLasting = false
   readonly #folders = new Map<string, FolderDecisions>()
   readonly #log = new Map<string, RecordedDecision[]>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()

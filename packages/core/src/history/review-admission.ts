@@ -24,6 +24,7 @@ export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOp
       return decide(request, decisions.find(placeOf(request)), waits)
     },
     standing: place => toStanding(decisions.find(place)),
+    isLasting: decisions.isLasting === true,
   }
 }
 
@@ -41,7 +42,8 @@ function decide(
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true) return { kind: 'admit' }
   const write = findHeldWrites(skill, decided).at(-1)
-  const reason = findReason({ trust, isFrozen, write, isSame: live?.revision === skill.revision })
+  const isSame = live?.revision === skill.revision
+  const reason = findReason({ trust, isFrozen, write, forgotten: decided?.forgotten, isSame })
   if (reason === undefined) return { kind: 'admit' }
   const grown = describeNewCapabilities(live, skill)
   return {
@@ -55,13 +57,16 @@ interface Case {
   readonly trust: 'auto' | 'review'
   readonly isFrozen: boolean
   readonly write: AgentWrite | undefined
+  readonly forgotten: AgentWrite | undefined
   readonly isSame: boolean
 }
 
 /** Why a revision that nobody has approved does not go live by itself. */
-function findReason({ trust, isFrozen, write, isSame }: Case): string | undefined {
+function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string | undefined {
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
+  if (forgotten !== undefined && !isSame)
+    return `agents have written more to this folder than can be remembered, the last dropped text by ${describeMeta(forgotten)}`
   return isFrozen && !isSame ? 'changes wait while the skills are frozen' : undefined
 }
 

@@ -224,19 +224,25 @@ export class SkillReview {
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
     // What another process has decided a moment ago is in the log, and may not have been heard of yet.
     const made = await decisions.list(place)
-    const isNew = note !== undefined || !holdsAlready(made.reduce(withDecision, undefined), decision)
+    const isLost = this.#reportOf(place)?.diagnostics.some(({ code }) => code === 'DECISIONS_LOST') === true
+    const isNew =
+      note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
       await decisions.record(place, { ...decision, ...meta })
       await this.#host.reconsider(place)
     }
-    const report = this.#host
-      .current()
-      .reports()
-      .flatMap(withCopies)
-      .find(each => each.location === place.location && this.#host.originOf(each.source) === place.origin)
+    const report = this.#reportOf(place)
     if (report === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} is not there any more`)
     return { ...report, isNew }
+  }
+
+  #reportOf({ origin, location }: FolderPlace): SkillReport | undefined {
+    return this.#host
+      .current()
+      .reports()
+      .flatMap(withCopies)
+      .find(each => each.location === location && this.#host.originOf(each.source) === origin)
   }
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */

@@ -17,6 +17,9 @@ export interface DecisionStoreOptions {
 
 const DEFAULT_POLL_MS = 250
 
+/** The name of the database in a state directory. */
+export const DECISIONS_FILE_NAME = 'decisions.sqlite'
+
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
@@ -29,18 +32,19 @@ const SCHEMA = `
 
 /**
  * Opens the decisions of a state directory: readable by its user alone, outside everything that is served, and shared by
- * all processes of the directory. What one decides the others follow within a moment.
+ * all processes of the directory. What one decides the others follow within a moment. When the database is damaged it is moved
+ * aside and `damage` says so; folders about which the store remembers decisions then keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openDecisions(
   stateDirectory: string,
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
-  const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA }
+  const file = { name: DECISIONS_FILE_NAME, what: 'the decisions', schema: SCHEMA, isVerified: true }
   return await openStateDatabase(
     stateDirectory,
     file,
-    database => new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS),
+    (database, damage) => new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS, damage),
   )
 }
 
@@ -52,6 +56,8 @@ interface Row {
 }
 
 class SqliteDecisions implements DecisionStore {
+  readonly isLasting = true
+  readonly damage?: string
   readonly #database: DatabaseSync
   readonly #insert: StatementSync
   readonly #newer: StatementSync
@@ -63,8 +69,9 @@ class SqliteDecisions implements DecisionStore {
   #lastId = 0
   #seenVersion: unknown
 
-  constructor(database: DatabaseSync, pollMs: number) {
+  constructor(database: DatabaseSync, pollMs: number, damage: string | undefined) {
     this.#database = database
+    if (damage !== undefined) this.damage = damage
     this.#insert = database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)')
     this.#newer = database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id')
     this.#ofPlace = database.prepare(

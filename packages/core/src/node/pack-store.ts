@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore, toMessage } from '../index.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { PackIndex, type PackPosition } from './pack-index.ts'
+import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
@@ -24,11 +24,10 @@ const sync = promisify(fdatasync)
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  */
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
+  createStateDirectory(stateDirectory)
   const folder = createStateDirectory(join(stateDirectory, 'store'))
-  const { DatabaseSync } = await import('node:sqlite')
-  let database: DatabaseSync
   try {
-    database = new DatabaseSync(join(folder, 'index.db'))
+    const database = await openPrivateDatabase(join(folder, 'index.db'))
     return new PackStore(folder, new PackIndex(database), new GitBlobs(resolve(stateDirectory)))
   } catch (thrown) {
     throw new SkillError(

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { InProcessWriteLock, SkillError, type WriteLock } from '../index.ts'
+import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 export interface WriteLockOptions {
@@ -26,9 +27,8 @@ export async function openWriteLock(
   stateDirectory: string,
   options: WriteLockOptions = {},
 ): Promise<SharedWriteLock> {
-  const { DatabaseSync } = await import('node:sqlite')
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
-  const database = new DatabaseSync(path)
+  const database = await openPrivateDatabase(path)
   // The waiting is done here, without holding up the event loop.
   database.exec('PRAGMA busy_timeout = 0')
   const local = new InProcessWriteLock()

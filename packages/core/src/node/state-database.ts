@@ -1,7 +1,7 @@
-import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { SkillError, toMessage } from '../index.ts'
+import { isDamage, openPrivateDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 /** A database of a state directory. */
@@ -10,24 +10,41 @@ export interface StateDatabase {
   /** What is in it, for people. */
   readonly what: string
   readonly schema: string
+  /** Whether it is looked through for damage, which takes as long as reading it. @default false */
+  readonly isVerified?: boolean
 }
 
 /**
- * Opens a database that its user alone can read, and makes of it what it is for.
+ * Opens a database that its user alone can read, and makes of it what it is for. A damaged one is moved aside and a new one
+ * takes its place.
+ * @param make gets the database, and what was wrong with the one before it
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openStateDatabase<Made>(
   stateDirectory: string,
-  { name, what, schema }: StateDatabase,
-  make: (database: DatabaseSync) => Made,
+  { name, what, schema, isVerified = false }: StateDatabase,
+  make: (database: DatabaseSync, damage?: string) => Made,
 ): Promise<Made> {
   const path = join(createStateDirectory(stateDirectory), name)
-  const { DatabaseSync } = await import('node:sqlite')
+  const open = async (damage?: string): Promise<Made> => {
+    const database = await openPrivateDatabase(path)
+    try {
+      database.exec(schema)
+      if (isVerified) verify(database)
+      return make(database, damage)
+    } catch (thrown) {
+      database.close()
+      throw thrown
+    }
+  }
   try {
-    const database = new DatabaseSync(path)
-    chmodSync(path, 0o600)
-    database.exec(schema)
-    return make(database)
+    return await open().catch(async (thrown: unknown) => {
+      if (!(thrown instanceof DamageError) && !isDamage(thrown)) throw thrown
+      const aside = setAside(path)
+      return await open(
+        `${what} in ${JSON.stringify(path)} are damaged (${toMessage(thrown)}) and were moved to ${JSON.stringify(aside)}`,
+      )
+    })
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
@@ -36,3 +53,10 @@ export async function openStateDatabase<Made>(
     )
   }
 }
+
+function verify(database: DatabaseSync): void {
+  const [check] = database.prepare('PRAGMA quick_check(1)').all()
+  if (check?.['quick_check'] !== 'ok') throw new DamageError(String(check?.['quick_check']))
+}
+
+class DamageError extends Error {}

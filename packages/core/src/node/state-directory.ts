@@ -12,7 +12,7 @@ export function defaultStateDirectory(
 }
 
 /**
- * Makes sure that a state directory exists, readable by nobody else.
+ * Makes sure that a state directory exists and that no other user can write to it; a new one cannot be read by others either.
  * @throws {SkillError} IO_FAILED
  */
 export function createStateDirectory(path: string): string {
@@ -23,7 +23,6 @@ export function createStateDirectory(path: string): string {
     )
   try {
     makeFolders(resolve(path))
-    return path
   } catch (thrown) {
     throw new SkillError(
       'IO_FAILED',
@@ -31,6 +30,26 @@ export function createStateDirectory(path: string): string {
       { cause: thrown },
     )
   }
+  refuseOtherWriters(path)
+  return path
+}
+
+/** Whoever may write there decides what is approved and what scripts may do. */
+function refuseOtherWriters(path: string): void {
+  const uid = process.getuid?.()
+  if (uid === undefined) return
+  const facts = statSync(path)
+  const shown = JSON.stringify(path)
+  if ((facts.mode & 0o022) !== 0)
+    throw new SkillError(
+      'IO_FAILED',
+      `other users may write to the state directory ${shown} (mode ${(facts.mode & 0o777).toString(8)}); run "chmod go-w" on it, or choose another`,
+    )
+  if (uid !== 0 && facts.uid !== uid && facts.uid !== 0)
+    throw new SkillError(
+      'IO_FAILED',
+      `the state directory ${shown} belongs to another user (${facts.uid}); choose another`,
+    )
 }
 
 /** Level by level: the recursive `mkdir` of Node does not end on file systems that refuse new folders as missing, such as procfs. */

@@ -26,6 +26,11 @@ export interface AdmissionPolicy {
   admit(request: AdmissionRequest): AdmissionVerdict
   /** What holds for a folder whatever its newest text is. */
   standing?(place: FolderPlace): StandingDecision | undefined
+  /**
+   * Whether what stands outlives the process. The store then notes for which folders there are decisions, so that their
+   * loss is noticed. @default false
+   */
+  readonly isLasting?: boolean
 }
 
 export type AdmissionVerdict =
@@ -47,6 +52,8 @@ export interface StandingDecision {
   readonly pinned?: { readonly revision: Digest; readonly reason: string }
   /** What may be served when the newest text may not, the newest decision first. */
   readonly approved?: readonly Digest[]
+  /** Whether there were decisions about the folder which are lost: nothing but the last good revision may be served. */
+  readonly isLost?: boolean
   /** Whether a revision must not be served any more, not even as the last good one. */
   isRevoked?(revision: Digest): boolean
 }

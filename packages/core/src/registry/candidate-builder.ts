@@ -7,6 +7,7 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
 import type { Candidate, HeldRevision, Standing } from './candidate.ts'
+import type { DecisionMemory } from './decision-memory.ts'
 import type { LastGood, LastGoodSource } from './last-good.ts'
 import type { FreshEntry } from './pair-candidates.ts'
 
@@ -16,6 +17,7 @@ export type InvalidPolicy = 'keep-last-good' | 'drop'
 export interface CandidateBuilderOptions {
   readonly store: SkillStore
   readonly lastGood: LastGood
+  readonly memory: DecisionMemory
   readonly admission: AdmissionPolicy
   readonly onInvalid: InvalidPolicy
   /** Whether two folders of one name are a mistake. */
@@ -47,6 +49,7 @@ export class CandidateBuilder {
   /** Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
+    this.#options.memory.look(slot.origin)
     for (const { entry, old } of fresh) {
       const standing = this.#askStanding(slot, entry.location)
       const pinned = standing?.pinned?.revision
@@ -59,9 +62,9 @@ export class CandidateBuilder {
         }
       }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
-      if (this.#findLive(slot, old, standing) !== undefined) continue
+      if (this.#findLive(slot, entry, old, standing) !== undefined) continue
       const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
-      if (isNewest && this.#isAdmitted(slot, entry.skill, undefined)) continue
+      if (isNewest && this.#isAdmitted(slot, entry, entry.skill, undefined)) continue
       const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
       if (skill !== undefined) restored.set(entry.location, skill)
     }
@@ -72,11 +75,11 @@ export class CandidateBuilder {
   build(slot: CandidateSource, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
     const { store, onInvalid, refusesDuplicates, remarksOn } = this.#options
     const decision = this.#askStanding(slot, entry.location)
-    const lastGood = this.#findLive(slot, old, decision) ?? restored.get(entry.location)
+    const lastGood = this.#findLive(slot, entry, old, decision) ?? restored.get(entry.location)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
     let held: HeldRevision | undefined
     if (entry.skill !== undefined) {
-      const verdict = this.#askAdmission(slot, entry.skill, lastGood)
+      const verdict = this.#askAdmission(slot, entry, entry.skill, lastGood)
       if (verdict.kind === 'hold') {
         const { kind: _, ...rest } = verdict
         held = rest
@@ -93,7 +96,19 @@ export class CandidateBuilder {
       this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
     const { index: sourceIndex, label: source, trust } = slot
     const remarks = live === undefined ? [] : remarksOn(live)
-    const candidate = { entry, live, held, standing, remarks, sourceIndex, source, trust, refusesDuplicates }
+    const isLost = decision?.isLost === true
+    const candidate = {
+      entry,
+      live,
+      held,
+      standing,
+      isLost,
+      remarks,
+      sourceIndex,
+      source,
+      trust,
+      refusesDuplicates,
+    }
     for (const revision of revisionsOf(candidate)) store.retain(revision)
     if (old !== undefined) for (const revision of revisionsOf(old)) store.release(revision)
     return candidate
@@ -108,6 +123,7 @@ export class CandidateBuilder {
   /** What a folder serves, if it may go on with that. */
   #findLive(
     slot: CandidateSource,
+    entry: SourceEntry,
     old: Candidate | undefined,
     standing: StandingDecision | undefined,
   ): Skill | undefined {
@@ -115,7 +131,7 @@ export class CandidateBuilder {
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
     // A pin served it whatever else held; without the pin that is asked again.
     const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
-    return wasPinned && !this.#isAdmitted(slot, live, undefined) ? undefined : live
+    return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
   /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
@@ -125,7 +141,7 @@ export class CandidateBuilder {
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
     const last = await this.#lastGood.read(slot, entry)
-    if (last !== undefined && this.#isAdmitted(slot, last, last)) return last
+    if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
@@ -134,22 +150,38 @@ export class CandidateBuilder {
   }
 
   #askStanding({ origin }: CandidateSource, location: string): StandingDecision | undefined {
-    const { admission, logger } = this.#options
+    const { admission, memory, logger } = this.#options
+    const place = { origin, location }
     try {
-      return admission.standing?.({ origin, location })
+      const decision = admission.standing?.(place)
+      if (decision === undefined) return memory.recall(place)
+      if (admission.isLasting === true) memory.note(place, decision)
+      return decision
     } catch (error) {
       logger.error('the admission policy failed', { location, error })
-      return undefined
+      return memory.recall(place)
     }
   }
 
-  #isAdmitted(slot: CandidateSource, skill: Skill | undefined, live: Skill | undefined): boolean {
-    return skill !== undefined && this.#askAdmission(slot, skill, live).kind === 'admit'
+  #isAdmitted(
+    slot: CandidateSource,
+    entry: SourceEntry,
+    skill: Skill | undefined,
+    live: Skill | undefined,
+  ): boolean {
+    return skill !== undefined && this.#askAdmission(slot, entry, skill, live).kind === 'admit'
   }
 
   /** A policy that fails has not admitted: the skill is held, and the others are decided all the same. */
-  #askAdmission(slot: CandidateSource, skill: Skill, live: Skill | undefined): AdmissionVerdict {
+  #askAdmission(
+    slot: CandidateSource,
+    { location }: SourceEntry,
+    skill: Skill,
+    live: Skill | undefined,
+  ): AdmissionVerdict {
     const { admission, logger } = this.#options
+    if (this.#askStanding(slot, location)?.isLost === true)
+      return this.#lastGood.isLast(slot.origin, location, skill.revision) ? ADMIT : HOLD_LOST
     try {
       const { origin, trust, isFirst = false } = slot
       return admission.admit({ skill, live, origin, trust, isFirst })
@@ -159,6 +191,12 @@ export class CandidateBuilder {
     }
   }
 }
+
+const ADMIT: AdmissionVerdict = Object.freeze({ kind: 'admit' })
+const HOLD_LOST: AdmissionVerdict = Object.freeze({
+  kind: 'hold',
+  reason: 'the decisions about this skill are lost, so its changes wait',
+})
 
 /** What has to stay readable: what is served, and what may be once somebody has approved it. */
 function revisionsOf({ live, entry }: Candidate): readonly Digest[] {

@@ -17,6 +17,8 @@ export interface Candidate {
   readonly held: HeldRevision | undefined
   /** Why nothing of the folder is served, or one revision whatever is written. */
   readonly standing: Standing | undefined
+  /** Whether there were decisions about it that are lost. */
+  readonly isLost: boolean
   /** What others found about the revision that is live, such as scripts that do not load. */
   readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
@@ -118,7 +120,8 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   if (live !== undefined && winner !== candidate && !isCopy(candidate, winner)) return 'shadowed'
   if (candidate.remarks.some(isError)) return 'broken'
   const isWarning = ({ severity }: Diagnostic): boolean => severity === 'warning'
-  return entry.diagnostics.some(isWarning) || candidate.remarks.some(isWarning) ? 'warning' : 'ok'
+  const hasWarning = candidate.isLost || [...entry.diagnostics, ...candidate.remarks].some(isWarning)
+  return hasWarning ? 'warning' : 'ok'
 }
 
 /** What was decided about a folder, as far as it keeps the newest text from being live. */
@@ -127,6 +130,16 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
   const target = describeTarget(candidate)
   const path = entry.directory ?? target
   const found: Diagnostic[] = []
+  if (candidate.isLost) {
+    found.push({
+      code: 'DECISIONS_LOST',
+      severity: 'warning',
+      message:
+        'somebody has decided about this skill, and the decisions are lost; only the revision that was served last is served',
+      path,
+      fix: `look at ${JSON.stringify(target)} and decide again: approve it, or enable, pin or disable it`,
+    })
+  }
   if (standing?.kind === 'disabled') {
     found.push({
       code: 'SKILL_DISABLED',

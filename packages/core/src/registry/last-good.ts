@@ -48,6 +48,11 @@ export class LastGood {
     return revision !== undefined && revision !== skill?.revision
   }
 
+  /** Whether a revision was served last from a folder. */
+  isLast(origin: string, location: string, revision: Digest): boolean {
+    return this.#store.getRef(refOf(origin, location)) === revision
+  }
+
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
   async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
     const revision = this.#store.getRef(refOf(source.origin, entry.location))

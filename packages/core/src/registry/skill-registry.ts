@@ -18,6 +18,7 @@ import {
   toReport,
 } from './candidate.ts'
 import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
+import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
 import { GenerationDigest } from './generation-digest.ts'
@@ -104,6 +105,7 @@ export class SkillRegistry {
     this.#builder = new CandidateBuilder({
       store: options.store,
       lastGood: this.#lastGood,
+      memory: new DecisionMemory(options.store, hasher, logger),
       admission: options.admission ?? trustAdmission,
       onInvalid: options.onInvalid ?? 'keep-last-good',
       refusesDuplicates: options.onDuplicate === 'error',

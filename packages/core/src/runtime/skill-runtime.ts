@@ -120,7 +120,8 @@ export class SkillRuntime implements AsyncDisposable {
     const clock = options.clock ?? systemClock
     const hasher = options.hasher ?? portableHasher
     const store = options.store ?? new MemorySkillStore({ clock })
-    const decisions = options.decisions ?? new MemoryDecisions()
+    const decisions: DecisionStore = options.decisions ?? new MemoryDecisions()
+    if (decisions.damage !== undefined) logger.error(decisions.damage)
     this.#store = store
     this.#clock = clock
     this.#logger = logger

@@ -60,6 +60,7 @@ export type DiagnosticCode =
   | 'REVISION_PINNED'
   | 'REVISION_LOST'
   | 'SKILL_DISABLED'
+  | 'DECISIONS_LOST'
 
 export type Severity = 'error' | 'warning' | 'info'
 

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { createSkillRuntime } from '../runtime/skill-runtime.ts'
+import type { Digest } from '../skill/digest.ts'
+import { FileSource } from '../source/file-source.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { type FolderDecisions, MemoryDecisions, type RecordedDecision, withDecision } from './decisions.ts'
+
+const PLACE = { origin: '/mine', location: 'pdf' }
+const TEXT = '---\nname: pdf\ndescription: Does pdf.\n---\n'
+
+function write(path: string, digest: string): RecordedDecision {
+  return { kind: 'write', path, digest: `sha256:${digest}`, by: 'the bot', at: 0 }
+}
+
+describe('what an agent wrote', () => {
+  test('is remembered however often it writes other files', () => {
+    let folder: FolderDecisions | undefined = withDecision(undefined, write('scripts/evil.sh', 'evil'))
+    for (let count = 0; count < 5_000; count++)
+      folder = withDecision(folder, write('SKILL.md', String(count)))
+    expect(folder?.writes.filter(({ path }) => path === 'scripts/evil.sh')).toHaveLength(1)
+    expect(folder?.writes.length).toBeLessThan(50)
+    expect(folder?.forgotten).toBeUndefined()
+  })
+
+  test('waits as a whole when it is too much to remember, until somebody approves', async () => {
+    const files = new MemoryFileSystem({ '/mine/pdf/SKILL.md': `${TEXT}Human.\n` })
+    const decisions = new MemoryDecisions()
+    const source = new FileSource({ fileSystem: files, root: '/mine', label: 'mine', watching: 'off' })
+    await using skills = await createSkillRuntime({
+      sources: [source],
+      decisions,
+      settle: { settleMs: 0 },
+      clock: new FakeClock(),
+    })
+    for (let count = 0; count < 1_500; count++)
+      await decisions.record({ ...PLACE, origin: source.origin }, write(`notes/${count}.md`, String(count)))
+    files.write('/mine/pdf/SKILL.md', `${TEXT}Somebody.\n`)
+    await skills.reload()
+    expect(await skills.readBody(skills.current.get('pdf'))).toContain('Human.')
+    expect(
+      skills.review
+        .pending()[0]
+        ?.diagnostics.map(({ message }) => message)
+        .join(),
+    ).toContain('agents have written more to this folder than can be remembered')
+    await skills.review.approve('pdf')
+    expect(await skills.readBody(skills.current.get('pdf'))).toContain('Somebody.')
+    files.write('/mine/pdf/SKILL.md', `${TEXT}Again.\n`)
+    await skills.reload()
+    expect(await skills.readBody(skills.current.get('pdf'))).toContain('Again.')
+  })
+})
+
+test('an approval takes back that something was forgotten, and no other decision does', () => {
+  let folder: FolderDecisions | undefined
+  for (let count = 0; count < 1_001; count++)
+    folder = withDecision(folder, write(`${count}.md`, String(count)))
+  const revision: Digest = 'sha256:revision'
+  const meta = { by: 'somebody', at: 1 }
+  for (const kind of ['disable', 'enable', 'unpin'] as const) folder = withDecision(folder, { kind, ...meta })
+  folder = withDecision(folder, { kind: 'pin', revision, ...meta })
+  expect(folder.forgotten?.path).toBe('0.md')
+  expect(withDecision(folder, { kind: 'approve', revision, ...meta }).forgotten).toBeUndefined()
+})

@@ -1,0 +1,67 @@
+import type { Hasher, Logger } from '../host.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { FolderPlace, StandingDecision } from './admission.ts'
+
+/**
+ * Notes in the store for which folders there are decisions, and which stand. Decisions are kept elsewhere: when they are lost, the
+ * note keeps a folder from being served as if nobody had ever decided about it.
+ */
+export class DecisionMemory {
+  readonly #store: SkillStore
+  readonly #logger: Logger
+  readonly #decided: Digest
+  readonly #disabled: Digest
+  /** Sources with notes, as far as they were looked for. */
+  readonly #noted = new Map<string, boolean>()
+  readonly #reported = new Set<string>()
+
+  constructor(store: SkillStore, hasher: Hasher, logger: Logger) {
+    this.#store = store
+    this.#logger = logger
+    const mark = (word: string): Digest => digestOf(new TextEncoder().encode(word), hasher)
+    this.#decided = mark('decided')
+    this.#disabled = mark('disabled')
+  }
+
+  /** Looks for notes about a source, which another process may have made; to be called before a batch of `recall`. */
+  look(origin: string): void {
+    if (this.#noted.get(origin) !== true)
+      this.#noted.set(origin, this.#store.getRef(sourceNote(origin)) !== undefined)
+  }
+
+  /** Notes what holds for a folder. */
+  note({ origin, location }: FolderPlace, decision: StandingDecision): void {
+    const name = folderNote(origin, location)
+    const value =
+      decision.disabled === undefined ? (decision.pinned?.revision ?? this.#decided) : this.#disabled
+    if (this.#store.getRef(name) === value) return
+    this.#store.setRef(name, value)
+    this.#store.setRef(sourceNote(origin), this.#decided)
+    this.#noted.set(origin, true)
+  }
+
+  /** Returns what held for a folder whose decisions are lost; `undefined` when nobody has decided about it. */
+  recall({ origin, location }: FolderPlace): StandingDecision | undefined {
+    if (this.#noted.get(origin) !== true) return undefined
+    const value = this.#store.getRef(folderNote(origin, location))
+    if (value === undefined) return undefined
+    if (!this.#reported.has(folderNote(origin, location)))
+      this.#logger.error('decisions are lost; the last good revision stays', { source: origin, location })
+    this.#reported.add(folderNote(origin, location))
+    if (value === this.#decided) return LOST
+    if (value === this.#disabled) return { ...LOST, disabled: `it was disabled, and ${LOSS}` }
+    return { ...LOST, pinned: { revision: value, reason: `it was pinned, and ${LOSS}` } }
+  }
+}
+
+const LOSS = 'the decisions about it are lost'
+const LOST: StandingDecision = { isLost: true }
+
+function sourceNote(origin: string): string {
+  return JSON.stringify(['decided', origin])
+}
+
+function folderNote(origin: string, location: string): string {
+  return JSON.stringify(['decided', origin, location])
+}
