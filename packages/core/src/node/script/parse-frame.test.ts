@@ -5,6 +5,7 @@ import { parseFrame } from './parse-frame.ts'
 import { createRedaction } from './redact.ts'
 
 const redaction = createRedaction({ TOKEN: 'SUPERSECRETTOKEN' })
+const rules = { redaction, maxBytes: 1_000_000 }
 const KINDS = [
   'ready',
   'loading',
@@ -16,7 +17,6 @@ const KINDS = [
   'error',
   'too-large',
   'progress',
-  'scratch',
   'log',
 ] as const
 
@@ -28,14 +28,14 @@ describe('parseFrame()', () => {
       .map(([kind, rest]) => JSON.stringify({ ...rest, kind }))
     fc.assert(
       fc.property(fc.oneof(frame, fc.string(), fc.json()), line => {
-        const parsed = parseFrame(line, redaction)
+        const parsed = parseFrame(line, rules)
         expect(parsed === undefined || KINDS.includes(parsed.kind)).toBe(true)
       }),
     )
   })
 
   test('text that is an object is no text', () => {
-    expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', redaction)).toEqual({
+    expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', rules)).toEqual({
       kind: 'log',
       id: 1,
       message: '',
@@ -44,17 +44,56 @@ describe('parseFrame()', () => {
 
   test.each([257, 3_000, 200_000])('a value of %d levels is a failure, and no end of our stack', levels => {
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
-    expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, redaction)).toMatchObject({
+    expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
       kind: 'error',
       id: 7,
       message: 'what it sent is nested more than 256 levels deep',
     })
-    expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, redaction)).toMatchObject({ kind: 'failed' })
+    expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
+  })
+
+  test('a result beyond the limit is too large, although no sender has said so', () => {
+    const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })
+    expect(parseFrame(line, rules)).toMatchObject({ kind: 'result' })
+    expect(parseFrame(line, { redaction, maxBytes: 1_000 })).toEqual({
+      kind: 'too-large',
+      id: 7,
+      bytes: 2_035,
+    })
+  })
+
+  test('a result of more values than a caller could walk through is a failure', () => {
+    const many = (count: number): string =>
+      JSON.stringify({ kind: 'result', id: 7, value: Array(count).fill([]) })
+    expect(parseFrame(many(99_990), rules)).toMatchObject({ kind: 'result' })
+    expect(parseFrame(many(100_001), rules)).toMatchObject({
+      kind: 'error',
+      id: 7,
+      message: 'what it sent has more than 100000 values',
+    })
+  })
+
+  test('escape sequences are taken out of results, progress, errors and log lines; ends of lines stay', () => {
+    const text = 'a\u001b[31mred\u001b[0m\u009b2J\u0007\r\nb\rc\td'
+    const clean = 'ared\r\nbc\td'
+    const parse = (frame: object): unknown => parseFrame(JSON.stringify({ id: 1, ...frame }), rules)
+    expect(parse({ kind: 'result', value: [{ [text]: text }] })).toMatchObject({
+      value: [{ [clean]: clean }],
+    })
+    expect(parse({ kind: 'progress', done: 1, message: text })).toMatchObject({ message: clean })
+    expect(parse({ kind: 'error', message: text, stack: text })).toMatchObject({
+      message: clean,
+      stack: clean,
+    })
+    expect(parse({ kind: 'log', message: text })).toMatchObject({ message: clean })
+    expect(parse({ kind: 'loaded', commands: [{ description: text }] })).toMatchObject({
+      commands: [{ description: clean }],
+    })
   })
 
   test('takes secrets out before it cuts', () => {
     const message = `${'x'.repeat(8_180)}SUPERSECRETTOKEN`
-    const frame = parseFrame(JSON.stringify({ kind: 'error', id: 1, message, stack: message }), redaction)
+    const frame = parseFrame(JSON.stringify({ kind: 'error', id: 1, message, stack: message }), rules)
     expect(JSON.stringify(frame)).not.toContain('SUPER')
   })
 })

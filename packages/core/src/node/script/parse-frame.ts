@@ -1,22 +1,33 @@
 import type { ChildFrame, CommandFrame, InputFaults } from './child/frames.ts'
-import type { Redaction } from './redact.ts'
+import { mapTexts, type Redaction } from './redact.ts'
+import { withoutControls } from './without-controls.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
+export interface FrameRules {
+  readonly redaction: Redaction
+  /** The largest result, in bytes of JSON. */
+  readonly maxBytes: number
+}
+
 /**
- * One line of what the process of a script sent, without secrets. Somebody's script runs there and can write to the channel,
- * too: what has not the form of a frame is `undefined`, and what nobody could walk through is a failure.
+ * Parses one line that the process of a script sent, without secrets and escape sequences. The script can write to the channel,
+ * too: a line that is no frame is `undefined`, and a value beyond the limits is a failure.
  */
-export function parseFrame(line: string, redaction: Redaction): ChildFrame | undefined {
+export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): ChildFrame | undefined {
   const fields = parseFields(line)
   if (fields === undefined) return undefined
   const { kind } = fields
   const id = typeof fields['id'] === 'number' ? fields['id'] : -1
-  if (isDeeper(fields, MAX_DEPTH)) {
-    const failure = { message: `what it sent is nested more than ${MAX_DEPTH} levels deep`, stack: '' }
+  const excess = findExcess(fields)
+  if (excess !== undefined) {
+    const failure = { message: `what it sent ${excess}`, stack: '' }
     return kind === 'loaded' ? { kind: 'failed', path: '', ...failure } : { kind: 'error', id, ...failure }
   }
-  const textOf: TextOf = value => (typeof value === 'string' ? redaction.text(value).slice(0, MAX_TEXT) : '')
+  const bytes = Buffer.byteLength(line)
+  if (kind === 'result' && bytes > maxBytes + MAX_ENVELOPE) return { kind: 'too-large', id, bytes }
+  const clean = (text: string): string => redaction.text(withoutControls(text, { keepsLineEnds: true }))
+  const textOf: TextOf = value => (typeof value === 'string' ? clean(value).slice(0, MAX_TEXT) : '')
   switch (kind) {
     case 'ready':
       return { kind }
@@ -27,7 +38,7 @@ export function parseFrame(line: string, redaction: Redaction): ChildFrame | und
         kind,
         commands: listOf(fields['commands'])
           .filter(isFields)
-          .map(each => toCommand(each, redaction)),
+          .map(each => toCommand(each, clean)),
       }
     case 'failed':
       return {
@@ -37,7 +48,7 @@ export function parseFrame(line: string, redaction: Redaction): ChildFrame | und
         stack: textOf(fields['stack']),
       }
     case 'result':
-      return 'value' in fields ? { kind, id, value: redaction.value(fields['value']) } : { kind, id }
+      return 'value' in fields ? { kind, id, value: mapTexts(fields['value'], clean) } : { kind, id }
     case 'refused':
       return { kind, id, faults: toFaults(fields['faults'], textOf) }
     case 'error':
@@ -74,20 +85,25 @@ function parseFields(line: string): Fields | undefined {
 
 type TextOf = (value: unknown) => string
 
-/** Whether a value has more levels than that; never walks further. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some(each => isDeeper(each, levels - 1))
+/** Tells why a value is more than a caller could walk through; looks no further than the limits. */
+function findExcess(value: unknown): string | undefined {
+  let left = MAX_VALUES
+  const isDeeper = (each: unknown, levels: number): boolean => {
+    if (--left < 0 || typeof each !== 'object' || each === null) return false
+    return levels === 0 || Object.values(each).some(inner => isDeeper(inner, levels - 1))
+  }
+  if (isDeeper(value, MAX_DEPTH)) return `is nested more than ${MAX_DEPTH} levels deep`
+  return left < 0 ? `has more than ${MAX_VALUES} values` : undefined
 }
 
 /** Its name and path stay as they are: they are compared with what the host knows, and not shown before. */
-function toCommand(fields: Fields, redaction: Redaction): CommandFrame {
+function toCommand(fields: Fields, clean: (text: string) => string): CommandFrame {
   const { name, path, description, hints, inputSchema } = fields
   return {
     name,
-    description: redaction.value(description),
-    hints: redaction.value(hints),
-    inputSchema: redaction.value(inputSchema),
+    description: mapTexts(description, clean),
+    hints: mapTexts(hints, clean),
+    inputSchema: mapTexts(inputSchema, clean),
     isDynamic: fields['isDynamic'] === true,
     path: typeof path === 'string' ? path : '',
   }
@@ -116,8 +132,11 @@ function listOf(value: unknown): readonly unknown[] {
 // Of an error nobody reads more.
 const MAX_TEXT = 8_192
 const MAX_FAULTS = 50
-// Whoever gets a value walks through it, and has a stack with an end.
+// Callers walk through a value recursively, and copy it.
 const MAX_DEPTH = 256
+const MAX_VALUES = 100_000
+/** What stands around the value of a result in its line. */
+const MAX_ENVELOPE = 256
 
 function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0

@@ -32,11 +32,25 @@ describe('createRedaction()', () => {
     ['hexadecimal', Buffer.from(SECRET).toString('hex')],
     ['upper-case hexadecimal', Buffer.from(SECRET).toString('hex').toUpperCase()],
     ['a URL', encodeURIComponent(SECRET)],
+    ['a URL with lower-case digits', encodeURIComponent(SECRET).replace(/%../g, code => code.toLowerCase())],
+    ['a form', new URLSearchParams({ '': SECRET }).toString().slice(1)],
     ['characters that nobody sees in between', `${SECRET.slice(0, 9)}\u001b[0m${SECRET.slice(9)}`],
     ['NUL in between', `${SECRET.slice(0, 4)}\0${SECRET.slice(4)}`],
   ])('finds a secret in %s', (_, text) => {
     expect(redaction.text(`a ${text} b`)).toBe('a [redacted TOKEN] b')
   })
+
+  test.each(['\n', '\r\n', '\n  ', '\\n'])(
+    'finds a secret in Base64 and hexadecimal wrapped with %j',
+    end => {
+      const text = `${'before '.repeat(20)}${SECRET}${' after'.repeat(20)}`
+      for (const encoded of [Buffer.from(text).toString('base64'), Buffer.from(text).toString('hex')])
+        for (const width of [16, 64, 76]) {
+          const wrapped = encoded.replace(new RegExp(`.{${width}}`, 'g'), line => `${line}${end}`)
+          expect(redaction.text(wrapped)).toContain('[redacted TOKEN]')
+        }
+    },
+  )
 
   test('leaves what has nothing of it, colours included', () => {
     expect(redaction.text('\u001b[31mred\u001b[0m tok-5')).toBe('\u001b[31mred\u001b[0m tok-5')

@@ -14,8 +14,9 @@ export interface Redaction {
 const MIN_LENGTH = 4
 
 /**
- * Takes the values of granted variables out of whatever leaves a script: as they are, line by line, and as JSON, Base64,
- * hexadecimal and in URLs. What a script makes of a secret otherwise cannot be known.
+ * Takes the values of granted variables out of whatever leaves a script: as they are, line by line, and as JSON, Base64 and
+ * hexadecimal (in one line or in several of one text), and in URLs and forms. What a script makes of a secret otherwise cannot
+ * be known.
  */
 export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
@@ -24,8 +25,9 @@ export function createRedaction(secrets: Readonly<Record<string, string>>): Reda
   // A longer one may contain a shorter one.
   forms.sort((a, b) => b.form.length - a.form.length)
   if (forms.length === 0) return NOTHING
-  const replace = (text: string): string =>
+  const replaceWhole = (text: string): string =>
     forms.reduce((rest, { form, mark }) => rest.replaceAll(form, mark), text)
+  const replace = (text: string): string => replaceWrapped(replaceWhole(text), forms)
   const redact = (text: string): string => {
     const clean = replace(text)
     const bare = withoutControls(clean)
@@ -34,9 +36,32 @@ export function createRedaction(secrets: Readonly<Record<string, string>>): Reda
   }
   return {
     text: redact,
-    value: value => redactValue(value, redact),
+    value: value => mapTexts(value, redact),
     partAtEnd: text => Math.max(...forms.map(({ form }) => overlap(text, form))),
   }
+}
+
+/** Where an encoder may begin a new line, as it is and as it stands in JSON. */
+const LINE_BREAKS = /(?:\s|\\[rn])+/g
+
+/** Replaces what an encoder has wrapped into lines. */
+function replaceWrapped(
+  text: string,
+  forms: readonly { readonly form: string; readonly mark: string }[],
+): string {
+  const joined = text.replace(LINE_BREAKS, '')
+  if (joined.length === text.length) return text
+  return forms
+    .filter(({ form }) => form.length >= MIN_WRAPPED && joined.includes(form))
+    .reduce((rest, { form, mark }) => rest.replace(toWrappedPattern(form), mark), text)
+}
+
+// Encoders wrap what is longer than a line; a shorter text would join what never belonged together.
+const MIN_WRAPPED = 16
+
+function toWrappedPattern(form: string): RegExp {
+  const letters = [...form].map(letter => letter.replace(/[.*+?^${}()|[\]\\]/, '\\$&'))
+  return new RegExp(letters.join(LINE_BREAKS.source.replace(/\+$/, '*')), 'g')
 }
 
 const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }
@@ -48,13 +73,14 @@ function overlap(text: string, longer: string): number {
   return 0
 }
 
-function redactValue(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === 'string') return redact(value)
-  if (Array.isArray(value)) return value.map(each => redactValue(each, redact))
+/** Returns a copy of a value in which each text, names of fields included, is what `map` returns for it. */
+export function mapTexts(value: unknown, map: (text: string) => string): unknown {
+  if (typeof value === 'string') return map(value)
+  if (Array.isArray(value)) return value.map(each => mapTexts(each, map))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     // Not by assignment: `__proto__` is a name like any other here.
-    Object.entries(value).map(([key, each]) => [redact(key), redactValue(each, redact)]),
+    Object.entries(value).map(([key, each]) => [map(key), mapTexts(each, map)]),
   )
 }
 
@@ -65,9 +91,15 @@ function formsOf(value: string): readonly string[] {
     const bytes = Buffer.from(part)
     const hex = bytes.toString('hex')
     const json = JSON.stringify(part).slice(1, -1)
-    return [part, json, hex, hex.toUpperCase(), encodeURIComponent(part.toWellFormed()), ...base64Of(bytes)]
+    return [part, json, hex, hex.toUpperCase(), ...percentFormsOf(part.toWellFormed()), ...base64Of(bytes)]
   })
   return [...new Set(forms.filter(form => form.trim().length >= MIN_LENGTH))]
+}
+
+/** As in a URL and as in a form, with either case of the digits. */
+function percentFormsOf(part: string): readonly string[] {
+  const forms = [encodeURIComponent(part), new URLSearchParams({ '': part }).toString().slice(1)]
+  return forms.flatMap(form => [form, form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase())])
 }
 
 /** What these bytes are in the Base64 of anything that contains them; that depends on how many stand before them. */

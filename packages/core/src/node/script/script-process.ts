@@ -228,7 +228,7 @@ export class ScriptProcess {
   }
 
   #handle(line: string): void {
-    const frame = parseFrame(line, this.#redaction)
+    const frame = parseFrame(line, { redaction: this.#redaction, maxBytes: this.#limits.stdout })
     if (frame === undefined || frame.kind === 'ready') return
     const call = this.#call
     if (frame.kind === 'loading') this.#module = frame.path

@@ -1,6 +1,15 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** Text without what would move a cursor, change a colour or hide something on a terminal. */
-export function withoutControls(text: string): string {
-  return stripVTControlCharacters(text).replace(/(?![\t\n])\p{Cc}/gu, '')
+/**
+ * Returns a text without what would move a cursor, change a colour or hide something on a terminal.
+ * @param options.keepsLineEnds keeps a carriage return before a line feed, for texts that are data
+ */
+export function withoutControls(
+  text: string,
+  { keepsLineEnds = false }: { readonly keepsLineEnds?: boolean } = {},
+): string {
+  return stripVTControlCharacters(text).replace(keepsLineEnds ? ALL_BUT_LINE_ENDS : ALL, '')
 }
+
+const ALL = /(?![\t\n])\p{Cc}/gu
+const ALL_BUT_LINE_ENDS = /(?![\t\n]|\r\n)\p{Cc}/gu
