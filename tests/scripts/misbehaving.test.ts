@@ -70,13 +70,21 @@ test.each([
   expect((await skills.scripts.execute('deep.go', { fine: true })).value).toBe('fine')
 })
 
-test('every text comes in as it is, also with separators that JavaScript takes for ends of lines', async () => {
+test('a text comes in as it is, and comes back without control characters', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('echo')
   folder.write('echo/scripts/a\u2028b.js', commandText('go', 'return input'))
   await using skills = await openScripts(folder.path)
   const input = { text: 'a\u2028b\u2029c\u0085\r\n\0' }
-  expect((await skills.scripts.execute('echo.go', input)).value).toEqual(input)
+  const echoed = { text: 'a\u2028b\u2029c\r\n' }
+  expect((await skills.scripts.execute('echo.go', input)).value).toEqual(echoed)
+  folder.write(
+    'echo/scripts/a\u2028b.js',
+    commandText('go', 'return [...input.text].map(each => each.codePointAt(0))'),
+  )
+  await skills.reload()
+  const points = [...input.text].map(each => each.codePointAt(0))
+  expect((await skills.scripts.execute('echo.go', input)).value).toEqual(points)
 })
 
 test.each([

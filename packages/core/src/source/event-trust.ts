@@ -1,4 +1,5 @@
 import type { Clock } from '../host.ts'
+import type { UnwatchedFolders } from './mirror-scanner.ts'
 import type { SourceState } from './skill-source.ts'
 
 export interface EventTrustOptions {
@@ -10,6 +11,8 @@ export interface EventTrustOptions {
   readonly canWatch: boolean
   /** Why changes below the root cannot be reported, if so. */
   readonly findFault: () => string | undefined
+  /** The folders that have no watch, if any. */
+  readonly findUnwatched: () => UnwatchedFolders | undefined
 }
 
 // The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
@@ -44,7 +47,16 @@ export class EventTrust {
     if (clock.monotonic() < this.#distrustUntil) {
       return { mode: 'degraded', reason: 'a change was found that no event announced', sweepMs: pollMs }
     }
-    return { mode: 'events', sweepMs: reconcileMs }
+    const unwatched = this.#options.findUnwatched()
+    if (unwatched === undefined) return { mode: 'events', sweepMs: reconcileMs }
+    const { count, reason } = unwatched
+    const what = count === 1 ? 'a folder is' : `${count} folders are`
+    return {
+      mode: 'degraded',
+      reason: `${what} looked at every ${pollMs} ms and on request: ${reason}`,
+      sweepMs: reconcileMs,
+      unwatched: count,
+    }
   }
 
   /** Counts an event; returns whether so many came at once that others may have been lost. */
@@ -53,7 +65,7 @@ export class EventTrust {
     return this.#eventsAtOnce === OVERFLOW_EVENTS
   }
 
-  /** A watch could not be set, or broke. */
+  /** A watch that worked broke. */
   noteFault(message: string): void {
     this.#fault = message
   }

@@ -158,6 +158,7 @@ export class FileSource implements SkillSource {
       clock: this.#clock,
       canWatch: options.fileSystem.watch !== undefined,
       findFault: () => options.fileSystem.findWatchFault?.(options.root),
+      findUnwatched: () => this.#scanner.describeUnwatched(),
     })
     this.#scanner = new MirrorScanner({
       ...shared,
@@ -242,6 +243,7 @@ export class FileSource implements SkillSource {
     const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
     this.#needsSweep = false
     if (depth !== 'hinted') this.#trust.forgetFault()
+    for (const node of this.#scanner.unwatched()) this.#dirty.add(node)
     const announced = this.#dirty
     this.#dirty = new Set()
     try {
@@ -273,8 +275,14 @@ export class FileSource implements SkillSource {
     return {
       contents: this.#published.publish([...this.#scanner.sourceFindings(), ...this.#describeUnread()]),
       settled: true,
-      ...(this.#dirty.size === 0 ? {} : { readAgainMs: RETRY_UNSTABLE_MS }),
+      ...this.#whenToReadAgain(),
     }
+  }
+
+  #whenToReadAgain(): Pick<SourceReading, 'readAgainMs'> {
+    if (this.#dirty.size > 0) return { readAgainMs: RETRY_UNSTABLE_MS }
+    if (this.state().unwatched === undefined) return {}
+    return { readAgainMs: this.#options.pollMs ?? DEFAULT_POLL_MS }
   }
 
   async #openRoot(): Promise<DirectoryNode | undefined> {

@@ -20,6 +20,7 @@ export interface ScannerOptions extends ClassifierOptions {
   /** Absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
   readonly onEvent: (node: DirectoryNode) => void
+  /** Called when a watch that worked breaks: events may be lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
 }
@@ -35,8 +36,19 @@ export interface FollowedLink {
   unlistedStat?: FileStat | undefined
 }
 
+/** Directories without a watch. */
+export interface UnwatchedFolders {
+  readonly count: number
+  /** What the latest attempt to watch one of them failed with. */
+  readonly reason: string
+}
+
 // A change within this time after the last one may leave the same facts behind (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
+/** How soon a watch that was refused is tried again: limits change, and permissions do. */
+const REFUSED_RETRY_MS = 10_000
+/** A watch that breaks this soon never worked. */
+const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
@@ -52,6 +64,8 @@ export class MirrorScanner {
   readonly #ignoreFiles: IgnoreFiles
   readonly #links = new Set<FollowedLink>()
   readonly #nodesWithFindings = new Set<DirectoryNode>()
+  readonly #unwatched = new Set<DirectoryNode>()
+  #refusal = ''
   #directories = 1
   #hasExceededBudget = false
 
@@ -70,6 +84,7 @@ export class MirrorScanner {
     }
     this.#links.clear()
     this.#nodesWithFindings.clear()
+    this.#unwatched.clear()
     this.#directories = 1
     this.#hasExceededBudget = false
   }
@@ -82,6 +97,20 @@ export class MirrorScanner {
       if (isStale) this.#links.delete(link)
       else yield link
     }
+  }
+
+  /** Directories that cannot be watched, and have to be looked at instead. */
+  *unwatched(): Generator<DirectoryNode> {
+    for (const node of this.#unwatched) {
+      if (node.isAttached && node.refusedAt !== undefined) yield node
+      else this.#unwatched.delete(node)
+    }
+  }
+
+  /** Why they cannot be watched; `undefined` when all others can. */
+  describeUnwatched(): UnwatchedFolders | undefined {
+    const count = [...this.unwatched()].length
+    return count === 0 ? undefined : { count, reason: this.#refusal }
   }
 
   /** Findings about folders that belong to no skill, and about the source as a whole. */
@@ -220,10 +249,12 @@ export class MirrorScanner {
     return []
   }
 
-  /** Watches a directory; one that was told of is watched anew, because it may be another one by now. */
+  /** Watches a directory; one that an event named is watched anew, because it may be another one by now. */
   #arm(node: DirectoryNode, path: string, anew: boolean): void {
-    const { fileSystem, isWatching, onEvent, onWatchError } = this.#options
+    const { fileSystem, isWatching, onEvent, onWatchError, clock } = this.#options
     if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
+    const now = clock.monotonic()
+    if (node.refusedAt !== undefined && now - node.refusedAt < REFUSED_RETRY_MS) return
     const unwatchBefore = node.unwatch
     try {
       const unwatch = fileSystem.watch(
@@ -232,15 +263,23 @@ export class MirrorScanner {
         error => {
           unwatch()
           if (node.unwatch === unwatch) delete node.unwatch
-          onWatchError(error)
+          if (clock.monotonic() - now < WORKING_MS) this.#refuse(node, error)
+          else onWatchError(error)
         },
       )
       node.unwatch = unwatch
+      delete node.refusedAt
     } catch (thrown) {
       delete node.unwatch
-      onWatchError(thrown as Error)
+      this.#refuse(node, thrown)
     }
     unwatchBefore?.()
+  }
+
+  #refuse(node: DirectoryNode, thrown: unknown): void {
+    node.refusedAt = this.#options.clock.monotonic()
+    this.#unwatched.add(node)
+    this.#refusal = toMessage(thrown)
   }
 
   #forgetContents(node: DirectoryNode, pass: ScanPass): void {

@@ -41,6 +41,8 @@ export interface DirectoryNode {
   stat?: FileStat
   isRacy: boolean
   unwatch?: () => void
+  /** Monotonic time at which a watch was refused; absent where one works or none was tried. */
+  refusedAt?: number
   /** Name of the skill's text when this is a skill's folder. */
   skillFile?: string
   ignoreRules?: IgnoreRules

@@ -45,6 +45,8 @@ export interface SourceState {
   readonly reason?: string
   /** How often everything is swept in this mode, in milliseconds; absent when it is not. */
   readonly sweepMs?: number
+  /** How many folders are looked at on request and every few seconds instead, while events tell of all others. */
+  readonly unwatched?: number
 }
 
 /** One hint: something in this area (a skill's folder, mostly) may have changed. */

@@ -71,6 +71,7 @@ export class SourceSync {
   #cancelSweep: (() => void) | undefined
   #cancelRetry: (() => void) | undefined
   #lastRehashAt: number
+  #lastSweepAt: number
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
@@ -87,6 +88,7 @@ export class SourceSync {
     this.source = options.source
     this.#settle = new Settle(options.settle, options.clock)
     this.#lastRehashAt = options.clock.monotonic()
+    this.#lastSweepAt = this.#lastRehashAt
   }
 
   /** Watches, then reads for the first time; resolves when that reading is visible or has failed. */
@@ -113,7 +115,7 @@ export class SourceSync {
       return
     }
     await source.drain?.()
-    const hasNews = source.hasHints?.() === true
+    const hasNews = source.hasHints?.() === true || source.state().unwatched !== undefined
     // Another machine may take its time with a reading that is under way.
     if (
       source.isRemote === true
@@ -126,7 +128,8 @@ export class SourceSync {
   /** Whether `fresh` looks at everything, because no events tell what changed. */
   get scansOnRequest(): boolean {
     const { source, readsOnRequest } = this.#options
-    return readsOnRequest && source.isRemote !== true && source.state().mode !== 'events'
+    const { mode, unwatched } = source.state()
+    return readsOnRequest && source.isRemote !== true && mode !== 'events' && unwatched === undefined
   }
 
   /** What the last reading failed with; `undefined` when it did not. */
@@ -225,6 +228,7 @@ export class SourceSync {
       if (!this.#abort.signal.aborted) await this.#fail(thrown)
     } finally {
       if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
+      if (depth !== 'hinted') this.#lastSweepAt = clock.monotonic()
     }
   }
 
@@ -295,7 +299,8 @@ export class SourceSync {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    const delayMs = jitter(sweepMs, clock)
+    // Readings in between, for hints or for folders without a watch, do not put it off.
+    const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
     this.#sweepAt = clock.monotonic() + delayMs
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
   }
