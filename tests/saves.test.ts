@@ -374,3 +374,24 @@ describe('fresh() and reload() are barriers', () => {
     await until(skills, 'pdf is gone', each => each.find('pdf') === undefined)
   })
 })
+
+test('an edit through a hard link is seen under every name at once, and nobody calls events lost', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('a')
+  folder.writeSkill('b')
+  folder.write('a/shared.md', 'before')
+  linkSync(folder.at('a/shared.md'), folder.at('b/shared.md'))
+  await using skills = await follow(folder.path)
+  const read = async (name: string): Promise<string> =>
+    new TextDecoder().decode(await skills.readFile(skills.current.get(name), 'shared.md'))
+  for (const [edited, body] of [
+    ['a', 'first'],
+    ['b', 'second'],
+  ] as const) {
+    writeFileSync(folder.at(edited, 'shared.md'), body)
+    await skills.fresh()
+    expect([await read('a'), await read('b')]).toEqual([body, body])
+  }
+  await skills.reload()
+  expect(skills.status()[0]?.mode).toBe('events')
+})

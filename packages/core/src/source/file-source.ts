@@ -24,6 +24,7 @@ import { MirrorScanner } from './mirror-scanner.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
+import { hasSilentFiles, SharedFiles } from './shared-files.ts'
 import type {
   ReadContext,
   SkillSource,
@@ -116,6 +117,7 @@ export class FileSource implements SkillSource {
   #dirty = new Set<DirectoryNode>()
   #needsSweep = false
   readonly #published = new PublishedContents()
+  readonly #shared = new SharedFiles()
   /** Folders whose last reading was not taken: to be read again whatever their facts say. */
   readonly #unread = new Set<DirectoryNode>()
   #missingSince: number | undefined
@@ -332,6 +334,7 @@ export class FileSource implements SkillSource {
     if (this.#root !== undefined) {
       this.#scanner.reset(this.#root)
       this.#root = undefined
+      this.#shared.clear()
       this.#unread.clear()
       this.#owed.clear()
       this.#restless.clear()
@@ -389,6 +392,7 @@ export class FileSource implements SkillSource {
       signal: context.signal,
       onRead: (directory: DirectoryNode, file: FileNode): void => {
         read.push({ directory, file })
+        for (const other of this.#shared.note({ directory, file })) this.#dirty.add(listingOf(other))
       },
     }
     const build = async (folder: DirectoryNode): Promise<void> => {
@@ -502,8 +506,7 @@ export class FileSource implements SkillSource {
       node !== undefined &&
       (announced.has(node) || this.#dirty.has(node) || pass.created.has(node) || node.isLink)
     for (const node of pass.changed) {
-      if (wasTold(node) || wasTold(node.parent) || [...node.files.values()].some(file => file.isLink))
-        continue
+      if (wasTold(node) || wasTold(node.parent) || hasSilentFiles(node)) continue
       this.#trust.noteUnannounced()
       return
     }

@@ -173,6 +173,7 @@ export class FolderReader {
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)
       file.size = bytes.length
+      file.isShared = stat.links > 1
       delete file.fault
       context.store.put(file.digest, bytes, locator)
       context.onRead(directory, file)

@@ -6,7 +6,10 @@ import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { DirectoryNode, ScanPass } from './mirror.ts'
 
-/** Keeps the rules of each skill's `.skillignore` as the file has them. */
+/**
+ * Keeps the rules of each folder's `.skillignore` as the file has them. They hold whether or not the folder has a SKILL.md at
+ * the moment: a checkout takes it away and brings it back.
+ */
 export class IgnoreFiles {
   readonly #options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>
 
@@ -24,7 +27,7 @@ export class IgnoreFiles {
     }
   }
 
-  /** Reads the rules of a skill's folder anew; returns whether they are other ones now. */
+  /** Reads the rules of a folder anew; returns whether they are other ones now. */
   async update(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],

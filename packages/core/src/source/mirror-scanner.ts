@@ -306,10 +306,7 @@ export class MirrorScanner {
       node.files.clear()
     }
     const findings: Diagnostic[] = []
-    if (
-      node.skillFile !== undefined &&
-      (await this.#ignoreFiles.update(node, entries, path, findings, pass))
-    ) {
+    if (await this.#ignoreFiles.update(node, entries, path, findings, pass)) {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       this.#markChanged(node, pass)
     }
@@ -363,7 +360,6 @@ export class MirrorScanner {
     if (skillFile === undefined) {
       delete node.skillFile
       delete node.entry
-      delete node.ignoreRules
       pass.removed.add(node.path)
       pass.affected.delete(node)
     } else {

@@ -15,6 +15,8 @@ export interface FileNode {
   size?: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
+  /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
+  isShared?: boolean
   /** Why it could not be read. */
   fault?: Diagnostic
 }

@@ -1,0 +1,43 @@
+import { isSameStat } from '../fs/file-system.ts'
+import type { DirectoryNode, FileNode } from './mirror.ts'
+import type { ReadFile } from './second-fingerprint.ts'
+
+/**
+ * Files that have several names in one mirror. The kernel reports an edit under the name by which it was made; under the
+ * others the same bytes have changed.
+ */
+export class SharedFiles {
+  readonly #byInode = new Map<string, Set<ReadFile>>()
+
+  /** Notes a file whose bytes were read; returns the directories in which it has names that were read before it changed. */
+  note({ directory, file }: ReadFile): readonly DirectoryNode[] {
+    const { stat } = file
+    if (file.isShared !== true || stat === undefined) return []
+    const key = `${stat.dev}:${stat.ino}`
+    const names = this.#byInode.get(key) ?? new Set()
+    this.#byInode.set(key, names)
+    const outdated: DirectoryNode[] = []
+    let isKnown = false
+    for (const each of names) {
+      if (!isCurrent(each)) names.delete(each)
+      else if (each.file === file) isKnown = true
+      else if (each.file.stat === undefined || !isSameStat(each.file.stat, stat))
+        outdated.push(each.directory)
+    }
+    if (!isKnown) names.add({ directory, file })
+    return outdated
+  }
+
+  clear(): void {
+    this.#byInode.clear()
+  }
+}
+
+function isCurrent({ directory, file }: ReadFile): boolean {
+  return directory.isAttached && directory.files.get(file.name) === file
+}
+
+/** Whether something in a directory may change without an event there. */
+export function hasSilentFiles({ files }: DirectoryNode): boolean {
+  return [...files.values()].some(({ isLink, isShared }: FileNode) => isLink || isShared === true)
+}
