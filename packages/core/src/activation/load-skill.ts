@@ -38,11 +38,12 @@ const MAX_MATCHES = 5
 export async function loadSkill(requested: string, access: SkillAccess): Promise<LoadOutcome> {
   const query = normalizeName(requested.replace(/^\s*\//, ''))
   if (query === '') {
+    await access.fresh()
     const generation = access.current()
     const skills = generation.list().filter(skill => access.isInScope(skill.name))
     return { kind: 'list', skills, generation }
   }
-  if (isAddressable(query)) await access.refresh(query)
+  await (isAddressable(query) ? access.refresh(query) : access.fresh())
   const generation = access.current()
   const skill = isAddressable(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
   if (skill !== undefined) {

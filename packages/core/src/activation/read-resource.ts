@@ -34,7 +34,7 @@ export interface ResourceRequest {
 export async function readResource(request: ResourceRequest, access: SkillAccess): Promise<ResourceContent> {
   const path = parseSkillPath(request.path.replace(/^\.\//, ''))
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
-  if (isAddressable(name)) await access.refresh(name)
+  await (isAddressable(name) ? access.refresh(name) : access.fresh())
   const generation = access.current()
   const skill = isAddressable(name) ? findByNameOrFolder(generation, name, access.isInScope) : undefined
   if (skill === undefined) {

@@ -11,6 +11,8 @@ export interface SkillAccess {
   current(): Generation
   /** Looks at the folders of this name again, the ones not found yet included; resolves when the result is visible. */
   refresh(name: string): Promise<void>
+  /** Looks at everything that may have changed; resolves when the result is visible. */
+  fresh(): Promise<void>
   /** The best matches among the served skills in scope. */
   search(query: string, limit: number): readonly SearchHit[]
   readonly isInScope: ScopeTest

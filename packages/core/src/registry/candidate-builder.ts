@@ -50,7 +50,7 @@ export class CandidateBuilder {
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
     this.#options.memory.look(slot.origin)
-    for (const { entry, old } of fresh) {
+    for (const { entry, old, moved } of fresh) {
       const standing = this.#askStanding(slot, entry.location)
       const pinned = standing?.pinned?.revision
       const known = [entry.skill, old?.live].find(skill => skill?.revision === pinned)
@@ -65,7 +65,7 @@ export class CandidateBuilder {
       if (this.#findLive(slot, entry, old, standing) !== undefined) continue
       const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
       if (isNewest && this.#isAdmitted(slot, entry, entry.skill, undefined)) continue
-      const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
+      const skill = await this.#findServable(slot, entry, moved, standing?.approved ?? [])
       if (skill !== undefined) restored.set(entry.location, skill)
     }
     return restored
@@ -134,13 +134,20 @@ export class CandidateBuilder {
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /** What served a folder last, or else what somebody has approved: another runtime may have served it by other rules. */
+  /**
+   * What served a folder last, under the path that it had before, too; or else what somebody has approved: another runtime may
+   * have served it by other rules.
+   */
   async #findServable(
     slot: CandidateSource,
     entry: SourceEntry,
+    moved: Candidate | undefined,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    const last = await this.#lastGood.read(slot, entry)
+    const served = moved?.live?.revision
+    const last =
+      (await this.#lastGood.read(slot, entry)) ??
+      (served === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, served))
     if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)

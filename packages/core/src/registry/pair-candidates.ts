@@ -7,6 +7,8 @@ export interface FreshEntry {
   readonly entry: SourceEntry
   /** The candidate that the folder had so far. */
   readonly old: Candidate | undefined
+  /** The candidate of the same folder under the path that it had before. */
+  readonly moved?: Candidate
 }
 
 /** Folders to decide about, and those that are gone. */
@@ -43,5 +45,18 @@ export function pairWithCandidates(
     if (old?.entry !== entry) fresh.push({ entry, old })
   }
   removed.push(...candidates.slice(i, oldEnd))
-  return { fresh, removed }
+  return { fresh: withMoved(fresh, removed), removed }
+}
+
+function withMoved(fresh: readonly FreshEntry[], removed: readonly Candidate[]): readonly FreshEntry[] {
+  if (removed.length === 0) return fresh
+  const byIdentity = new Map(
+    removed.flatMap(candidate =>
+      candidate.entry.identity === undefined ? [] : [[candidate.entry.identity, candidate] as const],
+    ),
+  )
+  return fresh.map(each => {
+    const moved = each.old === undefined ? byIdentity.get(each.entry.identity ?? '') : undefined
+    return moved === undefined ? each : { ...each, moved }
+  })
 }

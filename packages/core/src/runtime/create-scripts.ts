@@ -29,7 +29,7 @@ export function createScripts(parts: ScriptsParts): SkillScripts {
     const origin = sources.find(({ label }) => label === source)?.origin
     return origin === undefined ? undefined : { origin, location }
   }
-  const refOf = ({ origin, location }: FolderPlace): string => JSON.stringify(['code', origin, location])
+  const refOf = ({ origin }: FolderPlace, { name }: Skill): string => JSON.stringify(['code', origin, name])
   const scripts = new SkillScripts({
     runner,
     store,
@@ -45,15 +45,15 @@ export function createScripts(parts: ScriptsParts): SkillScripts {
     remark: (skill, diagnostics) => registry.remark(skill, diagnostics),
     remember: skill => {
       const place = placeOf(skill)
-      if (place !== undefined) store.setRef(refOf(place), skill.revision)
+      if (place !== undefined) store.setRef(refOf(place, skill), skill.revision)
     },
     forget: skill => {
       const place = placeOf(skill)
-      if (place !== undefined) store.setRef(refOf(place), undefined)
+      if (place !== undefined) store.setRef(refOf(place, skill), undefined)
     },
     readRemembered: async skill => {
       const place = placeOf(skill)
-      const revision = place === undefined ? undefined : store.getRef(refOf(place))
+      const revision = place === undefined ? undefined : store.getRef(refOf(place, skill))
       if (place === undefined || revision === undefined || revision === skill.revision) return undefined
       return await registry.readRevision(place, revision)
     },

@@ -112,6 +112,7 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #changes: SkillChanges
   readonly #scripts: SkillScripts | undefined
   #binder: AgentBinder | undefined
+  #isStarted = false
   #closing: Promise<void> | undefined
 
   constructor(options: SkillRuntimeOptions) {
@@ -194,7 +195,10 @@ export class SkillRuntime implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#changes.finishSwaps()
     await this.#sources.start()
-    if (this.#scripts !== undefined) await within(this.#clock, MAX_CODE_WAIT_MS, this.#scripts.ready())
+    // What was there from the beginning is no event to handlers that are added later.
+    const begun = Promise.all([this.#registry.delivered(), this.#scripts?.ready()])
+    await within(this.#clock, MAX_CODE_WAIT_MS, begun)
+    this.#isStarted = true
     assertDemands(this.#demands, this.current, this.#sources.failures())
   }
 
@@ -522,7 +526,14 @@ export class SkillRuntime implements AsyncDisposable {
       clock: this.#clock,
       logger: this.#logger,
     })
-    this.subscribe(update => scripts.follow(update), { phase: 'commands' })
+    this.subscribe(
+      update => {
+        const following = scripts.follow(update)
+        // Code that loads for the first time takes the place of nothing, so nobody has to wait for it.
+        return this.#isStarted ? following : undefined
+      },
+      { phase: 'commands' },
+    )
     return scripts
   }
 

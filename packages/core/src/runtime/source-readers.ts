@@ -20,6 +20,9 @@ export interface SourceReadersOptions {
   readonly preScan: PreScan | undefined
 }
 
+/** How long a request waits for a look at the disk; what takes longer becomes visible later. */
+const MAX_LOOK_MS = 2_000
+
 /** All sources of a runtime, and when they are looked at: together, one skill at a time, or as their events say. */
 export class SourceReaders {
   readonly #options: SourceReadersOptions
@@ -63,7 +66,7 @@ export class SourceReaders {
 
   /** What loading a skill does first. */
   async refresh(name: string): Promise<void> {
-    if (this.#options.triggers.onAccess) await this.lookAgain(name)
+    if (this.#options.triggers.onAccess) await within(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
   }
 
   /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
@@ -79,12 +82,17 @@ export class SourceReaders {
         const locations = new Set(
           known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
         )
-        // Where nothing tells of changes, a folder that would come first could be there by now.
+        // Where nothing tells of changes, a new skill can be anywhere.
+        if (isProbed && sync.isBlind) return await sync.reload()
+        // And a folder that would come first could be there by now.
         if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
         if (locations.size === 0) await sync.fresh()
         await Promise.all([...locations].map(location => sync.refresh(location)))
       }),
     )
+    // It may have been moved to where nobody looked.
+    if (served !== undefined && this.#options.registry.current.find(name) === undefined)
+      await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : undefined)))
   }
 
   /** What the last readings failed with, one for each source. */

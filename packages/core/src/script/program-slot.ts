@@ -230,7 +230,7 @@ export class ProgramSlot {
 
   async #try(wanted: Wanted): Promise<void> {
     const { skill } = wanted
-    const scan = await this.#scan(skill)
+    const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
     // Meanwhile something else may be wanted, or this not be allowed any more.
     if (this.#isClosed || this.#wanted !== wanted || this.#host.isRejected(skill)) return
     this.#newest = scan.sources
@@ -279,7 +279,7 @@ export class ProgramSlot {
   async #restore(skill: Skill): Promise<Serving | undefined> {
     const older = await this.#host.readRemembered(skill)
     if (older === undefined) return undefined
-    const scan = await this.#scan(older)
+    const scan = await this.#scan(older, [])
     const declared = declaredCapabilities(older).filter(isCapability)
     const program = this.#toProgram(older, declared)
     const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
@@ -324,9 +324,15 @@ export class ProgramSlot {
     return findMissing(program.grants, this.#host.grantedTo(skill)).length > 0 || this.#host.isRejected(skill)
   }
 
-  async #scan(skill: Skill): Promise<ScriptScan> {
+  /** The modules with commands of an earlier process: they are meant as such, however broken they are now. */
+  async #readKnown(skill: Skill): Promise<readonly string[]> {
+    const older = await this.#host.readRemembered(skill)
+    return older === undefined ? [] : (await this.#scan(older, [])).modules
+  }
+
+  async #scan(skill: Skill, known: readonly string[]): Promise<ScriptScan> {
     const texts = await Promise.all(skill.files.map(file => this.#readText(skill, file.path, file.digest)))
-    return await this.#host.runner.scan(skill.name, texts, this.#serving?.scan.modules, this.#end.signal)
+    return await this.#host.runner.scan(skill.name, texts, known, this.#end.signal)
   }
 
   async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {

@@ -425,6 +425,7 @@ export class SkillScripts {
   }
 }
 
-function keyOf({ source, location }: Skill): string {
-  return `${source}\0${location}`
+/** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */
+function keyOf({ source, name }: Skill): string {
+  return `${source}\0${name}`
 }

@@ -141,6 +141,7 @@ export class SkillSession implements Disposable {
       ...createSkillAccess(host, this.#isInScope, this.ledger),
       current: () => this.#seen(),
       refresh: name => (this.delivery === 'pinned' ? Promise.resolve() : host.refresh(name)),
+      fresh: () => (this.delivery === 'pinned' ? Promise.resolve() : host.fresh()),
       search: (query, limit) => host.search(this.#seen(), query, limit, this.#isInScope),
       activate: (skill, name) => {
         recordLoad(this.ledger, skill, name)
@@ -431,6 +432,7 @@ export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledge
   return {
     current: () => host.current(),
     refresh: name => host.refresh(name),
+    fresh: () => host.fresh(),
     search: (query, limit) => host.search(host.current(), query, limit, isInScope),
     isInScope,
     store: host.store,

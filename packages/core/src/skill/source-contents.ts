@@ -13,6 +13,8 @@ export interface SourceEntry {
   readonly skill?: Skill
   /** Whether a symbolic link is on the way to it: the folder itself comes first then. @default false */
   readonly isLinked?: boolean
+  /** What the folder is, whatever it is called: where two readings have the same, it was moved. */
+  readonly identity?: string
   /** Where the folder is on this machine, if it is. */
   readonly directory?: string
   /** Everything found about this folder, the skill's own diagnostics included. */

@@ -367,6 +367,7 @@ export class FileSource implements SkillSource {
       affected: new Set(),
       removed: new Set(),
       listed: new Set(),
+      revisited: new Set(),
       changed: new Set(),
       created: new Set(),
     }

@@ -236,12 +236,14 @@ export class FolderReader {
 
   #toEntry(folder: DirectoryNode, skill: Skill | undefined, diagnostics: readonly Diagnostic[]): SourceEntry {
     const { location, directory } = this.#place(folder)
+    const identity = identityOf(folder)
     const entry: SourceEntry = {
       location,
       name: skill?.name ?? (folder.entry?.skill?.name || nameOf(folder) || this.#options.label),
       skillFile: folder.skillFile as string,
       ...(skill === undefined ? {} : { skill }),
       ...(isLinked(folder) ? { isLinked: true } : {}),
+      ...(identity === undefined ? {} : { identity }),
       ...(directory === undefined ? {} : { directory }),
       diagnostics,
     }
@@ -250,6 +252,7 @@ export class FolderReader {
       before !== undefined &&
       before.name === entry.name &&
       before.directory === entry.directory &&
+      before.identity === entry.identity &&
       before.skill?.revision === skill?.revision &&
       before.skillFile === entry.skillFile &&
       JSON.stringify(before.diagnostics) === JSON.stringify(diagnostics)
@@ -280,6 +283,12 @@ export class FolderReader {
   #display(folder: DirectoryNode, path: string): string {
     return this.#options.displayPath([listingOf(folder).path, path].filter(part => part !== '').join('/'))
   }
+}
+
+/** `undefined` for a single file, and where a file system tells nothing of the kind. */
+function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
+  if (isStandalone || stat === undefined || stat.ino === 0) return undefined
+  return `${stat.dev}:${stat.ino}:${stat.birthtimeMs}`
 }
 
 function isLinked(folder: DirectoryNode): boolean {

@@ -227,11 +227,15 @@ export class MirrorScanner {
     }
   }
 
-  #fail(node: DirectoryNode, thrown: unknown, pass: ScanPass): [] {
+  #fail(node: DirectoryNode, thrown: unknown, pass: ScanPass): { node: DirectoryNode; depth: VisitDepth }[] {
     if (SkillError.isInstance(thrown, 'NOT_FOUND') || SkillError.isInstance(thrown, 'WRONG_KIND')) {
-      if (node.parent === undefined) throw thrown
+      const { parent } = node
+      if (parent === undefined) throw thrown
       this.detach(node, pass)
-      return []
+      // It may have been moved, and its new place is to be seen at the same time.
+      if (pass.listed.has(parent) || pass.revisited.has(parent)) return []
+      pass.revisited.add(parent)
+      return [{ node: parent, depth: 'look' }]
     }
     if (node.parent === undefined) throw thrown
     // Unreadable is not deleted: what was known of it stays, and the next visit tries again.

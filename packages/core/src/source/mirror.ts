@@ -70,6 +70,8 @@ export interface ScanPass {
   readonly listed: Set<DirectoryNode>
   /** Directories in which something differed from the mirror. */
   readonly changed: Set<DirectoryNode>
+  /** Directories that are listed again because something in them was gone. */
+  readonly revisited: Set<DirectoryNode>
   /** Directories that were not in the mirror before. */
   readonly created: Set<DirectoryNode>
 }

@@ -127,9 +127,14 @@ export class SourceSync {
 
   /** Whether `fresh` looks at everything, because no events tell what changed. */
   get scansOnRequest(): boolean {
-    const { source, readsOnRequest } = this.#options
+    return this.#options.readsOnRequest && this.isBlind
+  }
+
+  /** Whether nothing tells of changes in a folder of this machine. */
+  get isBlind(): boolean {
+    const { source } = this.#options
     const { mode, unwatched } = source.state()
-    return readsOnRequest && source.isRemote !== true && mode !== 'events' && unwatched === undefined
+    return source.isRemote !== true && mode !== 'events' && unwatched === undefined
   }
 
   /** What the last reading failed with; `undefined` when it did not. */
