@@ -262,7 +262,7 @@ describe('code that does not load', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))
-    await using skills = await openScripts(folder.path, { loadTimeoutMs: 300 })
+    await using skills = await openScripts(folder.path, { loadTimeoutMs: 1_000 })
     expect(await run(skills, 'git.one')).toBe('good')
     folder.write('git/scripts/a.ts', `for (;;);\n${command('one', '"never"')}`)
     expect(await run(skills, 'git.one')).toBe('good')
@@ -273,7 +273,7 @@ describe('code that does not load', () => {
         'scripts/a.ts',
         undefined,
         undefined,
-        expect.stringContaining('did not come to an end within 300 ms'),
+        expect.stringContaining('did not come to an end within 1000 ms'),
       ],
     ])
   })

@@ -391,6 +391,9 @@ export class FileSource implements SkillSource {
       hasher: context.hasher,
       insideFolders: pass.insideFolders,
       signal: context.signal,
+      doubts: !context.final,
+      // Whatever was there before this process is as whole as it will ever be.
+      doubtsNew: this.#published.hasBegun,
       onRead: (directory: DirectoryNode, file: FileNode): void => {
         read.push({ directory, file })
         for (const other of this.#shared.note({ directory, file })) this.#dirty.add(listingOf(other))

@@ -12,6 +12,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { looksHalfWritten, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 
@@ -34,6 +35,10 @@ export interface FolderContext {
   readonly hasher: Hasher
   readonly insideFolders: readonly string[]
   readonly signal: AbortSignal
+  /** Whether a file that looks half-written is waited for; when time is up it is taken as it is. */
+  readonly doubts: boolean
+  /** The same for files that were not there before. */
+  readonly doubtsNew: boolean
   /** Receives every file whose bytes were read, to be fingerprinted again. */
   readonly onRead: (directory: DirectoryNode, file: FileNode) => void
 }
@@ -169,6 +174,14 @@ export class FolderReader {
           'it is a hard link, and those are not read from a reviewed source',
         )
       }
+      const before = file.believed
+      if (
+        context.doubts &&
+        (before !== undefined || context.doubtsNew) &&
+        looksHalfWritten(stat, bytes, before, clock.now())
+      )
+        return this.#disbelieve(file)
+      file.believed = toBelieved(stat, bytes)
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)
@@ -184,6 +197,12 @@ export class FolderReader {
       file.fault = this.#toFault(item, folder, thrown, isSkillFile)
       return undefined
     }
+  }
+
+  /** To be read again in a moment; what was read before it stays. */
+  #disbelieve(file: FileNode): typeof UNSTABLE {
+    delete file.stat
+    return UNSTABLE
   }
 
   #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {
