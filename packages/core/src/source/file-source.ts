@@ -116,6 +116,8 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #dirty = new Set<DirectoryNode>()
   #needsSweep = false
+  /** Marked folders of which no event has told. */
+  readonly #doubted = new Set<DirectoryNode>()
   readonly #published = new PublishedContents()
   readonly #shared = new SharedFiles()
   /** Folders whose last reading was not taken: to be read again whatever their facts say. */
@@ -248,6 +250,7 @@ export class FileSource implements SkillSource {
     for (const node of this.#scanner.unwatched()) this.#dirty.add(node)
     const announced = this.#dirty
     this.#dirty = new Set()
+    this.#doubted.clear()
     try {
       await this.#scan(root, announced, depth, pass, context.signal)
       for (const waiting of [this.#unread, this.#owed]) {
@@ -402,6 +405,7 @@ export class FileSource implements SkillSource {
     const build = async (folder: DirectoryNode): Promise<void> => {
       const entry = await this.#reader.read(folder, folderContext)
       if (entry === UNSTABLE) {
+        if (!this.#dirty.has(listingOf(folder))) this.#doubted.add(listingOf(folder))
         this.#dirty.add(listingOf(folder))
         this.#unread.add(folder)
         return
@@ -481,6 +485,7 @@ export class FileSource implements SkillSource {
   #mark(node: DirectoryNode): void {
     if (!node.isAttached) return
     this.#dirty.add(node)
+    this.#doubted.delete(node)
     if (this.#isRestless(node)) return // looked at again in a while, without holding up the others
     this.#onHint?.({ area: owningSkills(node).at(-1)?.path ?? node.path })
   }
@@ -508,7 +513,10 @@ export class FileSource implements SkillSource {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     const wasTold = (node: DirectoryNode | undefined): boolean =>
       node !== undefined &&
-      (announced.has(node) || this.#dirty.has(node) || pass.created.has(node) || node.isLink)
+      (announced.has(node) ||
+        (this.#dirty.has(node) && !this.#doubted.has(node)) ||
+        pass.created.has(node) ||
+        node.isLink)
     for (const node of pass.changed) {
       if (wasTold(node) || wasTold(node.parent) || hasSilentFiles(node)) continue
       this.#trust.noteUnannounced()
