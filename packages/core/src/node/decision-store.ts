@@ -8,6 +8,7 @@ import {
   SkillError,
   withDecision,
 } from '../index.ts'
+import type { KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
@@ -44,7 +45,7 @@ export async function openDecisions(
   return await openStateDatabase(
     stateDirectory,
     file,
-    (database, damage) => new SqliteDecisions(database, options.pollMs ?? DEFAULT_POLL_MS, damage),
+    (kept, damage) => new SqliteDecisions(kept, options.pollMs ?? DEFAULT_POLL_MS, damage),
   )
 }
 
@@ -58,26 +59,18 @@ interface Row {
 class SqliteDecisions implements DecisionStore {
   readonly isLasting = true
   readonly damage?: string
-  readonly #database: DatabaseSync
-  readonly #insert: StatementSync
-  readonly #newer: StatementSync
-  readonly #ofPlace: StatementSync
-  readonly #version: StatementSync
+  readonly #kept: KeptDatabase
+  #statements: Statements
   readonly #folders = new Map<string, FolderDecisions>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
 
-  constructor(database: DatabaseSync, pollMs: number, damage: string | undefined) {
-    this.#database = database
+  constructor(kept: KeptDatabase, pollMs: number, damage: string | undefined) {
+    this.#kept = kept
     if (damage !== undefined) this.damage = damage
-    this.#insert = database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)')
-    this.#newer = database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id')
-    this.#ofPlace = database.prepare(
-      'SELECT body FROM decision WHERE origin = ? AND location = ? ORDER BY id',
-    )
-    this.#version = database.prepare('PRAGMA data_version')
+    this.#statements = prepare(kept.database)
     this.#seenVersion = this.#readVersion()
     this.#takeNewer()
     this.#timer = setInterval(() => this.#poll(), pollMs).unref()
@@ -88,13 +81,17 @@ class SqliteDecisions implements DecisionStore {
   }
 
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
-    if (!this.#database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
-    this.#insert.run(origin, location, JSON.stringify(decision))
+    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
+    const { fault } = this.#kept
+    if (fault !== undefined)
+      throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
+    this.#restoreIfGone()
+    this.#statements.insert.run(origin, location, JSON.stringify(decision))
     this.#tell(this.#takeNewer())
   }
 
   async list({ origin, location }: FolderPlace): Promise<readonly RecordedDecision[]> {
-    const rows = this.#ofPlace.all(origin, location) as unknown as { readonly body: string }[]
+    const rows = this.#statements.ofPlace.all(origin, location) as unknown as { readonly body: string }[]
     return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
   }
 
@@ -106,36 +103,79 @@ class SqliteDecisions implements DecisionStore {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#listeners.clear()
-    if (this.#database.isOpen) this.#database.close()
+    this.#kept.close()
   }
 
   /** The number changes when another connection has written. */
   #readVersion(): unknown {
-    return this.#version.get()?.['data_version']
+    return this.#statements.version.get()?.['data_version']
   }
 
   #poll(): void {
+    try {
+      this.#restoreIfGone()
+    } catch {
+      return // a disk that is full or gone: tried again by the next poll, and by the next decision, which reports it
+    }
     const version = this.#readVersion()
     if (version === this.#seenVersion) return
     this.#seenVersion = version
     this.#tell(this.#takeNewer())
   }
 
+  /** What was decided outlives the directory: it is written into a new one. */
+  #restoreIfGone(): void {
+    if (!this.#kept.isGone()) return
+    this.#kept.restore(mergeDecisions)
+    this.#statements = prepare(this.#kept.database)
+    this.#seenVersion = this.#readVersion()
+  }
+
   /** Adds up what was recorded since the last time, in the order in which it was. */
   #takeNewer(): readonly MadeDecision[] {
-    const made = (this.#newer.all(this.#lastId) as unknown as Row[]).map(({ id, origin, location, body }) => {
-      this.#lastId = id
-      const place = { origin, location }
-      const decision = JSON.parse(body) as RecordedDecision
-      const key = keyOf(place)
-      this.#folders.set(key, withDecision(this.#folders.get(key), decision))
-      return { place, decision }
-    })
+    const made = (this.#statements.newer.all(this.#lastId) as unknown as Row[]).map(
+      ({ id, origin, location, body }) => {
+        this.#lastId = id
+        const place = { origin, location }
+        const decision = JSON.parse(body) as RecordedDecision
+        const key = keyOf(place)
+        this.#folders.set(key, withDecision(this.#folders.get(key), decision))
+        return { place, decision }
+      },
+    )
     return made
   }
 
   #tell(made: readonly MadeDecision[]): void {
     if (made.length > 0) for (const onChange of this.#listeners) onChange(made)
+  }
+}
+
+/** Adds the decisions that another database does not have. */
+function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
+  const insert = to.prepare(
+    `INSERT INTO decision (origin, location, body) SELECT ?1, ?2, ?3
+     WHERE NOT EXISTS (SELECT 1 FROM decision WHERE origin = ?1 AND location = ?2 AND body = ?3)`,
+  )
+  for (const { origin, location, body } of from
+    .prepare('SELECT origin, location, body FROM decision ORDER BY id')
+    .all() as unknown as Row[])
+    insert.run(origin, location, body)
+}
+
+interface Statements {
+  readonly insert: StatementSync
+  readonly newer: StatementSync
+  readonly ofPlace: StatementSync
+  readonly version: StatementSync
+}
+
+function prepare(database: DatabaseSync): Statements {
+  return {
+    insert: database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'),
+    newer: database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id'),
+    ofPlace: database.prepare('SELECT body FROM decision WHERE origin = ? AND location = ? ORDER BY id'),
+    version: database.prepare('PRAGMA data_version'),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Digest, SkillFile } from '../index.ts'
+import { inTransaction } from './private-database.ts'
 
 /** Where the bytes of a digest are. */
 export interface PackPosition {
@@ -14,7 +15,7 @@ export interface IndexedPosition extends PackPosition {
   readonly at: number
 }
 
-const SCHEMA = `
+export const PACK_INDEX_SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -43,7 +44,6 @@ export class PackIndex {
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    database.exec(SCHEMA)
     this.#findBlob = database.prepare('SELECT pack, offset, length, at FROM blob WHERE digest = ?')
     this.#touchBlob = database.prepare('UPDATE blob SET at = ? WHERE digest = ?')
     this.#addBlob = database.prepare(
@@ -68,13 +68,13 @@ export class PackIndex {
 
   /** Says that blobs are wanted: no collection takes them for a while. */
   touchBlobs(digests: readonly Digest[]): void {
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       for (const digest of digests) this.#touchBlob.run(Date.now(), digest)
     })
   }
 
   addBlobs(entries: readonly (readonly [Digest, PackPosition])[]): void {
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       for (const [digest, { pack, offset, length }] of entries)
         this.#addBlob.run(digest, pack, offset, length, Date.now())
     })
@@ -91,7 +91,7 @@ export class PackIndex {
   }
 
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
     })
   }
@@ -101,26 +101,21 @@ export class PackIndex {
   }
 
   setRefs(entries: readonly (readonly [string, Digest | undefined])[]): void {
-    this.#inTransaction(() => {
+    inTransaction(this.#database, () => {
       for (const [name, revision] of entries) {
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
       }
     })
   }
+}
 
-  close(): void {
-    this.#database.close()
-  }
-
-  #inTransaction(write: () => void): void {
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
-      write()
-      this.#database.exec('COMMIT')
-    } catch (thrown) {
-      this.#database.exec('ROLLBACK')
-      throw thrown
-    }
-  }
+/** Adds names and trees that another index does not have; where the bytes are each process says itself. */
+export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
+  const addRef = to.prepare('INSERT OR IGNORE INTO ref (name, revision) VALUES (?, ?)')
+  for (const { name, revision } of from.prepare('SELECT * FROM ref').all())
+    addRef.run(String(name), String(revision))
+  const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
+  for (const { revision, files, at } of from.prepare('SELECT * FROM tree').all())
+    addTree.run(String(revision), String(files), Number(at))
 }

@@ -1,13 +1,24 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fdatasync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fdatasync,
+  fstatSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore, toMessage } from '../index.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
-import { PackIndex, type PackPosition } from './pack-index.ts'
-import { openPrivateDatabase } from './private-database.ts'
+import { mergeIndexes, PACK_INDEX_SCHEMA, PackIndex, type PackPosition } from './pack-index.ts'
+import type { KeptDatabase } from './private-database.ts'
+import { openStateDatabase } from './state-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
@@ -25,22 +36,19 @@ const sync = promisify(fdatasync)
  */
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
   createStateDirectory(stateDirectory)
-  const folder = createStateDirectory(join(stateDirectory, 'store'))
-  try {
-    const database = await openPrivateDatabase(join(folder, 'index.db'))
-    return new PackStore(folder, new PackIndex(database), new GitBlobs(resolve(stateDirectory)))
-  } catch (thrown) {
-    throw new SkillError(
-      'IO_FAILED',
-      `the store in ${JSON.stringify(folder)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown },
-    )
-  }
+  const folder = join(stateDirectory, 'store')
+  const index = { name: 'index.db', what: 'the names of the store', schema: PACK_INDEX_SCHEMA }
+  return await openStateDatabase(
+    folder,
+    index,
+    (kept, damage) => new PackStore(folder, kept, new GitBlobs(resolve(stateDirectory)), damage),
+  )
 }
 
 class PackStore implements SkillStore {
   readonly #folder: string
-  readonly #index: PackIndex
+  readonly #kept: KeptDatabase
+  #index: PackIndex
   readonly #gitBlobs: GitBlobs
   readonly #readers = new Map<string, number>()
   readonly #packSizes = new Map<string, number>()
@@ -55,13 +63,20 @@ class PackStore implements SkillStore {
   /** Asked for, and in the index since long ago. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
+  #fault: string | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
 
-  constructor(folder: string, index: PackIndex, gitBlobs: GitBlobs) {
+  constructor(folder: string, kept: KeptDatabase, gitBlobs: GitBlobs, damage: string | undefined) {
     this.#folder = folder
-    this.#index = index
+    this.#kept = kept
+    this.#index = new PackIndex(kept.database)
     this.#gitBlobs = gitBlobs
+    this.#fault = damage ?? kept.fault
+  }
+
+  get fault(): string | undefined {
+    return this.#fault
   }
 
   has(digest: Digest): boolean {
@@ -84,7 +99,13 @@ class PackStore implements SkillStore {
     this.#blobs.set(digest, bytes)
     this.#buffer.push({ digest, bytes })
     this.#bufferedBytes += bytes.length
-    if (this.#bufferedBytes >= WRITE_BUFFER_BYTES) this.#write()
+    if (this.#bufferedBytes < WRITE_BUFFER_BYTES) return
+    try {
+      this.#write()
+    } catch (thrown) {
+      // Reading goes on from memory; the next flush tries again.
+      this.#fault = toMessage(thrown)
+    }
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
@@ -135,8 +156,9 @@ class PackStore implements SkillStore {
   async flush(): Promise<void> {
     // One at a time; what was put during a flush needs one more.
     while (this.#flushing !== undefined) await this.#flushing
-    if (this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size === 0) return
-    this.#flushing = this.#flushAll().finally(() => (this.#flushing = undefined))
+    const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size
+    if (waiting === 0 && this.#fault === this.#kept.fault && !this.#kept.isGone()) return
+    this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))
     await this.#flushing
   }
 
@@ -146,12 +168,43 @@ class PackStore implements SkillStore {
   }
 
   async #close(): Promise<void> {
-    await this.flush()
-    this.#isClosed = true
-    this.#gitBlobs.close()
+    try {
+      await this.flush()
+    } finally {
+      this.#isClosed = true
+      this.#gitBlobs.close()
+      for (const descriptor of this.#readers.values()) closeSync(descriptor)
+      if (this.#writer !== undefined) closeSync(this.#writer.descriptor)
+      this.#kept.close()
+    }
+  }
+
+  async #flushOrFault(): Promise<void> {
+    try {
+      const wasGone = this.#kept.isGone()
+      if (wasGone) this.#restore()
+      await this.#flushAll()
+      this.#fault = wasGone
+        ? 'the state directory was removed; what is served has been written anew'
+        : this.#kept.fault
+    } catch (thrown) {
+      this.#fault = toMessage(thrown)
+      throw thrown
+    }
+  }
+
+  /** Writes names and packs anew, as far as they are still open here; the rest is read again where it came from. */
+  #restore(): void {
+    this.#kept.restore(mergeIndexes)
+    this.#index = new PackIndex(this.#kept.database)
+    this.#packSizes.clear()
+    const open = new Map(this.#readers)
+    if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
+    for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
+    // They are read and written under their new descriptors from now on.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
-    if (this.#writer !== undefined) closeSync(this.#writer.descriptor)
-    this.#index.close()
+    this.#readers.clear()
+    if (this.#writer !== undefined) this.#retire(this.#writer)
   }
 
   async #flushAll(): Promise<void> {
@@ -256,6 +309,22 @@ class PackStore implements SkillStore {
 
   #assertOpen(): void {
     if (this.#isClosed) throw new SkillError('CLOSED', 'the store is closed')
+  }
+}
+
+/** Copies a pack that is open here and has no name any more. */
+function writePack(path: string, descriptor: number): void {
+  if (existsSync(path)) return
+  const copy = openSync(path, 'wx', 0o600)
+  try {
+    const bytes = Buffer.alloc(WRITE_BUFFER_BYTES)
+    for (let at = 0, length = -1; length !== 0; at += length) {
+      length = readSync(descriptor, bytes, 0, bytes.length, at)
+      for (let written = 0; written < length; )
+        written += writeSync(copy, bytes, written, length - written, at + written)
+    }
+  } finally {
+    closeSync(copy)
   }
 }
 

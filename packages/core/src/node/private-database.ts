@@ -1,9 +1,29 @@
-import { chmodSync, closeSync, openSync, renameSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { toMessage } from '../index.ts'
 
 // Primary result codes of SQLite, in the lower byte of its extended ones.
+const READ_ONLY = 8
+const IO_ERROR = 10
 const CORRUPT = 11
+const FULL = 13
+const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
+
+const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']
 
 /** SQLite keeps what is not in the database yet beside it, in files with these endings and the same mode. */
 const COMPANIONS = ['', '-wal', '-shm']
@@ -11,16 +31,151 @@ const COMPANIONS = ['', '-wal', '-shm']
 /** Opens a database that its user alone can read, from its first byte on. */
 export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite')
+  makePrivate(path)
+  return new DatabaseSync(path)
+}
+
+function makePrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
   // One that an older version made may have any mode.
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
-  return new DatabaseSync(path)
+}
+
+/**
+ * A database of a state directory that is used although its disk is full or read-only, and that outlives its own file: what it
+ * holds is written anew when somebody removes the directory.
+ */
+export class KeptDatabase {
+  /** Why nothing is stored; then this is a copy that ends with the process. */
+  readonly fault?: string
+  readonly #path: string
+  readonly #create: (path: string) => DatabaseSync
+  #database: DatabaseSync
+  #inode: number | undefined
+
+  /** @throws what Node or SQLite throws when there is no database to be had */
+  static async open(path: string, prepare: (database: DatabaseSync) => void): Promise<KeptDatabase> {
+    const { DatabaseSync } = await import('node:sqlite')
+    const create = (at: string): DatabaseSync => {
+      const database = new DatabaseSync(at)
+      try {
+        prepare(database)
+        return database
+      } catch (thrown) {
+        database.close()
+        throw thrown
+      }
+    }
+    try {
+      makePrivate(path)
+      return new KeptDatabase(path, create, create(path))
+    } catch (thrown) {
+      if (!isUnwritable(thrown) || !existsSync(dirname(path))) throw thrown
+      return new KeptDatabase(path, create, openCopy(path, create), toMessage(thrown))
+    }
+  }
+
+  private constructor(
+    path: string,
+    create: (path: string) => DatabaseSync,
+    database: DatabaseSync,
+    fault?: string,
+  ) {
+    this.#path = path
+    this.#create = create
+    this.#database = database
+    if (fault !== undefined) this.fault = fault
+    else this.#inode = inodeOf(path)
+  }
+
+  /** Changes with `restore`. */
+  get database(): DatabaseSync {
+    return this.#database
+  }
+
+  /** Whether somebody has removed the file, or put another one in its place. */
+  isGone(): boolean {
+    return this.fault === undefined && this.#database.isOpen && inodeOf(this.#path) !== this.#inode
+  }
+
+  /**
+   * Writes everything into a new file where the old one was removed. Where another process has made one meanwhile, `merge` adds
+   * what this one holds.
+   */
+  restore(merge: (from: DatabaseSync, to: DatabaseSync) => void): void {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+    const isTaken = existsSync(this.#path)
+    if (!isTaken) {
+      this.#database.prepare('VACUUM INTO ?').run(this.#path)
+      chmodSync(this.#path, 0o600)
+    }
+    const restored = this.#create(this.#path)
+    if (isTaken) inTransaction(restored, () => merge(this.#database, restored))
+    this.#inode = inodeOf(this.#path)
+    this.#database.close()
+    this.#database = restored
+  }
+
+  close(): void {
+    if (this.#database.isOpen) this.#database.close()
+  }
+}
+
+/** Opens a copy that nobody else sees and that goes with the process: SQLite itself cannot read a log where it may not write. */
+function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
+  const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
+  try {
+    const copy = join(folder, basename(path))
+    for (const companion of ['', '-wal'])
+      ignoringMissing(() => copyFileSync(`${path}${companion}`, `${copy}${companion}`))
+    makePrivate(copy)
+    return create(copy)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino
+}
+
+/** Does all of some work or nothing; what went wrong first is what is thrown. */
+export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const value = work()
+    database.exec('COMMIT')
+    return value
+  } catch (thrown) {
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // SQLite has ended the transaction by itself, as it does on a full disk.
+    }
+    throw thrown
+  }
+}
+
+/** Whether an error says that nothing can be written there at the moment. */
+export function isUnwritable(thrown: unknown): boolean {
+  const { code, cause } = thrown as NodeJS.ErrnoException & { readonly cause?: unknown }
+  const primary = primaryCodeOf(thrown)
+  return (
+    UNWRITABLE.includes(code ?? '') ||
+    (primary !== undefined && [READ_ONLY, IO_ERROR, FULL, CANNOT_OPEN].includes(primary)) ||
+    (cause !== undefined && isUnwritable(cause))
+  )
 }
 
 /** Whether an error of SQLite says that the file itself is damaged. */
 export function isDamage(thrown: unknown): boolean {
+  const primary = primaryCodeOf(thrown)
+  return primary !== undefined && [CORRUPT, NOT_A_DATABASE].includes(primary)
+}
+
+function primaryCodeOf(thrown: unknown): number | undefined {
   const code = (thrown as { readonly errcode?: number }).errcode
-  return code !== undefined && [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)
+  return code === undefined ? undefined : code & 0xff
 }
 
 /** Moves a damaged database aside, so that a person can look at it; returns where it is now. */

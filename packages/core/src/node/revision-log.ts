@@ -8,6 +8,7 @@ import {
   type RevisionRecord,
   SkillError,
 } from '../index.ts'
+import { inTransaction, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
@@ -36,42 +37,29 @@ export async function openRevisionLog(
   return await openStateDatabase(
     stateDirectory,
     file,
-    database => new SqliteRevisionLog(database, options.maxRecords ?? DEFAULT_HISTORY_LENGTH),
+    kept => new SqliteRevisionLog(kept, options.maxRecords ?? DEFAULT_HISTORY_LENGTH),
   )
 }
 
 class SqliteRevisionLog implements RevisionLog {
-  readonly #database: DatabaseSync
+  readonly #kept: KeptDatabase
   readonly #maxRecords: number
-  readonly #insert: StatementSync
-  readonly #newest: StatementSync
-  readonly #ofPlace: StatementSync
-  readonly #lasts: StatementSync
-  readonly #prune: StatementSync
+  #statements: Statements
 
-  constructor(database: DatabaseSync, maxRecords: number) {
-    this.#database = database
+  constructor(kept: KeptDatabase, maxRecords: number) {
+    this.#kept = kept
     this.#maxRecords = maxRecords
-    const ofPlace = 'FROM revision WHERE origin = ? AND location = ? ORDER BY id DESC'
-    this.#insert = database.prepare('INSERT INTO revision (origin, location, body) VALUES (?, ?, ?)')
-    this.#newest = database.prepare(`SELECT body ${ofPlace} LIMIT 1`)
-    this.#ofPlace = database.prepare(`SELECT body ${ofPlace}`)
-    this.#lasts = database.prepare(
-      'SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)',
-    )
-    this.#prune = database.prepare(
-      `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)`,
-    )
+    this.#statements = prepare(kept.database)
   }
 
   last({ origin, location }: FolderPlace): RevisionRecord | undefined {
-    if (!this.#database.isOpen) return undefined
-    const row = this.#newest.get(origin, location)
+    if (!this.#kept.database.isOpen) return undefined
+    const row = this.#statements.newest.get(origin, location)
     return row === undefined ? undefined : toRecord(row)
   }
 
   lasts(): readonly RevisionRecord[] {
-    return this.#database.isOpen ? this.#lasts.all().map(toRecord) : []
+    return this.#kept.database.isOpen ? this.#statements.lasts.all().map(toRecord) : []
   }
 
   async append(records: readonly RevisionRecord[]): Promise<void> {
@@ -82,30 +70,56 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   #appendSome(records: readonly RevisionRecord[]): void {
-    if (!this.#database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
+    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
+    this.#restoreIfGone()
+    inTransaction(this.#kept.database, () => {
       for (const record of records) {
         const { origin, location, event, revision } = record
         const last = this.last(record)
         // Another process has seen the same.
         if (last?.event === event && last.revision === revision) continue
-        this.#insert.run(origin, location, JSON.stringify(record))
-        this.#prune.run(origin, location, this.#maxRecords)
+        this.#statements.insert.run(origin, location, JSON.stringify(record))
+        this.#statements.prune.run(origin, location, this.#maxRecords)
       }
-      this.#database.exec('COMMIT')
-    } catch (thrown) {
-      this.#database.exec('ROLLBACK')
-      throw thrown
-    }
+    })
+  }
+
+  #restoreIfGone(): void {
+    if (!this.#kept.isGone()) return
+    // Another process that writes the same history has it already.
+    this.#kept.restore(() => undefined)
+    this.#statements = prepare(this.#kept.database)
   }
 
   async list({ origin, location }: FolderPlace): Promise<readonly RevisionRecord[]> {
-    return this.#ofPlace.all(origin, location).map(toRecord)
+    return this.#statements.ofPlace.all(origin, location).map(toRecord)
   }
 
   async close(): Promise<void> {
-    if (this.#database.isOpen) this.#database.close()
+    this.#kept.close()
+  }
+}
+
+interface Statements {
+  readonly insert: StatementSync
+  readonly newest: StatementSync
+  readonly ofPlace: StatementSync
+  readonly lasts: StatementSync
+  readonly prune: StatementSync
+}
+
+function prepare(database: DatabaseSync): Statements {
+  const ofPlace = 'FROM revision WHERE origin = ? AND location = ? ORDER BY id DESC'
+  return {
+    insert: database.prepare('INSERT INTO revision (origin, location, body) VALUES (?, ?, ?)'),
+    newest: database.prepare(`SELECT body ${ofPlace} LIMIT 1`),
+    ofPlace: database.prepare(`SELECT body ${ofPlace}`),
+    lasts: database.prepare(
+      'SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)',
+    ),
+    prune: database.prepare(
+      `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)`,
+    ),
   }
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { SkillError, toMessage } from '../index.ts'
-import { isDamage, openPrivateDatabase, setAside } from './private-database.ts'
+import { isDamage, KeptDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 /** A database of a state directory. */
@@ -23,19 +23,15 @@ export interface StateDatabase {
 export async function openStateDatabase<Made>(
   stateDirectory: string,
   { name, what, schema, isVerified = false }: StateDatabase,
-  make: (database: DatabaseSync, damage?: string) => Made,
+  make: (database: KeptDatabase, damage?: string) => Made,
 ): Promise<Made> {
   const path = join(createStateDirectory(stateDirectory), name)
   const open = async (damage?: string): Promise<Made> => {
-    const database = await openPrivateDatabase(path)
-    try {
+    const kept = await KeptDatabase.open(path, database => {
       database.exec(schema)
       if (isVerified) verify(database)
-      return make(database, damage)
-    } catch (thrown) {
-      database.close()
-      throw thrown
-    }
+    })
+    return make(kept, damage)
   }
   try {
     return await open().catch(async (thrown: unknown) => {

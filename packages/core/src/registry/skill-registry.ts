@@ -65,6 +65,8 @@ interface SourceSlot extends RegisteredSource {
   candidates: readonly Candidate[]
   /** Why the last reading failed. */
   fault: Diagnostic | undefined
+  /** Why what was read is not being stored. */
+  storeFault: Diagnostic | undefined
   /** Nothing of it was ever shown before; known with its first contents. */
   isFirst: boolean | undefined
 }
@@ -155,6 +157,7 @@ export class SkillRegistry {
       contents: EMPTY_CONTENTS,
       candidates: [],
       fault: undefined,
+      storeFault: undefined,
       isFirst: undefined,
     })
   }
@@ -172,6 +175,16 @@ export class SkillRegistry {
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
+      this.#publish(slot, { served: [], changes: [] }, [], false)
+    })
+  }
+
+  /** Shows why what a source has is not being stored, or with `undefined` that it is. */
+  async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
+    const isShown = this.#slots.find(slot => slot.label === label)?.storeFault
+    if (isShown?.message === diagnostic?.message) return
+    await this.#enqueue(label, async slot => {
+      slot.storeFault = diagnostic
       this.#publish(slot, { served: [], changes: [] }, [], false)
     })
   }
@@ -365,13 +378,13 @@ export class SkillRegistry {
     reports: readonly SkillReport[],
     hasMoved: boolean,
   ): void {
-    const sources = this.#slots.map(({ label, contents, fault }) => ({
+    const sources = this.#slots.map(({ label, contents, fault, storeFault }) => ({
       label,
-      // Of one reading that failed after another the last one counts.
-      diagnostics:
-        fault === undefined
-          ? contents.diagnostics
-          : [...contents.diagnostics.filter(({ code }) => code !== fault.code), fault],
+      diagnostics: [
+        // After repeated failures, shows only the latest fault.
+        ...contents.diagnostics.filter(({ code }) => code !== fault?.code),
+        ...[fault, storeFault].filter(each => each !== undefined),
+      ],
     }))
     const isSourceSame = JSON.stringify(sources) === JSON.stringify(this.#current.sources())
     if (served.length === 0 && reports.length === 0 && !hasMoved && isSourceSame) return

@@ -61,6 +61,7 @@ import { assertDemands, type Demands } from './demands.ts'
 import { type Explanation, explainSkill } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { PreScan } from './pre-scan.ts'
+import { RecapturingStore } from './recapturing-store.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
 import { createScriptAdmin, reloadScripts, type ScriptAdminHost, type ScriptReload } from './script-admin.ts'
 import { SkillChanges } from './skill-changes.ts'
@@ -102,6 +103,8 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #registry: SkillRegistry
   readonly #sources: SourceReaders
   readonly #store: SkillStore
+  /** The same for readers, who get again what it has lost. */
+  readonly #stored: SkillStore
   readonly #catalogs: CatalogCache
   readonly #search = new SkillSearch()
   readonly #host: SessionHost
@@ -124,6 +127,10 @@ export class SkillRuntime implements AsyncDisposable {
     const decisions: DecisionStore = options.decisions ?? new MemoryDecisions()
     if (decisions.damage !== undefined) logger.error(decisions.damage)
     this.#store = store
+    this.#stored = new RecapturingStore(store, {
+      current: () => this.current,
+      recapture: skill => this.#sources.recapture(skill),
+    })
     this.#clock = clock
     this.#logger = logger
     this.#registry = new SkillRegistry({
@@ -441,7 +448,7 @@ export class SkillRuntime implements AsyncDisposable {
     this.#assertOpen()
     await this.#sources.refresh(name)
     const skill = this.current.get(name)
-    return Object.freeze({ ...skill, body: await readBody(skill, this.#store) })
+    return Object.freeze({ ...skill, body: await readBody(skill, this.#stored) })
   }
 
   /**
@@ -449,7 +456,7 @@ export class SkillRuntime implements AsyncDisposable {
    * @throws {SkillError} REVISION_NOT_FOUND
    */
   async readBody(skill: Skill): Promise<string> {
-    return await readBody(skill, this.#store)
+    return await readBody(skill, this.#stored)
   }
 
   /**
@@ -463,7 +470,7 @@ export class SkillRuntime implements AsyncDisposable {
         'FILE_NOT_FOUND',
         `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}`,
       )
-    const bytes = await this.#store.get(file.digest)
+    const bytes = await this.#stored.get(file.digest)
     if (bytes === undefined)
       throw new SkillError('REVISION_NOT_FOUND', `revision ${skill.revision} is no longer stored`)
     return bytes
@@ -497,7 +504,10 @@ export class SkillRuntime implements AsyncDisposable {
       await this.#registry.close()
       await this.#scripts?.close()
       await this.#changes.close()
-      await this.#store.close()
+      // A disk that is full or gone keeps nobody from ending.
+      await this.#store
+        .close()
+        .catch((error: unknown) => this.#logger.error('the store could not be flushed', { error }))
     })()
     return this.#closing
   }
@@ -519,7 +529,7 @@ export class SkillRuntime implements AsyncDisposable {
       runner,
       registry: this.#registry,
       sources: this.#sources,
-      store: this.#store,
+      store: this.#stored,
       review: this.review,
       decisions,
       events: this.events,
@@ -544,7 +554,7 @@ export class SkillRuntime implements AsyncDisposable {
   #createBinder(): AgentBinder {
     const binder = new AgentBinder({
       current: () => this.current,
-      load: async skill => Object.freeze({ ...skill, body: await readBody(skill, this.#store) }),
+      load: async skill => Object.freeze({ ...skill, body: await readBody(skill, this.#stored) }),
       clock: this.#clock,
       logger: this.#logger,
     })
@@ -567,7 +577,7 @@ export class SkillRuntime implements AsyncDisposable {
       ended: session => this.#sessions.end(session),
       scriptTools: access => (this.#scripts === undefined ? [] : createScriptTools(access, this.#scripts)),
       commandsOf: skill => this.#scripts?.offer(skill.name) ?? NO_COMMANDS,
-      store: this.#store,
+      store: this.#stored,
       hasher,
       countTokens,
     }

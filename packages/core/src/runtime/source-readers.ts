@@ -1,5 +1,6 @@
 import { type Clock, type Hasher, type Logger, within } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
@@ -93,6 +94,11 @@ export class SourceReaders {
     // It may have been moved to where nobody looked.
     if (served !== undefined && this.#options.registry.current.find(name) === undefined)
       await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : undefined)))
+  }
+
+  /** Reads the folder of a skill again whose bytes the store has lost. */
+  async recapture({ source, location }: Skill): Promise<void> {
+    await this.#syncs.find(({ label }) => label === source)?.recapture(location)
   }
 
   /** What the last readings failed with, one for each source. */

@@ -47,6 +47,7 @@ export type DiagnosticCode =
   // The source
   | 'ROOT_MISSING'
   | 'SOURCE_FAILED'
+  | 'STORE_FAILED'
   | 'DIRECTORY_UNREADABLE'
   | 'SCAN_BUDGET_EXCEEDED'
   | 'SOURCE_AWAITED'

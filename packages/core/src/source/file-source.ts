@@ -226,6 +226,12 @@ export class FileSource implements SkillSource {
     for (const each of subtree(listingOf(node))) this.#dirty.add(each)
   }
 
+  recapture(location: string): void {
+    let node = this.#root
+    for (const segment of location === '' ? [] : location.split('/')) node = node?.directories.get(segment)
+    if (node?.skillFile !== undefined) this.#unread.add(node)
+  }
+
   async isBusy(): Promise<boolean> {
     const nodes = [...this.#dirty].slice(0, BUSY_PROBES)
     const paths = nodes.length === 0 ? [this.#options.root] : nodes.map(node => this.#pathOf(node))

@@ -195,6 +195,10 @@ export class RemoteSource implements SkillSource {
     return await this.#show(context, this.#isUnreachable)
   }
 
+  recapture(location: string): void {
+    this.#source.recapture(location)
+  }
+
   async describeChange(location: string): Promise<SourceChange | undefined> {
     return this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location)
   }

@@ -98,6 +98,8 @@ export interface SkillSource {
   watch?(onHint: (hint: SourceHint) => void): () => void
   /** Marks a folder to be looked at by the next hinted reading. */
   hint?(location: string): void
+  /** Marks a folder whose bytes the store has lost: the next reading reads and stores all of it. */
+  recapture?(location: string): void
   /** Resolves when hints for every change made before the call have been reported. */
   drain?(): Promise<void>
   /** Whether a hinted reading has something to look at. */

@@ -14,3 +14,13 @@ export function describeFailure(
     path: origin,
   }
 }
+
+/** What is told while a store cannot keep what was read. */
+export function describeStoreFault(fault: string): Diagnostic {
+  return {
+    code: 'STORE_FAILED',
+    severity: 'warning',
+    message: `what is read is not being stored: ${fault}; it is served from memory and does not outlive this process`,
+    fix: 'make room for the state directory, or make it writable; what is missing is stored then',
+  }
+}

@@ -29,6 +29,9 @@ export interface SkillStore {
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
 
+  /** Why nothing is being stored at the moment, or what was wrong with what was stored; absent when all is well. */
+  readonly fault?: string | undefined
+
   /** Resolves when everything put before is as durable as the medium can make it. */
   flush(): Promise<void>
   /** Flushes and frees the medium. Idempotent. */

@@ -4,7 +4,7 @@ import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import { Settle, type SettlePolicy } from '../source/settle.ts'
 import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
-import { describeFailure } from '../source/source-failure.ts'
+import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
 export interface SourceSyncOptions {
@@ -34,6 +34,8 @@ export interface SourceStatus extends SourceState {
   readonly lastError?: string
   /** Wall time of the last failure, in milliseconds since the epoch; it stays after a recovery. */
   readonly lastErrorAt?: number
+  /** Why what is read is not being stored, or what was wrong with what was stored; serving goes on from memory. */
+  readonly storeFault?: string
   /** Readings that failed since the last one that did not. */
   readonly failures: number
   /** Milliseconds until a failing source is tried again. */
@@ -152,6 +154,14 @@ export class SourceSync {
     await this.#request('hinted')
   }
 
+  /** Reads one folder again whose bytes the store has lost. */
+  async recapture(location: string): Promise<void> {
+    const { source } = this.#options
+    if (source.recapture === undefined) return await this.reload()
+    source.recapture(location)
+    await this.#request('hinted')
+  }
+
   status(): SourceStatus {
     const { source, clock } = this.#options
     const { label, origin, trust } = source
@@ -161,6 +171,7 @@ export class SourceSync {
       origin,
       trust,
       ...source.state(),
+      ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault }),
       ...(version === undefined ? {} : { version }),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
       failures: this.#failures,
@@ -238,7 +249,7 @@ export class SourceSync {
   }
 
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
-    const { source, registry, clock, store, logger } = this.#options
+    const { source, registry, clock, logger } = this.#options
     if (final || source.hasHints?.() !== true) this.#settle.reset()
     // What was there already says nothing of a place that could not be reached.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
@@ -254,8 +265,16 @@ export class SourceSync {
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
     // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
-    store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+    void this.#flush()
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
+  }
+
+  async #flush(): Promise<void> {
+    const { store, registry, source, logger } = this.#options
+    await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+    const fault = store.fault === undefined ? undefined : describeStoreFault(store.fault)
+    // A runtime that is closed has nobody to tell.
+    await registry.reportStore(source.label, fault).catch(() => undefined)
   }
 
   async #fail(thrown: unknown): Promise<void> {

@@ -64,7 +64,7 @@ describe('parseFrame()', () => {
 
   test('a result of more values than a caller could walk through is a failure', () => {
     const many = (count: number): string =>
-      JSON.stringify({ kind: 'result', id: 7, value: Array(count).fill([]) })
+      JSON.stringify({ kind: 'result', id: 7, value: Array.from({ length: count }, () => []) })
     expect(parseFrame(many(99_990), rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(many(100_001), rules)).toMatchObject({
       kind: 'error',

@@ -1,0 +1,227 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import {
+  directory,
+  nodeHasher,
+  openDecisions,
+  openPackStore,
+  openRevisionLog,
+  openWriteLock,
+} from '@skillstoke/core/node'
+import { describe, expect, test } from 'vitest'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const NAMES = ['a', 'b', 'c', 'd', 'e']
+
+async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
+  const state = folder.at('state')
+  return await createSkillRuntime({
+    sources: [directory(folder.at('skills'), { label: 'own', watching: 'off' })],
+    hasher: nodeHasher,
+    store: await openPackStore(state),
+    decisions: await openDecisions(state, { pollMs: 20 }),
+    history: await openRevisionLog(state),
+    writeLock: await openWriteLock(state),
+  })
+}
+
+const bodyOf = async (skills: SkillRuntime, name: string): Promise<string> => (await skills.load(name)).body
+
+describe('a state directory that is removed while it is used', () => {
+  test('loses nothing: texts are readable, decisions are written anew, and it is said', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+    // The packs of an earlier process are not open in this one.
+    await (await open(folder)).close()
+    const skills = await open(folder)
+    await skills.review.disable('a')
+    await skills.review.pin('b')
+    rmSync(folder.at('state'), { recursive: true })
+    for (const name of NAMES.slice(1)) expect(await bodyOf(skills, name)).toBe(`Instructions of ${name}.`)
+    await expect.poll(() => existsSync(folder.at('state/decisions.sqlite'))).toBe(true)
+    folder.writeSkill('skills/c', { body: 'Edited.' })
+    await skills.reload()
+    expect(await bodyOf(skills, 'c')).toBe('Edited.')
+    await expect
+      .poll(async () => {
+        await skills.reload()
+        return JSON.stringify(skills.current.sources())
+      })
+      .not.toContain('STORE_FAILED')
+    await skills.review.disable('d')
+    await skills.close()
+
+    writeFileSync(folder.at('skills/c/SKILL.md'), 'broken')
+    await using again = await open(folder)
+    expect(again.current.list().map(({ name }) => name)).toEqual(['b', 'c', 'e'])
+    expect(await bodyOf(again, 'c')).toBe('Edited.')
+    expect(again.current.reports().find(({ name }) => name === 'b')?.status).toBe('pinned')
+  })
+
+  test('loses nothing either when another process has begun a new one meanwhile', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+    const skills = await open(folder)
+    await skills.review.disable('a')
+    rmSync(folder.at('state'), { recursive: true })
+    {
+      await using other = await open(folder)
+      await other.review.disable('b')
+      await expect.poll(() => other.current.find('a')).toBeUndefined()
+    }
+    await expect.poll(() => skills.current.find('b')).toBeUndefined()
+    await skills.close()
+    await using again = await open(folder)
+    expect(again.current.list().map(({ name }) => name)).toEqual(['c', 'd', 'e'])
+  })
+
+  test('keeps nobody from ending', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/a')
+    const skills = await open(folder)
+    rmSync(folder.at('state'), { recursive: true })
+    writeFileSync(folder.at('state'), 'a file in its place')
+    folder.writeSkill('skills/a', { body: 'Edited.' })
+    await skills.reload()
+    expect(await bodyOf(skills, 'a')).toBe('Edited.')
+    expect(skills.status()[0]?.storeFault).toBeDefined()
+    await skills.close()
+  })
+})
+
+test('bytes that were damaged on the disk are captured again, and served', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of NAMES) {
+    folder.writeSkill(`skills/${name}`)
+    folder.write(`skills/${name}/notes.md`, `Notes of ${name}.`)
+  }
+  await (await open(folder)).close()
+  await using skills = await open(folder)
+  for (const pack of readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))) {
+    const path = join(folder.at('state/store'), pack)
+    writeFileSync(
+      path,
+      readFileSync(path).map(byte => byte ^ 0xff),
+    )
+  }
+  for (const skill of skills.current.list()) {
+    expect(await skills.readBody(skill)).toBe(`Instructions of ${skill.name}.`)
+    expect(Buffer.from(await skills.readFile(skill, 'notes.md')).toString()).toBe(`Notes of ${skill.name}.`)
+  }
+  // What is not there any more cannot be had.
+  const [skill] = skills.current.list()
+  if (skill === undefined) throw new Error('there is no skill')
+  for (const pack of readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))) {
+    const path = join(folder.at('state/store'), pack)
+    writeFileSync(
+      path,
+      readFileSync(path).map(byte => byte ^ 0xff),
+    )
+  }
+  folder.remove(`skills/${skill.name}`)
+  await expect(skills.readBody(skill)).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
+})
+
+const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', '/tmp']).status === 0
+
+/** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */
+function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): Record<string, unknown> {
+  const program = `
+    import { execFileSync } from 'node:child_process'
+    import { mkdirSync, writeFileSync } from 'node:fs'
+    import { createSkillRuntime } from '@skillstoke/core'
+    import { directory, nodeHasher, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
+    const root = ${JSON.stringify(folder.path)}
+    const state = root + '/state'
+    const open = async () => await createSkillRuntime({
+      sources: [directory(root + '/skills', { label: 'own', watching: 'off' })], hasher: nodeHasher,
+      store: await openPackStore(state), decisions: await openDecisions(state), history: await openRevisionLog(state),
+    })
+    const write = (name, body) => {
+      mkdirSync(root + '/skills/' + name, { recursive: true })
+      writeFileSync(root + '/skills/' + name + '/SKILL.md', '---\\nname: ' + name + '\\ndescription: Does it.\\n---\\n' + body + '\\n')
+    }
+    const bodyOf = async (skills, name) => (await skills.load(name)).body
+    const codes = skills => skills.current.sources().flatMap(each => each.diagnostics.map(({ code }) => code))
+    ${body}`
+  const script = folder.write('program.mjs', program)
+  const command = `${mount} && exec "$0" --input-type=module < "$1"`
+  const run = spawnSync('unshare', ['-Urm', 'sh', '-ec', command, process.execPath, script], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  expect(run.stderr).toBe('')
+  return JSON.parse(run.stdout) as Record<string, unknown>
+}
+
+describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
+  test('that is full stops no edit, is told, and gets what is missing when there is room', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/a')
+    folder.write('state/.keep', '')
+    const outcome = runOnSmallDisk(
+      folder,
+      `mount -t tmpfs -o size=1500k,mode=700 tmpfs ${folder.at('state')}`,
+      `const skills = await open()
+       const seen = []
+       for (let round = 0; round < 30; round++) {
+         write('a', String(round).padEnd(200_000, 'x'))
+         await skills.reload()
+         seen.push((await bodyOf(skills, 'a')).startsWith(round + 'x'))
+       }
+       const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
+       execFileSync('mount', ['-o', 'remount,size=64m', state])
+       await skills.reload()
+       for (let turn = 0; turn < 100 && skills.status()[0].storeFault !== undefined; turn++) await skills.reload()
+       const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }
+       await skills.close()
+       writeFileSync(root + '/skills/a/SKILL.md', 'broken')
+       const again = await open()
+       console.log(JSON.stringify({ seen, full, mended, restored: (await bodyOf(again, 'a')).slice(0, 3) }))
+       await again.close()`,
+    )
+    expect(outcome['seen']).toEqual(Array.from({ length: 30 }, () => true))
+    expect(outcome['full']).toMatchObject({ fault: expect.stringMatching(/ENOSPC|full/) })
+    expect((outcome['full'] as { codes: string[] }).codes).toContain('STORE_FAILED')
+    expect(outcome['mended']).toEqual({ fault: null, codes: [] })
+    expect(outcome['restored']).toBe('29x')
+  })
+
+  test('that is read-only serves what there is and holds what was decided', () => {
+    using folder = new TemporaryFolder()
+    for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+    const prepare = runOnSmallDisk(
+      folder,
+      'true',
+      `const skills = await open()
+       await skills.review.disable('a')
+       write('b', 'broken later')
+       await skills.reload()
+       await skills.close()
+       writeFileSync(root + '/skills/b/SKILL.md', 'broken')
+       console.log('{}')`,
+    )
+    expect(prepare).toEqual({})
+    const outcome = runOnSmallDisk(
+      folder,
+      `mount --bind ${folder.at('state')} ${folder.at('state')} && mount -o remount,ro,bind ${folder.at('state')}`,
+      `const skills = await open()
+       const names = skills.current.list().map(({ name }) => name)
+       write('c', 'edited')
+       await skills.reload()
+       const refusal = await skills.review.disable('c').catch(error => error.message)
+       const body = await bodyOf(skills, 'c')
+       console.log(JSON.stringify({ names, body, old: await bodyOf(skills, 'b'), refusal, codes: codes(skills) }))
+       await skills.close()`,
+    )
+    expect(outcome).toMatchObject({
+      names: ['b', 'c', 'd', 'e'],
+      body: 'edited',
+      old: 'broken later',
+      refusal: expect.stringContaining('nothing was decided'),
+      codes: ['STORE_FAILED'],
+    })
+  })
+})
