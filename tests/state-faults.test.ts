@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import {
+  collectGarbage,
   directory,
   nodeHasher,
   openDecisions,
@@ -89,6 +90,25 @@ describe('a state directory that is removed while it is used', () => {
     expect(skills.status()[0]?.storeFault).toBeDefined()
     await skills.close()
   })
+})
+
+test('a collection finds what is damaged, and the next reading stores it again', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+  await (await open(folder)).close()
+  const [pack = ''] = readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))
+  const path = join(folder.at('state/store'), pack)
+  const bytes = readFileSync(path)
+  bytes[10] = (bytes[10] ?? 0) ^ 1
+  writeFileSync(path, bytes)
+  expect(await collectGarbage(folder.at('state'), { isDryRun: true })).toMatchObject({ damaged: 1 })
+  expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 1, blobs: 0 })
+  expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 0 })
+  const skills = await open(folder)
+  for (const skill of skills.current.list())
+    expect(await skills.readBody(skill)).toBe(`Instructions of ${skill.name}.`)
+  await skills.close()
+  expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 0 })
 })
 
 test('bytes that were damaged on the disk are captured again, and served', async () => {

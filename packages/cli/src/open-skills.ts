@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import {
   createSkillRuntime,
   type ScriptRunner,
+  SkillError,
   type SkillRuntime,
   type SkillRuntimeOptions,
   type SkillSource,
@@ -11,7 +11,6 @@ import {
 } from '@skillstoke/core'
 import {
   childProcesses,
-  DECISIONS_FILE_NAME,
   directory,
   nodeHasher,
   openDecisions,
@@ -82,19 +81,28 @@ type State = Pick<SkillRuntimeOptions, 'store' | 'decisions' | 'history' | 'writ
  * without them.
  */
 async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise<State> {
+  const decisions = await openDecisions(stateDirectory).catch((error: unknown) => {
+    const isThere = SkillError.isInstance(error) && error.data['isThere'] === true
+    if (isNeeded || isThere) throw error
+    note(error)
+  })
+  if (decisions === undefined) return {}
+  if (decisions.damage !== undefined) process.stderr.write(`warning: ${decisions.damage}\n`)
   try {
     const store = await openPackStore(stateDirectory)
-    const decisions = await openDecisions(stateDirectory)
-    if (decisions.damage !== undefined) process.stderr.write(`warning: ${decisions.damage}\n`)
     const history = await openRevisionLog(stateDirectory)
     return { store, decisions, history, writeLock: await openWriteLock(stateDirectory) }
   } catch (error) {
-    if (isNeeded || existsSync(join(stateDirectory, DECISIONS_FILE_NAME))) throw error
-    process.stderr.write(
-      `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
-    )
-    return {}
+    if (isNeeded) throw error
+    note(error)
+    return { decisions }
   }
+}
+
+function note(error: unknown): void {
+  process.stderr.write(
+    `note: ${toMessage(error)}; last good revisions and approvals will not outlive this process\n`,
+  )
 }
 
 function createRunner(config: Config, { store }: State): ScriptRunner {

@@ -20,11 +20,15 @@ export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: G
     printJson(done)
     return EXIT_OK
   }
-  const { forgotten, trees, blobs, freedBytes, keptBytes } = done
+  const { forgotten, trees, blobs, damaged, freedBytes, keptBytes } = done
   const verb = isDryRun ? 'would be' : 'are'
   printLine(
     `${forgotten} older steps ${verb} listed without their files; ${trees} revisions and ${blobs} files ${verb} gone; ${toSize(freedBytes)} ${isDryRun ? 'would be ' : ''}free, ${toSize(keptBytes)} kept`,
   )
+  if (damaged > 0)
+    printLine(
+      `${damaged} stored files ${damaged === 1 ? 'was' : 'were'} damaged and ${isDryRun ? 'would be' : 'are'} forgotten; they are read again from their source when they are needed`,
+    )
   return EXIT_OK
 }
 

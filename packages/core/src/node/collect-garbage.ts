@@ -13,6 +13,8 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Digest, SkillError, type SkillFile } from '../index.ts'
+import { type DamagedBlob, findDamage } from './find-damage.ts'
+import { openPrivateDatabase } from './private-database.ts'
 
 export interface CollectOptions {
   /** How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. @default 3,600,000 */
@@ -30,6 +32,8 @@ export interface Collection {
   /** Revisions and files that nothing needs any more. */
   readonly trees: number
   readonly blobs: number
+  /** Files whose bytes were not what their digest says: forgotten, so that they are captured again. */
+  readonly damaged: number
   /** Bytes on the disk that are free now. */
   readonly freedBytes: number
   /** Bytes that are kept. */
@@ -44,6 +48,7 @@ const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
 /**
  * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
  * in the history, and their files. Packs in which much is free are written anew; those of processes that run are left alone.
+ * Every stored file is compared with its digest; what is damaged is forgotten, and read again from its source when it is needed.
  * Other processes may go on meanwhile.
  * @throws {SkillError} NOT_FOUND when there is no store
  */
@@ -54,8 +59,7 @@ export async function collectGarbage(
   const folder = join(stateDirectory, 'store')
   if (statSync(join(folder, 'index.db'), { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)
-  const { DatabaseSync } = await import('node:sqlite')
-  const index = new DatabaseSync(join(folder, 'index.db'))
+  const index = await openPrivateDatabase(join(folder, 'index.db'))
   try {
     index.exec('PRAGMA busy_timeout = 5000')
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_KEEP)
@@ -63,7 +67,7 @@ export async function collectGarbage(
     const doomed = collector.findDoomed()
     // A process that has just asked for one of them says so within this time.
     if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
-    return collector.run(kept, doomed)
+    return collector.run(kept, doomed, await findDamage(folder, index))
   } finally {
     index.close()
   }
@@ -120,7 +124,11 @@ class Collector {
     return new Set((old as unknown as { digest: string }[]).map(({ digest }) => digest))
   }
 
-  run(kept: ReadonlySet<string> | undefined, doomed: ReadonlySet<string>): Collection {
+  run(
+    kept: ReadonlySet<string> | undefined,
+    doomed: ReadonlySet<string>,
+    damaged: readonly DamagedBlob[],
+  ): Collection {
     const before = this.#sizeOfPacks()
     // Nobody writes to the index until this is done, so nothing that is needed now can be taken for garbage.
     this.#index.exec('BEGIN IMMEDIATE')
@@ -130,17 +138,31 @@ class Collector {
         .prepare('DELETE FROM tree WHERE at < ? AND revision NOT IN (SELECT revision FROM ref)')
         .run(this.#before).changes
       const blobs = this.#removeBlobs(doomed)
+      this.#forgetDamaged(damaged)
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
       // Only once the index names the new packs do the old ones go.
       if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
       const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
-      return { forgotten, trees: Number(trees), blobs, freedBytes: Math.max(0, freedBytes), keptBytes }
+      return {
+        forgotten,
+        trees: Number(trees),
+        blobs,
+        damaged: damaged.length,
+        freedBytes: Math.max(0, freedBytes),
+        keptBytes,
+      }
     } catch (thrown) {
-      this.#index.exec('ROLLBACK')
+      if (this.#index.isTransaction) this.#index.exec('ROLLBACK')
       throw thrown
     }
+  }
+
+  /** Unless somebody has stored them again meanwhile. */
+  #forgetDamaged(damaged: readonly DamagedBlob[]): void {
+    const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
+    for (const { digest, pack, offset } of damaged) remove.run(digest, pack, offset)
   }
 
   #forget(kept: ReadonlySet<string>): number {

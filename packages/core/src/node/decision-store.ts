@@ -18,9 +18,6 @@ export interface DecisionStoreOptions {
 
 const DEFAULT_POLL_MS = 250
 
-/** The name of the database in a state directory. */
-export const DECISIONS_FILE_NAME = 'decisions.sqlite'
-
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
@@ -41,7 +38,7 @@ export async function openDecisions(
   stateDirectory: string,
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
-  const file = { name: DECISIONS_FILE_NAME, what: 'the decisions', schema: SCHEMA, isVerified: true }
+  const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA, isVerified: true }
   return await openStateDatabase(
     stateDirectory,
     file,

@@ -3,7 +3,7 @@ export { type ArchiveOptions, archive, DEFAULT_MAX_ARCHIVE_BYTES } from './archi
 export { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS } from './archive/read-archive.ts'
 export { bundledSkills } from './bundled-skills.ts'
 export { type Collection, type CollectOptions, collectGarbage } from './collect-garbage.ts'
-export { DECISIONS_FILE_NAME, type DecisionStoreOptions, openDecisions } from './decision-store.ts'
+export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
 export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'

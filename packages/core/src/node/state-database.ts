@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { SkillError, toMessage } from '../index.ts'
@@ -18,7 +19,7 @@ export interface StateDatabase {
  * Opens a database that its user alone can read, and makes of it what it is for. A damaged one is moved aside and a new one
  * takes its place.
  * @param make gets the database, and what was wrong with the one before it
- * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` tells whether it exists
  */
 export async function openStateDatabase<Made>(
   stateDirectory: string,
@@ -45,7 +46,7 @@ export async function openStateDatabase<Made>(
     throw new SkillError(
       'IO_FAILED',
       `${what} in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown },
+      { cause: thrown, data: { isThere: existsSync(path) } },
     )
   }
 }
