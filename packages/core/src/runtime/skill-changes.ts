@@ -51,7 +51,7 @@ export class SkillChanges {
 
   constructor(options: SkillChangesOptions) {
     this.#options = options
-    const { registry, sources, store, decisions, clock, log } = options
+    const { registry, sources, store, decisions, clock, log, logger } = options
     this.review = new SkillReview(
       {
         current: () => registry.current,
@@ -59,7 +59,13 @@ export class SkillChanges {
         trustOf: label => sources.find(source => source.label === label)?.trust,
         findNewest: place => registry.findNewest(place),
         isStored: async revision => (await store.getTree(revision)) !== undefined,
-        reconsider: async place => void (await registry.reconsider(place)),
+        reconsider: async place => {
+          await registry.reconsider(place)
+          // What was decided to be served has to outlive the process together with the decision.
+          await store
+            .flush()
+            .catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+        },
       },
       { decisions, clock },
     )
