@@ -34,6 +34,7 @@ export class Settle {
   #hints = 0
   #area: string | undefined
   #hasManyAreas = false
+  #wasBusy = false
 
   constructor(policy: SettlePolicy, clock: Clock) {
     this.#policy = policy
@@ -55,6 +56,12 @@ export class Settle {
     this.#firstHintAt ??= this.#lastHintAt
   }
 
+  /** Notes that a known writer works: what it does belongs together, however often it pauses within the burst. */
+  noteBusy(): void {
+    this.#wasBusy = true
+    this.prolong()
+  }
+
   /** Milliseconds to wait before reading; 0 when it is quiet or has taken too long. */
   remainingMs(): number {
     if (this.#firstHintAt === undefined) return 0
@@ -64,10 +71,10 @@ export class Settle {
     return Math.max(0, Math.min(quietAt, this.#firstHintAt + maxWaitMs) - this.#clock.monotonic())
   }
 
-  /** Whether the burst lasts longer than the policy waits; `busy` while a known writer works. */
-  isOverdue(busy: boolean): boolean {
+  /** Whether the burst lasts longer than the policy waits, which is longer when a known writer was seen in it. */
+  get isOverdue(): boolean {
     if (this.#firstHintAt === undefined) return false
-    const limit = busy ? this.#policy.maxBusyMs : this.#policy.maxWaitMs
+    const limit = this.#wasBusy ? this.#policy.maxBusyMs : this.#policy.maxWaitMs
     return this.#clock.monotonic() - this.#firstHintAt >= limit
   }
 
@@ -77,5 +84,6 @@ export class Settle {
     this.#hints = 0
     this.#area = undefined
     this.#hasManyAreas = false
+    this.#wasBusy = false
   }
 }

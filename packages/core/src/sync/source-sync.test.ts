@@ -16,6 +16,9 @@ class NotingSource implements SkillSource {
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
+  /** Whether the reading was the last one that waits for nobody. */
+  readonly finals: boolean[] = []
+  busy = false
   tell: (hint: SourceHint) => void = () => undefined
   onRead: () => Promise<void> | void = () => undefined
 
@@ -23,7 +26,12 @@ class NotingSource implements SkillSource {
     this.#clock = clock
   }
 
-  async read({ depth }: ReadContext): Promise<SourceReading> {
+  async isBusy(): Promise<boolean> {
+    return this.busy
+  }
+
+  async read({ depth, final }: ReadContext): Promise<SourceReading> {
+    this.finals.push(final)
     this.reads.push(`${this.#clock.monotonic()} ${depth}`)
     await this.onRead()
     return { contents: { ...EMPTY_CONTENTS }, settled: true }
@@ -133,6 +141,32 @@ describe('SourceSync', () => {
     await it.clock.advance(0)
     await again
     expect(it.sync.status().retryMs).toBe(1_000)
+    await it.sync.close()
+  })
+
+  test('a writer that pauses within a burst is waited for, and what it begins during a reading is not shown', async () => {
+    const it = open()
+    await start(it)
+    it.source.finals.length = 0
+    // Checkouts in a row: git lets go of its lock for a moment between two of them.
+    for (let at = 0; at < 6_000; at += 10) {
+      it.source.busy = at % 100 < 90
+      it.source.tell({ area: `skill-${at}` })
+      await it.clock.advance(10)
+    }
+    expect(it.source.finals).not.toContain(true)
+    let begun = 0
+    it.source.onRead = () => {
+      it.source.busy = ++begun === 1
+    }
+    it.source.busy = false
+    await it.clock.advance(100)
+    expect(begun).toBe(1)
+    await it.clock.advance(100)
+    expect(begun).toBe(1)
+    it.source.busy = false
+    await it.clock.advance(200)
+    expect(begun).toBe(2)
     await it.sync.close()
   })
 

@@ -225,17 +225,17 @@ export class SourceSync {
     try {
       for (;;) {
         if (this.#abort.signal.aborted) return
-        const busy = (await source.isBusy?.()) ?? false
-        const final = this.#settle.isOverdue(busy)
-        if (busy && !final) {
-          this.#settle.prolong()
+        const isBusy = await this.#isBusy()
+        const final = this.#settle.isOverdue
+        if (isBusy && !final) {
           await this.#sleep(BUSY_POLL_MS)
           continue
         }
         const { signal } = this.#abort
         // A medium that never answers must not hold up whoever closes the runtime.
         const reading = await untilAborted(signal, source.read({ store, hasher, depth, final, signal }))
-        const isStillQuiet = final || !((await source.isBusy?.()) ?? false)
+        // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
+        const isStillQuiet = !(await this.#isBusy()) || this.#settle.isOverdue
         if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
         this.#settle.prolong()
         await this.#waitForQuiet()
@@ -246,6 +246,12 @@ export class SourceSync {
       if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
       if (depth !== 'hinted') this.#lastSweepAt = clock.monotonic()
     }
+  }
+
+  async #isBusy(): Promise<boolean> {
+    const isBusy = (await this.#options.source.isBusy?.()) ?? false
+    if (isBusy) this.#settle.noteBusy()
+    return isBusy
   }
 
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
