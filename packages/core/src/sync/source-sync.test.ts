@@ -160,12 +160,12 @@ describe('SourceSync', () => {
       it.source.busy = ++begun === 1
     }
     it.source.busy = false
-    await it.clock.advance(100)
+    await it.clock.advance(300)
     expect(begun).toBe(1)
-    await it.clock.advance(100)
+    await it.clock.advance(300)
     expect(begun).toBe(1)
     it.source.busy = false
-    await it.clock.advance(200)
+    await it.clock.advance(300)
     expect(begun).toBe(2)
     await it.sync.close()
   })

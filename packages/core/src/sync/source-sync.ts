@@ -342,6 +342,8 @@ export class SourceSync {
       ms = this.#settle.remainingMs()
     ) {
       await this.#sleep(ms)
+      // Seen only now and then, a writer that pauses often would be missed.
+      await this.#isBusy()
     }
   }
 
