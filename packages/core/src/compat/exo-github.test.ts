@@ -69,7 +69,9 @@ function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<strin
   const lines: string[] = []
   let wake = (): void => undefined
   const log = (message: string, data?: Readonly<Record<string, unknown>>): void => {
-    lines.push(`${message}: ${data?.['error'] instanceof Error ? data['error'].message : ''}`)
+    lines.push(
+      `${message}: ${data?.['error'] instanceof Error ? data['error'].message : String(data?.['problem'])}`,
+    )
     wake()
   }
   const find = async (pattern: RegExp): Promise<string> => {
@@ -140,18 +142,30 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`a force-push does not stop it: the next fast-forward is taken ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`a force-push is reported as a warning and does not stop it: the next fast-forward is taken ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
-    const watcher = new GitHubPollingWatcher(url(), options())
+    const log = recordLog()
+    const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
     const batches = watcher.watch()
     const batch = next(batches)
     await watcher.ready
     repository.commit({ 'evil/SKILL.md': text('evil') }, { parent: null })
-    const polls = server.requests.length
-    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(polls + 6), { timeout: 10_000 })
+    expect(await log.find(/history was rewritten/)).toMatch(/^a source has a problem: .*update: 'reset'/)
     repository.git('update-ref', 'refs/heads/main', first)
     repository.commit({ 'b/SKILL.md': text('b') })
     expect(await batch).toEqual(['added b'])
+    watcher.stop()
+    await batches.next()
+  })
+
+  test(`a force-push is followed when the watcher is told to ${verifies('P32')}`, async () => {
+    repository.commit({ 'a/SKILL.md': text('a') })
+    const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
+    const batches = watcher.watch()
+    const batch = next(batches)
+    await watcher.ready
+    repository.commit({ 'b/SKILL.md': text('b') }, { parent: null })
+    expect(await batch).toEqual(['added b', 'removed a'])
     watcher.stop()
     await batches.next()
   })
