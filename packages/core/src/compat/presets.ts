@@ -4,6 +4,7 @@ import {
   type SessionOptions,
   type Skill,
   type SkillRuntimeOptions,
+  type SkillWriterOptions,
 } from '../index.ts'
 import type { DirectoryOptions } from '../node/index.ts'
 import { EXO_READING, isActive } from './exo-skill.ts'
@@ -14,6 +15,8 @@ export interface Preset {
   readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
   readonly session: Partial<Omit<SessionOptions, 'id'>>
   readonly binding: Partial<BindOptions>
+  /** For `skills.writer(...)`. */
+  readonly writer: Pick<SkillWriterOptions, 'names' | 'reservedNames' | 'afterWrite'>
   /** For `new SkillMcp(skills, ...)`. */
   readonly mcp: {
     readonly commandTools?: boolean
@@ -26,13 +29,14 @@ export type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | '
 
 /** How each design behaves by itself; everything that is not named here is as it is by default. */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
-  default: { runtime: {}, source: {}, session: {}, binding: {}, mcp: {} },
+  default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
   exo: {
     runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
     session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
     binding: { unbind: 'keep' },
+    writer: {},
     mcp: {},
   },
   /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
@@ -41,6 +45,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: {},
     session: {},
     binding: {},
+    writer: {},
     mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
   },
   /** Nothing is watched: what is asked for is read at that moment. */
@@ -49,6 +54,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: { watching: 'off' },
     session: {},
     binding: {},
+    writer: {},
     mcp: {},
   },
   /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
@@ -61,6 +67,8 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
+    // The document's rule: its source serves whatever it allows, and reserved words are advice.
+    writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
     mcp: {},
   },
   /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
@@ -73,6 +81,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: { watching: 'off', reading: { missingName: 'error' } },
     session: { delivery: 'rebuild', applyAt: 'turn' },
     binding: {},
+    writer: {},
     mcp: {},
   },
 })
