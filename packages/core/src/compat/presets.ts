@@ -34,7 +34,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   exo: {
     runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
-    session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
+    session: { delivery: 'rebuild', skillToolName: 'activate_skill', describeUnknownSkill: listActiveNames },
     binding: { unbind: 'keep' },
     writer: {},
     mcp: {},
@@ -76,9 +76,10 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     runtime: {
       onDuplicate: 'last-wins',
       modifiedOn: ['frontmatter', 'location'],
-      catalog: { format: 'pai-xml' },
+      // Its agents have no tool that finds what is not listed.
+      catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
     },
-    source: { watching: 'off', reading: { missingName: 'error' } },
+    source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
     session: { delivery: 'rebuild', applyAt: 'turn' },
     binding: {},
     writer: {},
@@ -89,4 +90,14 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
 /** Exo's list, without the skills that are switched off. */
 function listActive(skills: readonly Skill[], omitted: number): string {
   return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
+}
+
+const MAX_LISTED_NAMES = 200
+
+/** Exo's answer to a name that does not exist. */
+function listActiveNames(name: string, skills: readonly Skill[]): string {
+  const names = skills.filter(isActive).map(skill => skill.name)
+  const rest = names.length - MAX_LISTED_NAMES
+  const more = rest > 0 ? ` and ${rest} more` : ''
+  return `Skill '${name}' not found. Available skills: ${names.slice(0, MAX_LISTED_NAMES).join(', ') || 'none'}${more}`
 }
