@@ -13,6 +13,8 @@ export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } f
 export { PRESETS, type Preset, type PresetName } from './presets.ts'
 // omni: scripts as commands, scanned and reloaded.
 export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
+// pai: skills listed in the instructions of a request.
+export type { SkillConfig } from './skill-config.ts'
 // crabtalk: the skill tool and slash commands.
 export { type AgentScope, SkillHandler } from './skill-handler.ts'
 export {
@@ -28,11 +30,10 @@ export {
   type SkillRegistryOptions,
 } from './skill-registry.ts'
 export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
-// pai: skills listed in the instructions of a request.
 export {
+  MAX_OPEN_RUNTIMES,
   type PreScanToolsetHook,
   SHARED_SKILLS_DIR_NAME,
-  type SkillConfig,
   SkillToolset,
   type SkillToolsetOptions,
   type ToolsetContext,
