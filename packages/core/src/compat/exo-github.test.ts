@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
@@ -218,6 +218,35 @@ describe('GitHubPollingWatcher', () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)
+  })
+
+  test(`its events go to the repository that was registered, not to a folder that has the name, too ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+    repository.commit({ 'skills/shared/SKILL.md': text('shared') })
+    mkdirSync(join(folder, 'local/shared'), { recursive: true })
+    writeFileSync(join(folder, 'local/shared/SKILL.md'), text('shared', 'Local.'))
+    await using registry = new SkillRegistry()
+      .registerSource(join(folder, 'local'))
+      .registerSource(url('/tree/main/skills'), options())
+    await registry.loadAll()
+    const eventBus = new EventBus()
+    await using manager = new SkillSyncManager(registry, {}, { eventBus })
+    manager.addWatcher(new GitHubPollingWatcher(url('/tree/main/skills'), options()))
+    await manager.start()
+    const added = new Promise(resolve => eventBus.on('skill:added', resolve))
+    repository.commit({
+      'skills/shared/SKILL.md': text('shared', 'Newer.'),
+      'skills/maps/SKILL.md': text('maps'),
+    })
+    await added
+    const { name: _name, ...maps } = registry.get('maps')
+    expect([registry.get('shared').usage, maps]).toMatchObject(['Local.', { path: 'maps/SKILL.md' }])
+    const removed = new Promise(resolve => eventBus.on('skill:removed', resolve))
+    repository.commit({ 'skills/shared': null, 'skills/maps': null, 'skills/other/SKILL.md': text('other') })
+    await removed
+    expect([...registry.skills.values()].map(({ name, usage }) => [name, usage])).toEqual([
+      ['other', 'Body of other.'],
+      ['shared', 'Local.'],
+    ])
   })
 
   test(`works beside a local watcher in one manager ${verifies('EXO-42')}`, async () => {
