@@ -5,7 +5,7 @@ import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
 /** Logs at warn level which skills are broken now, and what is newly wrong with a source. */
 export function logUpdate(logger: Logger, { previous, generation, reports }: RegistryUpdate): void {
-  for (const report of reports) if (report.status === 'broken') logBroken(logger, report)
+  for (const report of reports) if (hasBrokenText(report)) logBroken(logger, report)
   const before = new Map(previous.sources().map(({ label, diagnostics }) => [label, diagnostics]))
   for (const { label, diagnostics } of generation.sources()) {
     const known = new Set(before.get(label)?.map(({ message }) => message))
@@ -13,6 +13,11 @@ export function logUpdate(logger: Logger, { previous, generation, reports }: Reg
       if (isNews(diagnostic) && !known.has(diagnostic.message))
         logger.warn('a source has a problem', { source: label, problem: describe(diagnostic) })
   }
+}
+
+/** Of a revision that is served, only the commands can be broken; whoever loads them logs that. */
+function hasBrokenText({ status, revision }: SkillReport): boolean {
+  return status === 'broken' && revision === undefined
 }
 
 function logBroken(logger: Logger, { name, source, location, serving, diagnostics }: SkillReport): void {
