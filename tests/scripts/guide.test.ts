@@ -49,6 +49,7 @@ test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21'
     source: {},
     session: {},
     binding: {},
+    writer: {},
     mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
   })
 })

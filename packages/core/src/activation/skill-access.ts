@@ -21,6 +21,8 @@ export interface SkillAccess {
   /** Notes that the instructions of a skill enter the conversation, under the name by which it can be found again. */
   activate(skill: Skill, name: string): void
   readonly allowedTools: AllowedToolsPolicy
+  /** Writes the answer to a name that no skill has, from the skills in scope. @default near names, or what a search finds */
+  describeUnknownSkill?(name: string, skills: readonly Skill[]): string
   /** What can be called of a skill; absent where scripts are not run. */
   commandsOf?(skill: Skill): CommandOffer
 }

@@ -1,15 +1,15 @@
 import { checkChoice, SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
-import { isError } from '../skill/diagnostic.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
-import { DEFAULT_LIMITS } from '../skill/limits.ts'
+import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
-import { parseSkill } from '../skill/parse-skill.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
+import { isLoadableName } from '../skill/skill-name.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
+import { checkWrite } from './check-write.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
-import { reviewSkill } from './review-skill.ts'
 import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 
@@ -20,8 +20,14 @@ export interface WritableLayer {
   readonly fileSystem: WritableFileSystem
   /** Absolute, without a slash at its end. */
   readonly root: string
-  /** What the text of a skill may be called there. */
+  /** What the text of a skill may be called there, best name first. */
   readonly fileNames: readonly string[]
+  /** How forgiving its texts are read. @default DEFAULT_READING */
+  readonly reading?: Partial<ReadingPolicy>
+  /** @default DEFAULT_LIMITS */
+  readonly limits?: SkillLimits
+  /** Whether the source looks for no skill in a folder of this name. @default in none */
+  isSkipped?(name: string): boolean
 }
 
 /** What a writer needs of the runtime. */
@@ -166,10 +172,11 @@ export class SkillWriter {
       throw new SkillError('INVALID_OPTION', 'a write needs the texts skill and path')
     if (typeof content !== 'string' && !(content instanceof Uint8Array))
       throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
-    this.#checkName(name)
-    const { place, path } = this.#locate(name, request.path)
+    const served = this.#host.find(name)
+    this.#checkName(name, served)
+    const { place, path, skillFile } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
-    const advice = this.#checkContent(name, path, bytes)
+    const advice = checkWrite({ skill: name, path, bytes, skillFile }, served, this.#layer)
     const written = await this.#lock.run(() => this.#writeFile({ ...request, path }, place, bytes))
     const { errors, isHeld } =
       this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : { errors: [], isHeld: false }
@@ -277,54 +284,28 @@ export class SkillWriter {
     return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
-  #checkName(name: string): void {
-    const fault = findNameFault(name, this.#options.names, this.#options.reservedNames)
+  /** The rule is for new names: a skill that is there may be changed under the name that it has. */
+  #checkName(name: string, served: Skill | undefined): void {
+    const { names, reservedNames } = this.#options
+    const isKnown = served?.name === name && isLoadableName(name)
+    const isSkipped = served?.source !== this.#layer.label && this.#layer.isSkipped?.(name) === true
+    const fault =
+      (isKnown ? undefined : findNameFault(name, names, reservedNames)) ??
+      (isSkipped ? 'is that of a folder in which no skills are looked for; use another' : undefined)
     if (fault !== undefined)
       throw new SkillError('INVALID_NAME', `skill name ${JSON.stringify(name)} ${fault}`, { data: { name } })
   }
 
-  /** What is no skill is not written; what is one may still be improved. */
-  #checkContent(name: string, path: SkillPath, bytes: Uint8Array): readonly string[] {
-    const served = this.#host.find(name)
-    this.#checkSize(served, path, bytes)
-    const files = (served?.files ?? []).map(file => file.path)
-    if (path !== (served?.skillFile ?? SKILL_FILE))
-      return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
-    if (bytes.length === 0)
-      throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
-    const parsed = parseSkill(bytes, { directoryName: name })
-    const found = parsed.diagnostics.filter(
-      diagnostic => isError(diagnostic) || diagnostic.code === 'NAME_DIRECTORY_MISMATCH',
-    )
-    if (parsed.ok && found.length === 0) return reviewSkill(parsed.value, files)
-    const reasons = found.map(
-      ({ message, line, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`,
-    )
-    throw new SkillError('SKILL_INVALID', `${path} was not written. ${reasons.join('. ')}`, {
-      data: { diagnostics: found },
-    })
-  }
-
-  /** A skill that is too large would be broken as a whole. */
-  #checkSize(served: Skill | undefined, path: SkillPath, bytes: Uint8Array): void {
-    const { maxFolderBytes, maxFiles, maxFolderDepth } = DEFAULT_LIMITS
-    const others = (served?.files ?? []).filter(file => file.path !== path)
-    const total = others.reduce((sum, { size }) => sum + size, bytes.length)
-    const fail = (what: string): never => {
-      throw new SkillError('TOO_LARGE', `with ${JSON.stringify(path)} the skill has ${what}`)
-    }
-    if (total > maxFolderBytes) fail(`${total} bytes; at most ${maxFolderBytes} are read`)
-    if (others.length + 1 > maxFiles) fail(`${others.length + 1} files; at most ${maxFiles} are read`)
-    if (path.split('/').length > maxFolderDepth) fail(`more than ${maxFolderDepth} levels`)
-  }
-
   /** Where a file goes. Texts of skills are written as such, one for each skill, and never inside another. */
-  #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
+  #locate(
+    name: string,
+    text: string,
+  ): { readonly place: Place; readonly path: SkillPath; readonly skillFile: string } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
     const served = this.#host.find(name)
     const isOurs = served?.source === label
-    const skillFile = served?.skillFile ?? SKILL_FILE
+    const skillFile = served?.skillFile ?? (fileNames.includes(path) ? path : (fileNames[0] ?? SKILL_FILE))
     const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
     if (path !== skillFile && fileNames.some(each => each.toLowerCase() === last)) {
       throw new SkillError(
@@ -340,7 +321,8 @@ export class SkillWriter {
       )
     const location = isOurs ? served.location : name
     const folder = location === '' || isSingleFile ? root : `${root}/${location}`
-    return { place: { folder, location, served, isElsewhere: served !== undefined && !isOurs }, path }
+    const isElsewhere = served !== undefined && !isOurs
+    return { place: { folder, location, served, isElsewhere }, path, skillFile }
   }
 
   async #makeLive(name: string): Promise<ReloadedSkill> {
@@ -380,7 +362,7 @@ export class SkillWriter {
       const inside = [await fileSystem.resolve(root)]
       const { bytes, stat } = await fileSystem.read(target, {
         inside,
-        maxBytes: DEFAULT_LIMITS.maxFolderBytes,
+        maxBytes: (this.#layer.limits ?? DEFAULT_LIMITS).maxFolderBytes,
       })
       return { digest: digestOf(bytes, this.#options.hasher), isExecutable: stat.isExecutable }
     } catch (thrown) {

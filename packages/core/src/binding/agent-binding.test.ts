@@ -195,6 +195,21 @@ describe('bind() and unbind() at the same time', () => {
     expect(agent.names).toEqual([])
   })
 
+  test(`of bind and unbind calls that nobody waits for, the last one counts ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+    await using it = await open(['pdf'])
+    const agent = new Agent()
+    const calls = [
+      it.skills.bind(agent, { tools: perSkill }),
+      it.skills.unbind(agent),
+      it.skills.bind(agent, { tools: perSkill }),
+      it.skills.unbind(agent),
+    ]
+    await Promise.all(calls)
+    it.files.write('/skills/maps/SKILL.md', text('maps'))
+    await it.settle()
+    expect(agent.names).toEqual([])
+  })
+
   test('a tool that is being added when the agent is unbound does not stay', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
@@ -318,6 +333,31 @@ describe('failures', () => {
     expect([agent.names, binding.problems()]).toEqual([['pdf_tool'], []])
     await binding.unbind()
     expect(agent.names).toEqual([])
+  })
+
+  test(`one agent whose addTool never resolves delays no other agent ${verifies('EXO-27', 'P26')}`, async () => {
+    await using it = await open([])
+    const [hung, other] = [new Agent(), new Agent()]
+    hung.before = () => new Promise<void>(() => undefined)
+    const names = (skills: readonly Skill[]): string => skills.map(({ name }) => name).join()
+    for (const agent of [hung, other])
+      await it.skills.bind(agent, { tools: perSkill, instructions: names, timeoutMs: 30_000 })
+    const told: string[] = []
+    it.skills.events.on('skill:added', ({ skill }) => void told.push(skill.name))
+    for (const name of ['maps', 'pdf']) {
+      it.files.write(`/skills/${name}/SKILL.md`, text(name))
+      await it.skills.reload()
+      await it.clock.advance(1_000)
+    }
+    expect([other.names, other.instructions, told]).toEqual([
+      ['maps_tool', 'pdf_tool'],
+      'maps,pdf',
+      ['maps', 'pdf'],
+    ])
+    // It hangs in its first call still, so what is told at once needs no time at all.
+    it.files.write('/skills/zip/SKILL.md', text('zip'))
+    await it.settle()
+    expect([other.names.length, told.length]).toEqual([3, 3])
   })
 
   test('what is no list of tools is told', async () => {

@@ -58,6 +58,13 @@ export class AgentBinding implements AsyncDisposable {
   #block = ''
   #hasWritten = false
   #queue: Promise<void> = Promise.resolve()
+  /** How many turns are in the queue, the running one included. */
+  #turns = 0
+  /** Names whose tools the next turn brings up to date; `all` is every name there is when it begins. */
+  #due: Set<string> | 'all' | undefined
+  /** The turns that wait in the queue: later changes join them, so a hanging agent collects no backlog. */
+  #nextTools: Promise<void> | undefined
+  #nextInstructions: Promise<void> | undefined
   #retries = 0
   #cancelRetry: (() => void) | undefined
   #unbinding: Promise<void> | undefined
@@ -87,37 +94,31 @@ export class AgentBinding implements AsyncDisposable {
 
   /** Brings the tools of these skills up to date, of all skills when none are named; never rejects. */
   async syncTools(names?: readonly string[]): Promise<void> {
-    await this.#enqueue(async () => {
-      if (this.#resolver === undefined) return
-      const generation = this.#host.current()
-      const owed = [...this.#owed.keys()].filter(key => typeof key === 'string')
-      const wanted = names ?? [...generation.list().map(skill => skill.name), ...this.#applied.keys()]
-      for (const name of new Set([...owed, ...wanted])) await this.#syncSkill(name, generation)
+    this.#due = names === undefined || this.#due === 'all' ? 'all' : new Set([...(this.#due ?? []), ...names])
+    this.#nextTools ??= this.#enqueue(async () => {
+      this.#nextTools = undefined
+      await this.#syncDue()
     })
+    await this.#nextTools
   }
 
   /** Writes the instructions anew; never rejects. */
   async syncInstructions(): Promise<void> {
-    await this.#enqueue(async () => {
-      const build = this.#options.instructions
-      if (build === undefined) return
-      try {
-        const skills = this.#host
-          .current()
-          .list()
-          .filter(skill => this.#isInScope(skill.name))
-        const loaded = await Promise.all(skills.map(skill => this.#host.load(skill)))
-        this.#write(await this.#guard('the instructions builder', () => build(Object.freeze(loaded))))
-        this.#owed.delete(INSTRUCTIONS)
-      } catch (thrown) {
-        this.#owe(INSTRUCTIONS, new Error(`instructions: ${toMessage(thrown)}`, { cause: thrown }))
-      }
+    this.#nextInstructions ??= this.#enqueue(async () => {
+      this.#nextInstructions = undefined
+      await this.#build()
     })
+    await this.#nextInstructions
   }
 
   /** Resolves when everything asked for so far is done or has failed. */
   async settled(): Promise<void> {
     await this.#queue
+  }
+
+  /** Whether work for its agent is under way or waits for its turn. */
+  get isBusy(): boolean {
+    return this.#turns > 0
   }
 
   /** Whether it no longer follows. */
@@ -164,6 +165,37 @@ export class AgentBinding implements AsyncDisposable {
       this.#restore()
     }
     this.#host.ended(this)
+  }
+
+  async #syncDue(): Promise<void> {
+    const due = this.#due ?? []
+    this.#due = undefined
+    if (this.#resolver === undefined) return
+    const generation = this.#host.current()
+    const owed = [...this.#owed.keys()].filter(key => typeof key === 'string')
+    const wanted =
+      due === 'all' ? [...generation.list().map(skill => skill.name), ...this.#applied.keys()] : due
+    for (const name of new Set([...owed, ...wanted])) {
+      // An agent that hangs and is unbound is not asked for the rest.
+      if (this.#isStopped) return
+      await this.#syncSkill(name, generation)
+    }
+  }
+
+  async #build(): Promise<void> {
+    const build = this.#options.instructions
+    if (build === undefined) return
+    try {
+      const skills = this.#host
+        .current()
+        .list()
+        .filter(skill => this.#isInScope(skill.name))
+      const loaded = await Promise.all(skills.map(skill => this.#host.load(skill)))
+      this.#write(await this.#guard('the instructions builder', () => build(Object.freeze(loaded))))
+      this.#owed.delete(INSTRUCTIONS)
+    } catch (thrown) {
+      this.#owe(INSTRUCTIONS, new Error(`instructions: ${toMessage(thrown)}`, { cause: thrown }))
+    }
   }
 
   async #syncSkill(name: string, generation: Generation): Promise<void> {
@@ -228,12 +260,15 @@ export class AgentBinding implements AsyncDisposable {
 
   /** One thing after the other, and nothing once it is unbound. */
   async #enqueue(work: () => Promise<void>): Promise<void> {
-    const turn = this.#queue.then(async () => {
-      if (this.#isStopped) return
-      await work()
-      if (this.#owed.size === 0) this.#retries = 0
-      else this.#retryLater()
-    })
+    this.#turns++
+    const turn = this.#queue
+      .then(async () => {
+        if (this.#isStopped) return
+        await work()
+        if (this.#owed.size === 0) this.#retries = 0
+        else this.#retryLater()
+      })
+      .finally(() => this.#turns--)
     this.#queue = turn
     await turn
   }

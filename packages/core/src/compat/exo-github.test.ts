@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
@@ -69,7 +69,9 @@ function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<strin
   const lines: string[] = []
   let wake = (): void => undefined
   const log = (message: string, data?: Readonly<Record<string, unknown>>): void => {
-    lines.push(`${message}: ${data?.['error'] instanceof Error ? data['error'].message : ''}`)
+    lines.push(
+      `${message}: ${data?.['error'] instanceof Error ? data['error'].message : String(data?.['problem'])}`,
+    )
     wake()
   }
   const find = async (pattern: RegExp): Promise<string> => {
@@ -140,18 +142,30 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`a force-push does not stop it: the next fast-forward is taken ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`a force-push is reported as a warning and does not stop it: the next fast-forward is taken ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
-    const watcher = new GitHubPollingWatcher(url(), options())
+    const log = recordLog()
+    const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
     const batches = watcher.watch()
     const batch = next(batches)
     await watcher.ready
     repository.commit({ 'evil/SKILL.md': text('evil') }, { parent: null })
-    const polls = server.requests.length
-    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(polls + 6), { timeout: 10_000 })
+    expect(await log.find(/history was rewritten/)).toMatch(/^a source has a problem: .*update: 'reset'/)
     repository.git('update-ref', 'refs/heads/main', first)
     repository.commit({ 'b/SKILL.md': text('b') })
     expect(await batch).toEqual(['added b'])
+    watcher.stop()
+    await batches.next()
+  })
+
+  test(`a force-push is followed when the watcher is told to ${verifies('P32')}`, async () => {
+    repository.commit({ 'a/SKILL.md': text('a') })
+    const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
+    const batches = watcher.watch()
+    const batch = next(batches)
+    await watcher.ready
+    repository.commit({ 'b/SKILL.md': text('b') }, { parent: null })
+    expect(await batch).toEqual(['added b', 'removed a'])
     watcher.stop()
     await batches.next()
   })
@@ -204,6 +218,35 @@ describe('GitHubPollingWatcher', () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)
+  })
+
+  test(`its events go to the repository that was registered, not to a folder that has the name, too ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+    repository.commit({ 'skills/shared/SKILL.md': text('shared') })
+    mkdirSync(join(folder, 'local/shared'), { recursive: true })
+    writeFileSync(join(folder, 'local/shared/SKILL.md'), text('shared', 'Local.'))
+    await using registry = new SkillRegistry()
+      .registerSource(join(folder, 'local'))
+      .registerSource(url('/tree/main/skills'), options())
+    await registry.loadAll()
+    const eventBus = new EventBus()
+    await using manager = new SkillSyncManager(registry, {}, { eventBus })
+    manager.addWatcher(new GitHubPollingWatcher(url('/tree/main/skills'), options()))
+    await manager.start()
+    const added = new Promise(resolve => eventBus.on('skill:added', resolve))
+    repository.commit({
+      'skills/shared/SKILL.md': text('shared', 'Newer.'),
+      'skills/maps/SKILL.md': text('maps'),
+    })
+    await added
+    const { name: _name, ...maps } = registry.get('maps')
+    expect([registry.get('shared').usage, maps]).toMatchObject(['Local.', { path: 'maps/SKILL.md' }])
+    const removed = new Promise(resolve => eventBus.on('skill:removed', resolve))
+    repository.commit({ 'skills/shared': null, 'skills/maps': null, 'skills/other/SKILL.md': text('other') })
+    await removed
+    expect([...registry.skills.values()].map(({ name, usage }) => [name, usage])).toEqual([
+      ['other', 'Body of other.'],
+      ['shared', 'Local.'],
+    ])
   })
 
   test(`works beside a local watcher in one manager ${verifies('EXO-42')}`, async () => {

@@ -1,25 +1,14 @@
 import {
+  type Skill as CoreSkill,
   type FileContents,
   type LoadedSkill,
   type ReadingPolicy,
   renderSkillText,
-  type Skill,
 } from '../index.ts'
+import { Skill, type SkillFields } from './skill.ts'
 
-/** A skill as Exo has it. */
-export interface ExoSkill {
-  readonly name: string
-  readonly description: string
-  /** The instructions. */
-  readonly usage: string
-  /** Tools by the name of a group, from the field `tool_list`. */
-  readonly toolList: Readonly<Record<string, unknown>>
-  /** Empty for a tool, or `agent`. */
-  readonly skillType: string
-  readonly active: boolean
-  /** Where its text is. */
-  readonly path: string
-}
+/** A skill as Exo has it, of whatever class. */
+export type ExoSkill = Required<SkillFields>
 
 /** What a watcher may say of a skill: the rest is filled in. */
 export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'description'>> {
@@ -40,27 +29,27 @@ export const EXO_READING: Partial<ReadingPolicy> = Object.freeze({
 })
 
 /** A skill of the registry in Exo's words. */
-export function toExoSkill(skill: Skill, body: string): ExoSkill {
+export function toExoSkill(skill: CoreSkill, body: string): Skill {
   const { name, description, extra } = skill
-  return Object.freeze({
+  return new Skill({
     name,
     description,
     usage: body,
     toolList: readToolList(extra['tool_list']),
     skillType: typeof extra['type'] === 'string' ? extra['type'] : '',
     active: isActive(skill),
-    path: `${skill.directory ?? skill.location}/${skill.skillFile}`,
+    path: [skill.directory ?? skill.location, skill.skillFile].filter(part => part !== '').join('/'),
   })
 }
 
 /** Whether a skill is switched on: the field `active` is missing, or true in whatever spelling. */
-export function isActive({ extra }: Skill): boolean {
+export function isActive({ extra }: CoreSkill): boolean {
   const active = extra['active']
   return active === undefined || active === true || (typeof active === 'string' && /^true$/i.test(active))
 }
 
 /** The same with its instructions at hand. */
-export function fromLoadedSkill(skill: LoadedSkill): ExoSkill {
+export function fromLoadedSkill(skill: LoadedSkill): Skill {
   return toExoSkill(skill, skill.body)
 }
 

@@ -1,10 +1,12 @@
 import {
   captureSkill,
   compareText,
+  EMPTY_CONTENTS,
   parseSkill,
   type ReadContext,
   type ReadingPolicy,
   type Skill,
+  SkillError,
   type SkillSource,
   type SourceContents,
   type SourceEntry,
@@ -13,13 +15,22 @@ import {
   type SourceState,
   type Trust,
 } from '../index.ts'
-import { EXO_READING, toFolder } from './exo-skill.ts'
+import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
+import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'
+import type { SourceRoot } from './source-root.ts'
 
 /** A folder of skills that is read once, or on demand. */
 export interface OneShotFolder {
-  readonly root: string
+  readonly root: SourceRoot
   readonly source: SkillSource
+}
+
+/** What a watcher told of one place. */
+interface Told {
+  readonly name: string
+  /** Absent when nothing is there any more. */
+  readonly skill?: WatchedSkill
 }
 
 /**
@@ -34,12 +45,14 @@ export class FoldingSource implements SkillSource {
   readonly #folder: OneShotFolder | undefined
   readonly #bodies: Map<string, string>
   /** What the folder held when it was read. */
-  #read: SourceContents = { entries: [], diagnostics: [] }
-  /** What watchers told since, by location; `undefined` is what is gone. */
-  readonly #told = new Map<string, SkillChangeFields | undefined>()
+  #read: SourceContents = EMPTY_CONTENTS
+  /** What watchers told since, by location. */
+  readonly #told = new Map<string, Told>()
   /** Why the folder is shown as it was earlier. */
   failure: unknown
-  #isDue = false
+  /** How the next reading reads the folder again: a failure is one of the source, or leaves everything as it is. */
+  #due: 'load' | 'catch-up' | undefined
+  #isLoaded = false
   #hasNews = false
   #onHint: ((hint: SourceHint) => void) | undefined
   #contents: SourceContents = this.#read
@@ -48,26 +61,31 @@ export class FoldingSource implements SkillSource {
   constructor(label: string, bodies: Map<string, string>, folder?: OneShotFolder) {
     this.label = label
     this.#bodies = bodies
-    this.origin = folder?.root ?? `watcher:${label}`
+    this.origin = folder?.root.origin ?? `watcher:${label}`
     this.#folder = folder
   }
 
-  /** The next reading reads the folder again and forgets what watchers told. */
+  /** The next reading reads the folder again and forgets what watchers told before. */
   reload(): void {
-    this.#isDue = this.#folder !== undefined
-    this.#hasNews = true
-    this.#onHint?.({ area: '' })
+    this.#request('load')
+  }
+
+  /**
+   * The same for a folder that was loaded earlier and is watched from now on. One that cannot be read stays as it is, and
+   * `failure` says why; one that is gone is empty.
+   */
+  catchUp(): void {
+    if (this.#isLoaded) this.#request('catch-up')
   }
 
   /** Whether a path is in the folder. */
   covers(path: string): boolean {
-    const root = this.#folder?.root
-    return root !== undefined && (path === root || path.startsWith(`${root}/`))
+    return this.#folder?.root.within(path) !== undefined
   }
 
-  /** Whether a skill of this name is among what it holds. */
-  holds(name: string): boolean {
-    return this.#contents.entries.some(entry => entry.name === name)
+  /** Whether a watcher of a folder or URL sees something of what it holds. */
+  overlaps(origin: string): boolean {
+    return this.#folder?.root.overlaps(origin) === true
   }
 
   /** Of the instructions of everything that it holds, served or not. */
@@ -77,10 +95,14 @@ export class FoldingSource implements SkillSource {
 
   /** Takes over what a watcher told; visible after the next reading. */
   fold(event: SkillChangeFields): void {
-    const location = this.#locationOf(event)
-    const known = this.#contents.entries.find(entry => entry.name === event.skillName)?.location
-    if (known !== undefined && known !== location) this.#told.set(known, undefined)
-    this.#told.set(location, event.kind === 'removed' ? undefined : event)
+    const { kind, skillName: name, skill } = event
+    const base = toEventBase(this.#folder?.root, event.sourcePath)
+    const known = this.#locationsOf(name).filter(location => isWithinBase(location, base))
+    const location = this.#locationOf(event, base, known)
+    // A watcher of a folder knows one skill of a name: what it knew before has moved, or is gone.
+    const isSamePlace = base.isText && known.includes(location)
+    if (!isSamePlace) for (const other of known) this.#told.set(other, { name })
+    this.#told.set(location, kind === 'removed' || skill === null ? { name } : { name, skill })
     this.#hasNews = true
   }
 
@@ -97,12 +119,7 @@ export class FoldingSource implements SkillSource {
 
   async read(context: ReadContext): Promise<SourceReading> {
     this.#hasNews = false
-    if (this.#isDue) {
-      const reading = await this.#readFolder(context)
-      this.#isDue = false
-      this.#told.clear()
-      if (reading !== undefined) this.#read = reading.contents
-    }
+    if (this.#due !== undefined) await this.#readDue(this.#due, context)
     this.#contents = this.#fold(context)
     for (const { skill } of this.#contents.entries)
       if (skill !== undefined) await this.#keepBody(skill, context)
@@ -115,6 +132,33 @@ export class FoldingSource implements SkillSource {
 
   async close(): Promise<void> {
     await this.#folder?.source.close?.()
+  }
+
+  #request(due: 'load' | 'catch-up'): void {
+    // Loading is the stricter one.
+    if (this.#folder !== undefined && this.#due !== 'load') this.#due = due
+    this.#hasNews = true
+    this.#onHint?.({ area: '' })
+  }
+
+  async #readDue(due: 'load' | 'catch-up', context: ReadContext): Promise<void> {
+    const before = new Map(this.#told)
+    this.#due = undefined
+    try {
+      const reading = await this.#readFolder(context)
+      if (reading !== undefined) this.#read = reading.contents
+      this.#isLoaded = true
+    } catch (thrown) {
+      if (due === 'load') {
+        this.#due = due
+        throw thrown
+      }
+      if (!SkillError.isInstance(thrown, 'SOURCE_MISSING')) return
+      this.failure = undefined
+      this.#read = EMPTY_CONTENTS
+    }
+    // What was told while the folder was read may be newer than what was read.
+    for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 
   /** Of another machine what is there now, and what was there last only when that cannot be had. */
@@ -144,29 +188,36 @@ export class FoldingSource implements SkillSource {
     if (this.#told.size === 0) return this.#read
     const before = new Map(this.#contents.entries.map(entry => [entry.location, entry]))
     const entries = this.#read.entries.filter(entry => !this.#told.has(entry.location))
-    for (const [location, event] of this.#told) {
-      if (event?.skill === undefined || event.skill === null) continue
-      const entry = captureSkill(
-        {
-          source: this.label,
-          location,
-          files: toFolder(event.skill),
-          ...(this.#folder === undefined ? {} : { directory: `${this.#folder.root}/${location}` }),
-        },
-        { ...context, reading: EXO_READING },
-      )
+    const root = this.#folder?.root
+    for (const [location, { skill }] of this.#told) {
+      if (skill === undefined) continue
+      const folder = { source: this.label, location, files: toFolder(skill) }
+      const place =
+        root === undefined || root.isUrl
+          ? {}
+          : { directory: location === '' ? root.origin : `${root.origin}/${location}` }
+      const entry = captureSkill({ ...folder, ...place }, { ...context, reading: EXO_READING })
       entries.push(isSame(before.get(location), entry) ? (before.get(location) as SourceEntry) : entry)
     }
     entries.sort((a, b) => compareText(a.location, b.location))
     return { entries, diagnostics: this.#read.diagnostics }
   }
 
-  /** The folder of its text within this source, or its name. */
-  #locationOf({ skillName, sourcePath }: SkillChangeFields): string {
+  #locationOf(event: SkillChangeFields, base: EventBase, ofName: readonly string[]): string {
     const root = this.#folder?.root
-    if (root === undefined || !this.covers(sourcePath)) return skillName
-    const within = sourcePath.slice(root.length + 1)
-    return /\.md$/i.test(within) ? within.replace(/\/?[^/]*$/, '') : within
+    if (root === undefined) return event.skillName
+    const has = (location: string): boolean =>
+      this.#contents.entries.some(entry => entry.location === location)
+    return locateEvent(event, base, root, { ofName, has })
+  }
+
+  /** Where skills of a name are, with what was told and is not read yet. */
+  #locationsOf(name: string): readonly string[] {
+    const read = this.#contents.entries
+      .filter(entry => entry.name === name && !this.#told.has(entry.location))
+      .map(entry => entry.location)
+    const told = [...this.#told].filter(([, each]) => each.name === name && each.skill !== undefined)
+    return [...read, ...told.map(([location]) => location)]
   }
 }
 

@@ -13,8 +13,8 @@ export interface FollowOptions {
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 const JITTER = 0.2
-// How long a watcher may take to end.
-const END_MS = 5_000
+/** How long a watcher may take to end, in milliseconds. */
+export const END_MS = 5_000
 
 /**
  * Takes the batches of a watcher until it returns or the signal aborts. A watcher that fails is asked again, later and

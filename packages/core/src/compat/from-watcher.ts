@@ -48,7 +48,7 @@ class WatcherSource extends MemorySource {
       stop.abort()
       stopHints()
       // Whoever stops does not wait; what a watcher fails with at its end concerns nobody any more.
-      void Promise.resolve(this.#watcher.stop()).catch(() => undefined)
+      void (async () => await this.#watcher.stop())().catch(() => undefined)
     }
   }
 

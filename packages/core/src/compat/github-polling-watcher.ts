@@ -12,7 +12,7 @@ export interface GitHubSourceOptions
 }
 
 export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
-  /** Told when a poll fails; polling goes on. */
+  /** Told when a poll fails, when the history was rewritten, and of broken skills; polling goes on. */
   readonly logger?: Logger
 }
 

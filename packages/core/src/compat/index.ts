@@ -9,12 +9,16 @@ export {
   type GitHubSourceOptions,
 } from './github-polling-watcher.ts'
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
+export { type GitHubAddress, parseGithubUrl } from './parse-github-url.ts'
 // The policies of each design in one word.
 export { PRESETS, type Preset, type PresetName } from './presets.ts'
 // omni: scripts as commands, scanned and reloaded.
 export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
+export { Skill, type SkillFields } from './skill.ts'
+// pai: skills listed in the instructions of a request.
+export type { SkillConfig } from './skill-config.ts'
 // crabtalk: the skill tool and slash commands.
-export { type AgentScope, SkillHandler } from './skill-handler.ts'
+export { type AgentScope, SkillHandler, type SkillHandlerOptions } from './skill-handler.ts'
 export {
   ScriptSkill,
   SkillManager,
@@ -27,12 +31,18 @@ export {
   SkillRegistry,
   type SkillRegistryOptions,
 } from './skill-registry.ts'
-export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
-// pai: skills listed in the instructions of a request.
 export {
+  collectSkills,
+  diffSnapshots,
+  fingerprintSnapshot,
+  type SkillSnapshot,
+} from './skill-snapshot.ts'
+export { fingerprintSkill } from './skill-state.ts'
+export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
+export {
+  MAX_OPEN_RUNTIMES,
   type PreScanToolsetHook,
   SHARED_SKILLS_DIR_NAME,
-  type SkillConfig,
   SkillToolset,
   type SkillToolsetOptions,
   type ToolsetContext,
@@ -45,4 +55,4 @@ export {
   type SkillWatcherLike,
 } from './skill-watcher.ts'
 export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
-export { DictToolResolver, type ToolResolver } from './tool-resolver.ts'
+export { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'

@@ -153,4 +153,38 @@ describe('scanPaths()', () => {
       { annotations: { destructiveHint: true, readOnlyHint: false } },
     ])
   })
+
+  test(`takes a folder for scripts/ by its whole name ${verifies('OMNI-22')}`, async () => {
+    const content = script('status', '1')
+    const paths = [
+      '/home/me/my-scripts/git/tool.ts',
+      '/work/userscripts/deep/tool.ts',
+      '/skills/git/scripts/git-scripts/tool.ts',
+      '/skills/git/scripts/more/scripts/tool.ts',
+      '/home/scripts/skills/git/scripts/sub/tool.ts',
+      'scripts/sub/tool.ts',
+    ]
+    const records = await Promise.all(paths.map(path => scanPaths([[path, content]], 'git')))
+    expect(records.map(([record]) => [record?.filePath, record?.category])).toEqual([
+      [paths[0], 'git'],
+      [paths[1], 'git'],
+      [paths[2], 'git-scripts'],
+      [paths[3], 'more'],
+      [paths[4], 'sub'],
+      [paths[5], 'sub'],
+    ])
+  })
+
+  test('finds the imports of a script in a folder whose name ends in scripts', async () => {
+    const files = [
+      ['/skills/git/scripts/git-scripts/tool.ts', `import './part.ts'\n${script('status', '1')}`],
+      ['/skills/git/scripts/git-scripts/part.ts', 'export const part = 1'],
+      ['/skills/git/scripts/tool.ts', script('log', '1')],
+    ] as const
+    const records = await scanPaths(files, 'git')
+    expect(records.map(({ toolName, filePath }) => [toolName, filePath])).toEqual([
+      ['git.log', files[2][0]],
+      ['git.status', files[0][0]],
+    ])
+  })
 })

@@ -1,7 +1,24 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { createSkillRuntime, fromAllowedPaths, type Logger, MemoryFileSystem } from '../index.ts'
-import { PRESETS, SHARED_SKILLS_DIR_NAME, SkillToolset, type ToolsetContext } from './index.ts'
+import {
+  adaptFileSystem,
+  createSkillRuntime,
+  type FileSystem,
+  fromAllowedPaths,
+  type Logger,
+  MemoryFileSystem,
+} from '../index.ts'
+import { NodeFileSystem } from '../node/index.ts'
+import {
+  MAX_OPEN_RUNTIMES,
+  PRESETS,
+  SHARED_SKILLS_DIR_NAME,
+  SkillToolset,
+  type ToolsetContext,
+} from './index.ts'
 
 const text = (name: string, description = `Does ${name}.`, body = 'Body.'): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
@@ -217,5 +234,123 @@ describe('SkillToolset', () => {
       ['a', 'b'],
       ['b'],
     ])
+  })
+
+  test(`lists 300 skills, every one of them ${verifies('PAI-16')}`, async () => {
+    const files = new MemoryFileSystem()
+    for (let i = 0; i < 300; i++) files.write(`/project/skills/skill-${i}/SKILL.md`, text(`skill-${i}`))
+    await using toolset = new SkillToolset()
+    const instructions = await toolset.getInstructions(context(files))
+    expect(instructions?.match(/<skill name=/g)).toHaveLength(300)
+  })
+
+  test(`a folder of skills that was removed is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+    const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
+    await using toolset = new SkillToolset()
+    expect(await toolset.getInstructions(context(files))).toContain('<skill name="pdf">')
+    files.remove('/project/skills')
+    expect([await toolset.getInstructions(context(files)), await toolset.getSkills(context(files))]).toEqual([
+      null,
+      [],
+    ])
+  })
+
+  test(`keeps the other fields with their types ${verifies('PAI-06', 'PAI-18')}`, async () => {
+    const fields = [
+      'license: 5',
+      'compatibility: true',
+      'metadata:\n  version: 1.5\n  draft: false\n  tags: [a, 2]',
+      'allowed-tools: [Read, Grep]',
+      'priority: 3',
+      'nested: { deep: [true, null] }',
+    ]
+    const files = new MemoryFileSystem({
+      '/project/skills/pdf/SKILL.md': `---\nname: pdf\ndescription: x\n${fields.join('\n')}\n---\n`,
+    })
+    await using toolset = new SkillToolset()
+    const [pdf] = await toolset.getSkills(context(files))
+    expect(pdf?.extra).toEqual({
+      license: 5,
+      compatibility: true,
+      metadata: { version: 1.5, draft: false, tags: ['a', 2] },
+      'allowed-tools': ['Read', 'Grep'],
+      priority: 3,
+      nested: { deep: [true, null] },
+    })
+    expect(Object.isFrozen(pdf?.extra['metadata'])).toBe(true)
+  })
+})
+
+describe('the file operators of 300 requests', () => {
+  test('with a new object for the disk each share one runtime, and are all looked at', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pai-'))
+    try {
+      await using toolset = new SkillToolset()
+      const request = async (): Promise<unknown> =>
+        await toolset.getSkills({ fileOperator: new NodeFileSystem(), allowedPaths: [folder] })
+      for (let i = 0; i < 300; i++) expect(await request()).toEqual([])
+      mkdirSync(join(folder, 'skills/pdf'), { recursive: true })
+      writeFileSync(join(folder, 'skills/pdf/SKILL.md'), text('pdf'))
+      expect(await request()).toMatchObject([{ name: 'pdf' }])
+      expect(toolset.openRuntimes).toBe(1)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('with an identity are read through the newest object', async () => {
+    const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
+    await using toolset = new SkillToolset()
+    const connect = (): { fileOperator: FileSystem; disconnect: () => void } => {
+      let isConnected = true
+      const check = <T>(value: Promise<T>): Promise<T> =>
+        isConnected ? value : Promise.reject(new Error('disconnected'))
+      const simple = {
+        list: (path: string) => check(files.list(path)),
+        stat: (path: string) => check(files.stat(path)),
+        read: async (path: string) =>
+          await check(files.read(path, { inside: ['/'], maxBytes: 1e6 }).then(({ bytes }) => bytes)),
+      }
+      const isMissing = (thrown: unknown): boolean => (thrown as { code?: string }).code === 'NOT_FOUND'
+      return {
+        fileOperator: adaptFileSystem(simple, { identity: 'bucket', isMissing }),
+        disconnect: () => {
+          isConnected = false
+        },
+      }
+    }
+    for (let i = 0; i < 300; i++) {
+      const { fileOperator, disconnect } = connect()
+      files.write('/project/skills/pdf/SKILL.md', text('pdf', `Version ${i}.`))
+      const skills = await toolset.getSkills({ fileOperator, allowedPaths: ['/project'] })
+      expect(skills).toMatchObject([{ description: `Version ${i}.` }])
+      disconnect()
+    }
+    expect(toolset.openRuntimes).toBe(1)
+  })
+
+  test('that are not known to be the same keep a bounded number of runtimes open', async () => {
+    await using toolset = new SkillToolset()
+    let most = 0
+    for (let i = 0; i < 300; i++) {
+      const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf', `Version ${i}.`) })
+      expect(await toolset.getSkills(context(files))).toMatchObject([{ description: `Version ${i}.` }])
+      most = Math.max(most, toolset.openRuntimes)
+    }
+    expect(most).toBe(MAX_OPEN_RUNTIMES)
+    await toolset.close()
+    expect(toolset.openRuntimes).toBe(0)
+  })
+
+  test('that come at the same time are all answered, and closed afterwards', async () => {
+    await using toolset = new SkillToolset()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const files = new MemoryFileSystem({ [`/project/skills/s-${i}/SKILL.md`]: text(`s-${i}`) })
+        return (await toolset.getSkills(context(files))).map(({ name }) => name)
+      }),
+    )
+    expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => [`s-${i}`]))
+    expect(toolset.openRuntimes).toBe(MAX_OPEN_RUNTIMES)
   })
 })

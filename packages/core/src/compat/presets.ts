@@ -4,6 +4,7 @@ import {
   type SessionOptions,
   type Skill,
   type SkillRuntimeOptions,
+  type SkillWriterOptions,
 } from '../index.ts'
 import type { DirectoryOptions } from '../node/index.ts'
 import { EXO_READING, isActive } from './exo-skill.ts'
@@ -14,6 +15,8 @@ export interface Preset {
   readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
   readonly session: Partial<Omit<SessionOptions, 'id'>>
   readonly binding: Partial<BindOptions>
+  /** For `skills.writer(...)`. */
+  readonly writer: Pick<SkillWriterOptions, 'names' | 'reservedNames' | 'afterWrite'>
   /** For `new SkillMcp(skills, ...)`. */
   readonly mcp: {
     readonly commandTools?: boolean
@@ -26,13 +29,14 @@ export type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | '
 
 /** How each design behaves by itself; everything that is not named here is as it is by default. */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
-  default: { runtime: {}, source: {}, session: {}, binding: {}, mcp: {} },
+  default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
   exo: {
     runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
-    session: { delivery: 'rebuild', skillToolName: 'activate_skill' },
+    session: { delivery: 'rebuild', skillToolName: 'activate_skill', describeUnknownSkill: listActiveNames },
     binding: { unbind: 'keep' },
+    writer: {},
     mcp: {},
   },
   /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
@@ -41,6 +45,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: {},
     session: {},
     binding: {},
+    writer: {},
     mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
   },
   /** Nothing is watched: what is asked for is read at that moment. */
@@ -49,6 +54,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     source: { watching: 'off' },
     session: {},
     binding: {},
+    writer: {},
     mcp: {},
   },
   /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
@@ -61,6 +67,8 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
+    // The document's rule: its source serves whatever it allows, and reserved words are advice.
+    writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
     mcp: {},
   },
   /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
@@ -68,11 +76,13 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     runtime: {
       onDuplicate: 'last-wins',
       modifiedOn: ['frontmatter', 'location'],
-      catalog: { format: 'pai-xml' },
+      // Its agents have no tool that finds what is not listed.
+      catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
     },
-    source: { watching: 'off', reading: { missingName: 'error' } },
+    source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
     session: { delivery: 'rebuild', applyAt: 'turn' },
     binding: {},
+    writer: {},
     mcp: {},
   },
 })
@@ -80,4 +90,14 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
 /** Exo's list, without the skills that are switched off. */
 function listActive(skills: readonly Skill[], omitted: number): string {
   return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
+}
+
+const MAX_LISTED_NAMES = 200
+
+/** Exo's answer to a name that does not exist. */
+function listActiveNames(name: string, skills: readonly Skill[]): string {
+  const names = skills.filter(isActive).map(skill => skill.name)
+  const rest = names.length - MAX_LISTED_NAMES
+  const more = rest > 0 ? ` and ${rest} more` : ''
+  return `Skill '${name}' not found. Available skills: ${names.slice(0, MAX_LISTED_NAMES).join(', ') || 'none'}${more}`
 }

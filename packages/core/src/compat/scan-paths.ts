@@ -40,9 +40,9 @@ export async function scanPaths(
   skillName: string,
   options: ScanPathsOptions = {},
 ): Promise<readonly ToolRecord[]> {
-  const paths = new Map(files.map(([path]) => [toScriptPath(path), path]))
+  const paths = new Map(files.map(([path]) => [toScriptPath(path, skillName), path]))
   const texts = files.map(([path, text]) => ({
-    path: toScriptPath(path),
+    path: toScriptPath(path, skillName),
     text,
     digest: `sha256:${nodeHasher.sha256(text)}` as const,
   }))
@@ -60,10 +60,13 @@ export async function parseScriptContent(
   return await scanPaths([[path, content]], skillName, options)
 }
 
-/** As the file would be in the folder of its skill. */
-function toScriptPath(path: string): string {
-  const start = path.lastIndexOf('scripts/')
-  return start < 0 ? `scripts/${path.slice(path.lastIndexOf('/') + 1)}` : path.slice(start)
+/** As the file would be in the folder of its skill: `scripts` is a whole folder's name, below the skill's if that is there. */
+function toScriptPath(path: string, skillName: string): string {
+  const segments = path.split('/')
+  const folders = segments.slice(0, -1)
+  const own = folders.findIndex((name, index) => name === 'scripts' && folders[index - 1] === skillName)
+  const start = own < 0 ? folders.lastIndexOf('scripts') : own
+  return start < 0 ? `scripts/${segments.at(-1)}` : segments.slice(start).join('/')
 }
 
 function toRecord(

@@ -1,6 +1,7 @@
 import {
   createScopeTest,
   createSkillRuntime,
+  type Logger,
   type MemorySkill,
   MemorySource,
   type Scope,
@@ -16,6 +17,11 @@ export interface AgentScope {
   readonly skills?: readonly string[]
 }
 
+export interface SkillHandlerOptions {
+  /** Warned of each skill that is left out because it is broken. */
+  readonly logger?: Logger
+}
+
 /** crabtalk's skill tool and slash commands over folders, read at the moment of use. */
 export class SkillHandler implements AsyncDisposable {
   /** What lies beneath, for what crabtalk had no word for. */
@@ -28,13 +34,18 @@ export class SkillHandler implements AsyncDisposable {
   }
 
   /** Scans the folders; where two have a skill of one name, the first counts. Folders need not exist. */
-  static async load(dirs: readonly string[]): Promise<SkillHandler> {
+  static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     const added = new MemorySource({ label: 'added' })
     const folders = dirs.map((path, index) =>
       directory(path, { ...PRESETS.crabtalk.source, label: `dir-${index + 1}` }),
     )
     const { crabtalk } = PRESETS
-    const runtime = await createSkillRuntime({ ...crabtalk.runtime, sources: [added, ...folders] })
+    const { logger } = options
+    const runtime = await createSkillRuntime({
+      ...crabtalk.runtime,
+      sources: [added, ...folders],
+      ...(logger === undefined ? {} : { logger }),
+    })
     return new SkillHandler(runtime, added)
   }
 

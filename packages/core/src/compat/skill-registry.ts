@@ -1,17 +1,19 @@
 import {
+  type Skill as CoreSkill,
   createSkillRuntime,
   type DuplicatePolicy,
   type Generation,
   type Logger,
-  type Skill,
   SkillError,
   type SkillRuntime,
 } from '../index.ts'
 import { directory } from '../node/index.ts'
-import { EXO_READING, type ExoSkill, toExoSkill } from './exo-skill.ts'
+import { EXO_READING, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'
 import { type GitHubSourceOptions, gitHubSource } from './github-polling-watcher.ts'
+import type { Skill } from './skill.ts'
 import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
+import { SourceRoot } from './source-root.ts'
 
 /** What a second skill of the same name is: left out, the one that counts, or an error. */
 export type ConflictStrategy = 'keep_first' | 'keep_last' | 'raise'
@@ -47,7 +49,7 @@ export class SkillRegistry implements AsyncDisposable {
   readonly #folders: FoldingSource[] = []
   /** Places for what watchers tell of skills that are in none of the folders. */
   readonly #places: FoldingSource[] = []
-  readonly #views = new WeakMap<Skill, ExoSkill>()
+  readonly #views = new WeakMap<CoreSkill, Skill>()
   #opening: Promise<SkillRuntime> | undefined
   #runtime: SkillRuntime | undefined
 
@@ -71,7 +73,7 @@ export class SkillRegistry implements AsyncDisposable {
     const source = /^https?:\/\//i.test(pathOrUrl)
       ? gitHubSource(pathOrUrl, options)
       : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
-    const folder = { root: source.origin, source }
+    const folder = { root: new SourceRoot(source.origin, pathOrUrl), source }
     this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
     return this
   }
@@ -95,7 +97,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /** The newest skill of a name. @throws {SkillError} SKILL_NOT_FOUND */
-  get(name: string): ExoSkill {
+  get(name: string): Skill {
     const skill = this.#current()?.find(name)
     if (skill === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `Skill '${name}' not found`, {
@@ -104,7 +106,7 @@ export class SkillRegistry implements AsyncDisposable {
     return this.view(skill)
   }
 
-  search(options: SearchOptions = {}): readonly ExoSkill[] {
+  search(options: SearchOptions = {}): readonly Skill[] {
     const { query = '', skillType, activeOnly = false } = options
     const wanted = query.toLowerCase()
     return [...this.skills.values()].filter(
@@ -125,7 +127,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /** A copy, by name. */
-  get skills(): Map<string, ExoSkill> {
+  get skills(): Map<string, Skill> {
     return new Map(
       this.#current()
         ?.list()
@@ -165,15 +167,15 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Takes over a batch of a watcher as a whole: each change where its skill is, in the folder of its path or the folder
-   * that has the name, else in the watcher's own place. An event that makes no sense is left out and told. Resolves when
-   * everybody was told.
+   * Takes over a batch of a watcher as a whole. Each change goes to the registered folders or repository that its
+   * `sourcePath` is in, else to the watcher's own place; a name alone says nothing about where a skill comes from. An
+   * event that makes no sense is left out and logged. Resolves when everybody was told.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
     const runtime = await this.open()
     for (const event of batch) {
       try {
-        this.#placeOf(event, own).fold(event)
+        for (const place of this.#placesOf(event, own)) place.fold(event)
       } catch (thrown) {
         this.#options.logger?.warn('an event of a watcher was left out', { event, error: thrown })
       }
@@ -183,19 +185,34 @@ export class SkillRegistry implements AsyncDisposable {
     this.#forgetOldBodies(runtime.current)
   }
 
-  #placeOf(event: SkillChangeFields, own: FoldingSource): FoldingSource {
+  /**
+   * Reads again what was loaded from where a watcher begins to look, so that changes between loading and watching are not
+   * lost. Never rejects for what cannot be read: that stays as it is.
+   */
+  async catchUp(origin: string): Promise<void> {
+    const folders = this.#folders.filter(folder => folder.overlaps(origin))
+    if (folders.length === 0) return
+    const runtime = await this.open()
+    for (const folder of folders) folder.catchUp()
+    await runtime.fresh()
+    await runtime.delivered()
+    this.#forgetOldBodies(runtime.current)
+    for (const { failure: error, origin: source } of folders)
+      if (error !== undefined)
+        this.#options.logger?.warn('a source could not be read again', { source, error })
+  }
+
+  /** A folder that was registered within another one is in both. */
+  #placesOf(event: SkillChangeFields, own: FoldingSource): readonly FoldingSource[] {
     const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
     if (kind !== 'removed' && skill?.name !== skillName)
       throw new SkillError('INVALID_OPTION', `the event of ${JSON.stringify(skillName)} has another skill`)
-    return (
-      this.#folders.find(folder => folder.covers(sourcePath)) ??
-      (own.holds(skillName) ? own : this.#folders.find(folder => folder.holds(skillName))) ??
-      own
-    )
+    const folders = this.#folders.filter(folder => folder.covers(sourcePath))
+    return folders.length > 0 ? folders : [own]
   }
 
   /** A skill of the runtime in Exo's words; the same object as long as it is the same skill. */
-  view(skill: Skill): ExoSkill {
+  view(skill: CoreSkill): Skill {
     let view = this.#views.get(skill)
     if (view === undefined) {
       view = toExoSkill(skill, this.#bodies.get(skill.bodyDigest) ?? '')

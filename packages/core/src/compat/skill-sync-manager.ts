@@ -1,7 +1,7 @@
 import {
-  type AgentBinding,
   type BindableAgent,
   type Clock,
+  LATE,
   type Logger,
   type RegistryUpdate,
   SkillError,
@@ -9,14 +9,15 @@ import {
   silentLogger,
   systemClock,
   type ToolMap,
+  within,
 } from '../index.ts'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
 import type { FoldingSource } from './folding-source.ts'
-import { followWatcher } from './follow-watcher.ts'
+import { END_MS, followWatcher } from './follow-watcher.ts'
 import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
-import { DictToolResolver, type ToolResolver } from './tool-resolver.ts'
+import { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
 
 /** Where events go: `EventBus`, or anything that can emit. */
 export interface EventSink {
@@ -32,6 +33,9 @@ export interface SkillSyncManagerOptions {
   readonly logger?: Logger
   readonly clock?: Clock
 }
+
+// How long bindAgent() waits for an agent: one that hangs is not to hold up the binding of others.
+const BIND_PATIENCE_MS = 1_000
 
 interface Task {
   readonly watcher: SkillWatcherLike
@@ -51,16 +55,19 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, FoldingSource>()
-  readonly #bindings = new Map<BindableAgent, AgentBinding>()
+  /** The agents that are to be bound, whether or not they are yet. */
+  readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
+  /** Ends what start() began; absent when stop() was called since. */
   #stopping: AbortController | undefined
+  #isRunning = false
   #unsubscribe: (() => void) | undefined
 
   /** `tools`: a resolver, or a map from the names of skills to tools. */
   constructor(registry: SkillRegistry, tools: ToolResolver | ToolMap, options: SkillSyncManagerOptions = {}) {
     this.#registry = registry
-    this.#resolver = isExoResolver(tools) ? tools : new DictToolResolver(tools)
+    this.#resolver = isToolResolver(tools) ? tools : new DictToolResolver(tools)
     this.#options = options
     this.#logger = options.logger ?? silentLogger
     this.#clock = options.clock ?? systemClock
@@ -76,45 +83,69 @@ export class SkillSyncManager implements AsyncDisposable {
     this.#watchers.push(watcher)
   }
 
-  /** Gives an agent the tools and instructions of the skills that there are, and keeps them up to date. */
+  /**
+   * Gives an agent the tools and instructions of the skills that there are, and keeps them up to date. What an agent has
+   * not taken within a second it gets later. Does nothing when `unbindAgent` is called meanwhile.
+   */
   async bindAgent(agent: BindableAgent): Promise<void> {
-    const runtime = await this.#registry.open()
-    this.#bindings.set(agent, await this.#bind(runtime, agent))
-  }
-
-  /** Stops that; nothing happens when the agent is not bound. */
-  async unbindAgent(agent: BindableAgent): Promise<void> {
-    await this.#bindings.get(agent)?.unbind()
-    this.#bindings.delete(agent)
+    const isNew = !this.#agents.has(agent)
+    this.#agents.add(agent)
+    try {
+      const runtime = await this.#registry.open()
+      if (!this.#agents.has(agent)) return
+      await within(this.#clock, BIND_PATIENCE_MS, this.#bind(runtime, agent))
+    } catch (thrown) {
+      if (isNew) this.#agents.delete(agent)
+      throw thrown
+    }
   }
 
   /**
-   * Starts watching, each watcher by itself; resolves when they know what exists, or have failed once. Does nothing when
-   * it is running.
+   * Stops that; nothing happens when the agent is not bound.
+   * @throws {SkillError} HOOK_FAILED when the agent would not let go of something; calling it again tries again
+   */
+  async unbindAgent(agent: BindableAgent): Promise<void> {
+    if (!this.#agents.delete(agent)) return
+    const runtime = await this.#registry.open()
+    if (this.#agents.has(agent)) return // it was bound again meanwhile
+    try {
+      await runtime.unbind(agent)
+    } catch (thrown) {
+      this.#agents.add(agent)
+      throw thrown
+    }
+  }
+
+  /**
+   * Starts watching, each watcher by itself; resolves when they know what exists and what changed since the registry was
+   * loaded, or have failed once. Does nothing when it is running.
    */
   async start(): Promise<void> {
+    this.#stopping ??= new AbortController()
+    const stopping = this.#stopping
     await this.#inTurn(async () => {
-      if (this.#stopping === undefined) await this.#begin()
+      if (this.#isRunning) return
+      try {
+        await this.#begin(stopping.signal)
+      } catch (thrown) {
+        if (this.#stopping === stopping) this.#stopping = undefined
+        throw thrown
+      }
     })
   }
 
-  /** Stops all watchers and waits for them. Agents keep what they have. Idempotent. */
+  /** Stops all watchers and waits for them, for five seconds at most. Agents keep what they have. Idempotent. */
   async stop(): Promise<void> {
+    // At once: a start() that waits for a watcher ends with it.
+    this.#stopping?.abort()
+    this.#stopping = undefined
     await this.#inTurn(async () => {
-      this.#stopping?.abort()
       const tasks = this.#tasks
       this.#tasks = []
-      for (const { watcher } of tasks) {
-        try {
-          await watcher.stop()
-        } catch (thrown) {
-          this.#logger.warn('a watcher could not be stopped', { error: thrown })
-        }
-      }
-      await Promise.all(tasks.map(({ done }) => done))
+      await Promise.all(tasks.map(task => this.#end(task)))
       this.#unsubscribe?.()
       this.#unsubscribe = undefined
-      this.#stopping = undefined
+      this.#isRunning = false
     })
   }
 
@@ -129,14 +160,13 @@ export class SkillSyncManager implements AsyncDisposable {
     await turn
   }
 
-  async #begin(): Promise<void> {
+  async #begin(signal: AbortSignal): Promise<void> {
     const runtime = await this.#registry.open()
     for (const watcher of this.#watchers)
       if (!this.#places.has(watcher)) this.#places.set(watcher, await this.#registry.addPlace())
-    const stopping = new AbortController()
-    this.#stopping = stopping
+    this.#isRunning = true
     this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
-    this.#tasks = [...this.#places].map(([watcher, place]) => this.#follow(watcher, place, stopping.signal))
+    this.#tasks = [...this.#places].map(([watcher, place]) => this.#follow(watcher, place, signal))
     await Promise.all(this.#tasks.map(({ begun }) => begun))
   }
 
@@ -149,12 +179,34 @@ export class SkillSyncManager implements AsyncDisposable {
       logger: this.#logger,
       signal,
     })
-    return { watcher, done, begun: Promise.race([watcher.ready, attempt.promise, done]) }
+    const ready = this.#catchUp(watcher, signal)
+    return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
   }
 
-  async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<AgentBinding> {
+  /** What changed after the registry was loaded and before the watcher knew what exists is in no batch. */
+  async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
+    try {
+      await ready
+      if (origin !== undefined && !signal.aborted) await this.#registry.catchUp(origin)
+    } catch (thrown) {
+      if (!signal.aborted)
+        this.#logger.warn('what a watcher begins with could not be read', { error: thrown })
+    }
+  }
+
+  /** A watcher that does not end must not hold up the others, or whoever stops them. */
+  async #end({ watcher, done }: Task): Promise<void> {
+    const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
+      this.#logger.warn('a watcher could not be stopped', { error: thrown })
+    })
+    const outcome = await within(this.#clock, END_MS, Promise.all([stopped, done]))
+    if (outcome === LATE)
+      this.#logger.warn('a watcher does not stop; it is left alone', { timeoutMs: END_MS })
+  }
+
+  async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<void> {
     const { instructionsBuilder, unbind } = this.#options
-    return await runtime.bind(agent, {
+    await runtime.bind(agent, {
       tools: { resolve: skill => this.#resolver.resolve(this.#registry.view(skill)) },
       ...(unbind === undefined ? {} : { unbind }),
       ...(instructionsBuilder === undefined
@@ -182,11 +234,6 @@ export class SkillSyncManager implements AsyncDisposable {
       }
     }
   }
-}
-
-/** Whether it is a resolver and not a map, in which `resolve` could be the name of a skill. */
-function isExoResolver(tools: ToolResolver | ToolMap): tools is ToolResolver {
-  return typeof (tools as ToolResolver).resolve === 'function'
 }
 
 function isActive({ active }: ExoSkill): boolean {

@@ -3,11 +3,13 @@ import {
   type FileSystem,
   fromAllowedPaths,
   type Logger,
-  type Skill,
   SkillError,
   type SkillRuntime,
 } from '../index.ts'
+import { NewestFileSystem } from './newest-file-system.ts'
+import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'
+import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.ts'
 
 /** What an agent has at a request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
@@ -38,28 +40,17 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
 /** Where agents of several kinds keep the skills that they share. */
 export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 
-// Allowed paths of one file operator that are kept open.
-const MAX_PATHS = 16
+/** How many file systems and lists of allowed paths one toolset keeps open. */
+export const MAX_OPEN_RUNTIMES = 16
 
-/** A skill as pai has it. The same object as long as its frontmatter and its place are the same. */
-export interface SkillConfig {
-  readonly name: string
-  readonly description: string
-  /** Folder of the skill, as the file operator names it. */
-  readonly path: string
-  /** SHA-256 of the raw frontmatter, 64 hexadecimal digits. */
-  readonly contentHash: string
-  /** All other fields of the frontmatter. */
-  readonly extra: Readonly<Record<string, unknown>>
-}
-
+/** The skills of one file system and list of paths. */
 interface Scanned<Files extends FileSystem> {
-  /** Requests that are scanning. */
-  users: number
   /** The newest request, for the hook. */
   context: ToolsetContext<Files>
+  readonly files: NewestFileSystem
   readonly runtime: SkillRuntime
   readonly configs: Map<string, SkillConfig>
+  close(): Promise<void>
 }
 
 /**
@@ -70,8 +61,10 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   readonly skillsDirName: string
   readonly id: string | undefined
   readonly #options: SkillToolsetOptions<Files>
-  /** By file operator and allowed paths; the ones used last come last. */
-  readonly #scanned = new Map<FileSystem, Map<string, Promise<Scanned<Files>>>>()
+  readonly #scanned = new OpenRuntimes<Scanned<Files>>(MAX_OPEN_RUNTIMES)
+  /** Numbers for file operators that do not say what they are. */
+  readonly #numbers = new WeakMap<FileSystem, number>()
+  #lastNumber = 0
 
   constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
     this.skillsDirName = skillsDirName
@@ -79,22 +72,20 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     this.#options = options
   }
 
+  /** How many runtimes are open: one for each file operator and list of allowed paths, at most `MAX_OPEN_RUNTIMES`. */
+  get openRuntimes(): number {
+    return this.#scanned.size
+  }
+
   /** The block for the system text, of what is there now; `null` when there are no skills. */
   async getInstructions(context: ToolsetContext<Files>): Promise<string | null> {
-    const scanned = await this.#scan(context)
-    const text = scanned?.runtime.renderCatalog().text ?? ''
-    return text === '' ? null : text
+    const text = await this.#scan(context, async ({ runtime }) => runtime.renderCatalog().text)
+    return text === undefined || text === '' ? null : text
   }
 
   /** The skills that are there now, sorted by name. */
   async getSkills(context: ToolsetContext<Files>): Promise<readonly SkillConfig[]> {
-    const scanned = await this.#scan(context)
-    if (scanned === undefined) return []
-    const { runtime, configs } = scanned
-    const list = runtime.current.list().map(skill => reuse(configs.get(skill.name), skill))
-    configs.clear()
-    for (const config of list) configs.set(config.name, config)
-    return list
+    return (await this.#scan(context, listConfigs)) ?? []
   }
 
   /** None: there for agents that ask every toolset. */
@@ -112,57 +103,51 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   /** Ends all scanning. Idempotent. */
   async close(): Promise<void> {
-    const scanned = [...this.#scanned.values()].flatMap(each => [...each.values()])
-    this.#scanned.clear()
-    for (const each of scanned) await closeScanned(each)
+    await this.#scanned.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
-  async #scan(context: ToolsetContext<Files>): Promise<Scanned<Files> | undefined> {
+  /** Looks at everything again, then does the work; `undefined` when there is nowhere to look. */
+  async #scan<Result>(
+    context: ToolsetContext<Files>,
+    work: (scanned: Scanned<Files>) => Promise<Result>,
+  ): Promise<Result | undefined> {
     const { fileOperator, allowedPaths } = context
     if (fileOperator === undefined || allowedPaths.length === 0) return undefined
-    const byPaths = this.#scanned.get(fileOperator) ?? new Map<string, Promise<Scanned<Files>>>()
-    this.#scanned.set(fileOperator, byPaths)
-    const key = JSON.stringify(allowedPaths)
-    const before = byPaths.get(key)
-    if (before === undefined) {
-      const opening = this.#open(fileOperator, context)
-      byPaths.set(key, opening)
-      opening.catch(() => byPaths.delete(key)) // the next request tries again
-      this.#closeOldest(byPaths)
-      return await opening
-    }
-    byPaths.delete(key)
-    byPaths.set(key, before)
-    const scanned = await before
-    scanned.context = context
-    scanned.users++
-    try {
-      await scanned.runtime.fresh()
-    } finally {
-      scanned.users--
-    }
-    return scanned
+    const key = JSON.stringify([this.#identify(fileOperator), ...allowedPaths])
+    return await this.#scanned.use(
+      key,
+      () => this.#open(fileOperator, context),
+      async (scanned, isNew) => {
+        if (!isNew) {
+          scanned.context = context
+          scanned.files.current = fileOperator
+          await scanned.runtime.fresh()
+        }
+        return await work(scanned)
+      },
+    )
   }
 
-  /** Paths that come and go do not add up for ever. */
-  #closeOldest(byPaths: Map<string, Promise<Scanned<Files>>>): void {
-    const [oldest] = byPaths
-    if (byPaths.size <= MAX_PATHS || oldest === undefined) return
-    byPaths.delete(oldest[0])
-    void closeScanned(oldest[1])
+  /** What tells file operators apart: their own word for what they read, else the object. */
+  #identify(fileOperator: Files): string | number {
+    if (fileOperator.identity !== undefined) return fileOperator.identity
+    const known = this.#numbers.get(fileOperator)
+    if (known !== undefined) return known
+    this.#numbers.set(fileOperator, ++this.#lastNumber)
+    return this.#lastNumber
   }
 
   async #open(fileOperator: Files, context: ToolsetContext<Files>): Promise<Scanned<Files>> {
-    await Promise.resolve() // so that this opening is known before a hook could ask for another
     const { extraDirNames, preScanHook, preScanTimeoutMs, logger } = this.#options
     const latest = { context }
+    const files = new NewestFileSystem(fileOperator)
     const runtime = await createSkillRuntime({
       ...PRESETS.pai.runtime,
-      sources: fromAllowedPaths(fileOperator, context.allowedPaths, {
+      sources: fromAllowedPaths(files, context.allowedPaths, {
         ...PRESETS.pai.source,
         dirName: this.skillsDirName,
         ...(extraDirNames === undefined ? {} : { extraDirNames }),
@@ -177,34 +162,27 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
             },
           }),
     })
-    return Object.assign(latest, { users: 0, runtime, configs: new Map<string, SkillConfig>() })
+    const configs = new Map<string, SkillConfig>()
+    return Object.assign(latest, { files, runtime, configs, close: () => runtime.close() })
   }
 }
 
-/** Waits for the requests that are scanning; an opening that failed has nothing to close. */
-async function closeScanned<Files extends FileSystem>(opening: Promise<Scanned<Files>>): Promise<void> {
-  const scanned = await opening.catch(() => undefined)
-  if (scanned === undefined) return
-  if (scanned.users > 0) await scanned.runtime.fresh()
-  await scanned.runtime.close()
-}
-
-function reuse(before: SkillConfig | undefined, skill: Skill): SkillConfig {
-  const path = skill.directory ?? skill.location
-  const contentHash = skill.frontmatterDigest.replace('sha256:', '')
-  if (before?.contentHash === contentHash && before.path === path) return before
-  const { name, description, license, compatibility, metadata, allowedTools } = skill
-  return Object.freeze({
-    name,
-    description,
-    path,
-    contentHash,
-    extra: Object.freeze({
-      ...(license === undefined ? {} : { license }),
-      ...(compatibility === undefined ? {} : { compatibility }),
-      ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
-      ...(allowedTools === undefined ? {} : { 'allowed-tools': allowedTools }),
-      ...skill.extra,
-    }),
+async function listConfigs<Files extends FileSystem>({
+  runtime,
+  configs,
+}: Scanned<Files>): Promise<readonly SkillConfig[]> {
+  const skills = runtime.current.list()
+  const read = await Promise.all(
+    skills.map(async skill =>
+      isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
+    ),
+  )
+  // Another request may have been faster: everybody gets the same object.
+  const list = skills.map((skill, index) => {
+    const known = configs.get(skill.name)
+    return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)
   })
+  configs.clear()
+  for (const config of list) configs.set(config.name, config)
+  return list
 }

@@ -8,7 +8,7 @@ export interface SkillChangeFields {
   readonly skillName: string
   /** `null` for a removed skill, and for no other. */
   readonly skill: WatchedSkill | null
-  /** Where its text is or was. */
+  /** The folder or URL of the source that it came from; the skill's own folder or text will do, too. */
   readonly sourcePath: string
 }
 
@@ -53,6 +53,8 @@ export interface SkillWatcherLike {
   stop(): void | Promise<void>
   /** Resolves when it knows what exists, so that everything from then on is a change. @default at once */
   readonly ready?: Promise<void>
+  /** The folder or URL that it watches: a manager makes up for what changed there since it was loaded. @default unknown */
+  readonly origin?: string
 }
 
 /** The base for watchers. */

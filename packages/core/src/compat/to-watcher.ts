@@ -1,22 +1,16 @@
 import {
+  type Skill as CoreSkill,
   createSkillRuntime,
   type FileContents,
-  type LoadedSkill,
   type Logger,
   type SettlePolicy,
-  type Skill,
   type SkillRuntime,
   type SkillSource,
 } from '../index.ts'
 import { toExoSkill } from './exo-skill.ts'
+import type { Skill } from './skill.ts'
+import { compareStates, type NameChanges, stateOf } from './skill-state.ts'
 import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
-
-/** What a watcher knew of a skill. */
-interface Known {
-  /** Everything of its text that counts as a change, and where it is. */
-  readonly fingerprint: string
-  readonly path: string
-}
 
 export interface SourceWatcherOptions {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
@@ -33,7 +27,8 @@ export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
   readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
-  #known: Map<string, Known> | undefined
+  /** The state of each skill when it was told last, by name. */
+  #known: ReadonlyMap<string, string> | undefined
   #stop: AbortController | undefined
 
   constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
@@ -47,24 +42,55 @@ export class SourceWatcher extends SkillWatcher {
     return this.#ready.promise
   }
 
-  override async *watch(): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
+  /** The folder or URL that it watches; `sourcePath` of its events. */
+  get origin(): string {
+    return this.#source.origin
+  }
+
+  override watch(): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
     const stop = new AbortController()
     this.#stop?.abort()
-    this.#stop = stop
-    await using skills = await createSkillRuntime({ sources: [this.#source], ...this.#options })
-    for await (const generation of skills.watch(stop.signal)) {
-      const known = this.#known
-      const [now, loaded] = await look(skills, generation.list())
-      this.#known = now
-      this.#ready.resolve()
-      if (known === undefined) continue
-      const batch = await diff(known, now, loaded, skills)
-      if (batch.length > 0) yield batch
-    }
+    this.#stop = stop // now and not with the first step, so that a stop() before it counts
+    return this.#follow(stop.signal)
   }
 
   override stop(): void {
     this.#stop?.abort()
+  }
+
+  async *#follow(signal: AbortSignal): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
+    if (signal.aborted) return
+    await using skills = await createSkillRuntime({ sources: [this.#source], ...this.#options })
+    for await (const generation of skills.watch(signal)) {
+      const known = this.#known
+      const loaded = await load(skills, generation.list())
+      const now = new Map([...loaded].map(([name, { exo }]) => [name, stateOf(exo)]))
+      this.#known = now
+      this.#ready.resolve()
+      if (known === undefined) continue
+      const batch = await this.#toBatch(compareStates(known, now), loaded, skills)
+      if (batch.length > 0) yield batch
+    }
+  }
+
+  /** Added, then removed, then modified, each sorted by name. */
+  async #toBatch(
+    { added, removed, modified }: NameChanges,
+    loaded: ReadonlyMap<string, LoadedPair>,
+    skills: SkillRuntime,
+  ): Promise<SkillChangeEvent[]> {
+    const sourcePath = this.origin
+    const toEvent = async (kind: 'added' | 'modified', skillName: string): Promise<SkillChangeEvent> => {
+      const { skill, exo } = loaded.get(skillName) as LoadedPair
+      const files = await readFiles(skills, skill)
+      return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files }, sourcePath })
+    }
+    const events: SkillChangeEvent[] = []
+    for (const name of added) events.push(await toEvent('added', name))
+    for (const skillName of removed)
+      events.push(new SkillChangeEvent({ kind: 'removed', skillName, skill: null, sourcePath }))
+    for (const name of modified) events.push(await toEvent('modified', name))
+    return events
   }
 }
 
@@ -73,56 +99,23 @@ export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): 
   return new SourceWatcher(source, options)
 }
 
-async function look(
-  skills: SkillRuntime,
-  list: readonly Skill[],
-): Promise<[Map<string, Known>, Map<string, LoadedSkill>]> {
-  const known = new Map<string, Known>()
-  const loaded = new Map<string, LoadedSkill>()
-  for (const skill of list) {
-    const whole = { ...skill, body: await skills.readBody(skill) }
-    const { path, ...text } = toExoSkill(skill, whole.body)
-    known.set(skill.name, { fingerprint: JSON.stringify([text, path]), path })
-    loaded.set(skill.name, whole)
-  }
-  return [known, loaded]
+/** A skill in the words of the core and of Exo. */
+interface LoadedPair {
+  readonly skill: CoreSkill
+  readonly exo: Skill
 }
 
-/** Added, then removed, then modified, each sorted by name. */
-async function diff(
-  before: ReadonlyMap<string, Known>,
-  after: ReadonlyMap<string, Known>,
-  loaded: ReadonlyMap<string, LoadedSkill>,
+async function load(
   skills: SkillRuntime,
-): Promise<SkillChangeEvent[]> {
-  const toEvent = async (kind: 'added' | 'modified', name: string): Promise<SkillChangeEvent> => {
-    const skill = loaded.get(name) as LoadedSkill
-    const files = await readFiles(skills, skill)
-    const sourcePath = after.get(name)?.path ?? ''
-    return new SkillChangeEvent({
-      kind,
-      skillName: name,
-      skill: { ...toExoSkill(skill, skill.body), files },
-      sourcePath,
-    })
-  }
-  const added = [...after.keys()].filter(name => !before.has(name)).sort()
-  const removed = [...before.keys()].filter(name => !after.has(name)).sort()
-  const modified = [...after]
-    .filter(([name, { fingerprint }]) => before.has(name) && before.get(name)?.fingerprint !== fingerprint)
-    .map(([name]) => name)
-    .sort()
-  const events: SkillChangeEvent[] = []
-  for (const name of added) events.push(await toEvent('added', name))
-  for (const name of removed) {
-    const sourcePath = before.get(name)?.path ?? ''
-    events.push(new SkillChangeEvent({ kind: 'removed', skillName: name, skill: null, sourcePath }))
-  }
-  for (const name of modified) events.push(await toEvent('modified', name))
-  return events
+  list: readonly CoreSkill[],
+): Promise<ReadonlyMap<string, LoadedPair>> {
+  const loaded = new Map<string, LoadedPair>()
+  for (const skill of list)
+    loaded.set(skill.name, { skill, exo: toExoSkill(skill, await skills.readBody(skill)) })
+  return loaded
 }
 
-async function readFiles(skills: SkillRuntime, skill: Skill): Promise<FileContents> {
+async function readFiles(skills: SkillRuntime, skill: CoreSkill): Promise<FileContents> {
   const files: Record<string, Uint8Array> = {}
   for (const { path } of skill.files) files[path] = await skills.readFile(skill, path)
   return files

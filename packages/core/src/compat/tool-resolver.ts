@@ -1,9 +1,14 @@
-import { type NamedTool, type ToolMap, toToolResolver } from '../index.ts'
+import { isToolResolver as hasResolve, type NamedTool, type ToolMap, toToolResolver } from '../index.ts'
 import type { ExoSkill } from './exo-skill.ts'
 
 /** Says which tools belong to a skill; anything with this method will do. */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
   resolve(skill: ExoSkill): readonly Tool[] | Promise<readonly Tool[]>
+}
+
+/** Whether a value is a resolver, and not a map in which `resolve` may be the name of a skill. */
+export function isToolResolver(value: unknown): value is ToolResolver {
+  return hasResolve(value)
 }
 
 /** Resolves by the name of the skill: a single tool counts as a list of one, an unknown name as none. */

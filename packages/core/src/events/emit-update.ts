@@ -1,15 +1,29 @@
+import type { Logger } from '../host.ts'
 import type { SkillReport } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { Subscriber } from '../registry/subscriptions.ts'
 import type { Facet } from '../skill/diff-skills.ts'
 import type { EventBus, SkillProblem } from './event-bus.ts'
+import { logUpdate } from './log-update.ts'
 
-/**
- * Tells a bus of a registry update: each change, then each problem, then the batch. A change that is in none of the
- * facets of `modifiedOn` makes no `skill:modified`; the batch has it all the same.
- */
-export async function emitUpdate(
-  bus: EventBus,
+export interface EmitOptions {
+  readonly bus: EventBus
+  readonly logger: Logger
+  /** A change in none of these facets makes no `skill:modified`; the batch has it all the same. */
+  readonly modifiedOn: ReadonlySet<Facet>
+}
+
+/** Logs the problems of a registry update, then tells a bus of each change, each problem and the batch. */
+export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): Subscriber {
+  return async update => {
+    logUpdate(logger, update) // first, because a handler of the bus may take its time
+    await emitUpdate(update, bus, modifiedOn)
+  }
+}
+
+async function emitUpdate(
   update: RegistryUpdate,
+  bus: EventBus,
   modifiedOn: ReadonlySet<Facet>,
 ): Promise<void> {
   for (const change of update.changes) {

@@ -37,6 +37,8 @@ export interface SimpleFiles {
 }
 
 export interface AdaptOptions {
+  /** `FileSystem.identity`: such as the address of a bucket, and whose rights count there. @default none */
+  readonly identity?: string
   /** What stands between the parts of a path there. @default '/' */
   readonly separator?: '/' | '\\'
   /** How long one call may take, in milliseconds. @default 30,000 */
@@ -57,8 +59,9 @@ export function adaptFileSystem(files: SimpleFiles, options: AdaptOptions = {}):
 }
 
 class AdaptedFileSystem implements FileSystem {
+  readonly identity?: string
   readonly #files: SimpleFiles
-  readonly #options: Required<AdaptOptions>
+  readonly #options: Required<Omit<AdaptOptions, 'identity'>>
   readonly #waiting: (() => void)[] = []
   #running = 0
 
@@ -73,6 +76,7 @@ class AdaptedFileSystem implements FileSystem {
     checkNumber('timeoutMs', options.timeoutMs, 1)
     checkNumber('concurrency', options.concurrency, 1)
     checkChoice('separator', options.separator, ['/', '\\'])
+    if (options.identity !== undefined) this.identity = options.identity
     this.#files = files
     this.#options = {
       separator: options.separator ?? '/',

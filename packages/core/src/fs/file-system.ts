@@ -50,6 +50,11 @@ export interface OpenedFile {
  * everything the medium refuses. They never block for long and never follow a FIFO.
  */
 export interface FileSystem {
+  /**
+   * What it reads, in a word: two objects with the same identity show the same files to the same reader, so what was read
+   * through one is not read again through the other. @default each object reads something of its own
+   */
+  readonly identity?: string
   /** Entries of a directory in any order. */
   list(path: string): Promise<readonly DirectoryEntry[]>
   /** Facts of what is at the path, links followed. */

@@ -42,11 +42,17 @@ const isLinux = process.platform === 'linux'
  * cache; when the disk proves slow they go to the thread pool until it is fast again.
  */
 export class NodeFileSystem implements WritableFileSystem {
+  /** There is one disk; what a subclass makes of it is its own. */
+  readonly identity?: string
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
   #turn: Promise<void> | undefined
   #averageMs = 0
   #pooledCalls = 0
+
+  constructor() {
+    if (new.target === NodeFileSystem) this.identity = 'disk'
+  }
 
   async list(path: string): Promise<readonly DirectoryEntry[]> {
     const entries = await this.#call(path, operations => operations.list(path))

@@ -48,6 +48,31 @@ const reportOf = (skills: SkillRuntime, name: string): [string, string[]] => {
   return [report?.status ?? 'absent', report?.diagnostics.map(({ code }) => code) ?? []]
 }
 
+describe('the logger', () => {
+  test(`is warned of each broken skill with its reason, once ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
+    const lines: string[] = []
+    const warn = (message: string, data: Readonly<Record<string, unknown>> = {}): void =>
+      void lines.push(`${message}: ${String(data['skill'])}: ${String(data['problem'])}`)
+    const quiet = (): void => undefined
+    const files = new MemoryFileSystem({
+      '/skills/pdf/SKILL.md': text('pdf', 'Fine.'),
+      '/skills/maps/SKILL.md': '---\nname: maps\n---\n',
+    })
+    await using it = await open(files, { logger: { debug: quiet, info: quiet, warn, error: warn } })
+    await it.skills.delivered()
+    expect(lines).toEqual([
+      expect.stringMatching(/^a skill is broken and cannot be served: maps: .*description/),
+    ])
+    files.write('/skills/pdf/SKILL.md', '---\nname: pdf\n---\n')
+    await it.skills.reload()
+    await it.skills.reload()
+    await it.skills.delivered()
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(/^a skill is broken; its last good revision stays: pdf: .*description/),
+    ])
+  })
+})
+
 describe('onDuplicate', () => {
   const files = { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/pdf/SKILL.md': text('pdf', 'Second.') }
   const folders = ['a', 'b']

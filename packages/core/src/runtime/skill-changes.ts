@@ -89,7 +89,9 @@ export class SkillChanges {
       reloadSkill: async name => ({ errors: await authoring.reloadSkill(name), isHeld: isPending(name) }),
       noteWrite: write => this.#noteWrite(source.origin, write),
     }
-    return new SkillWriter({ label: source.label, ...folder }, host, { clock, lock: writeLock, ...options })
+    const { label, reading } = source
+    const layer = { label, ...(reading === undefined ? {} : { reading }), ...folder }
+    return new SkillWriter(layer, host, { clock, lock: writeLock, ...options })
   }
 
   /** A process that was killed may have left a folder between two moves. */

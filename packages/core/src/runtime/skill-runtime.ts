@@ -12,7 +12,7 @@ import { approximateTokens, type Catalog, type TokenCounter } from '../catalog/r
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
-import { emitUpdate } from '../events/emit-update.ts'
+import { createEmitter } from '../events/emit-update.ts'
 import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
 import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
 import { createReviewAdmission } from '../history/review-admission.ts'
@@ -158,7 +158,7 @@ export class SkillRuntime implements AsyncDisposable {
         onHandlerError: (error, name) => logger.error('an event handler failed', { name, error }),
       })
     const modifiedOn = new Set(options.modifiedOn ?? FACETS)
-    this.#registry.subscribe(update => emitUpdate(this.events, update, modifiedOn), { phase: 'events' })
+    this.#registry.subscribe(createEmitter({ bus: this.events, logger, modifiedOn }), { phase: 'events' })
     this.#sources = new SourceReaders({
       registry: this.#registry,
       store,

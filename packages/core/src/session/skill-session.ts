@@ -61,6 +61,8 @@ export interface SessionOptions {
   readonly allowedTools?: AllowedToolsPolicy
   /** Name of the tool that loads skills. @default 'skill' */
   readonly skillToolName?: string
+  /** Writes what that tool answers to a name that no skill has. @default near names, or what a search finds */
+  readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /** What `state` gave when the conversation was stored: it goes on from there, with today's catalog. */
   readonly resume?: SessionState
 }
@@ -148,6 +150,7 @@ export class SkillSession implements Disposable {
         this.#active.set(name, skill)
       },
       allowedTools: options.allowedTools ?? 'advise',
+      ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
     const scriptTools = host.scriptTools(this.#access).map(tool => this.#withGate(tool))
     this.tools = createSkillTools(this.#access, this.#skillToolName, scriptTools)

@@ -6,7 +6,7 @@ import { FileSource, type FileSourceOptions } from './file-source.ts'
 export interface AllowedPathsOptions
   extends Pick<
     FileSourceOptions,
-    'trust' | 'watching' | 'layout' | 'reading' | 'limits' | 'hasDirectories' | 'clock'
+    'trust' | 'watching' | 'layout' | 'reading' | 'onMissing' | 'limits' | 'hasDirectories' | 'clock'
   > {
   /** Folder of skills within each allowed path. @default 'skills' */
   readonly dirName?: string

@@ -9,6 +9,7 @@ import { createSkill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { DEFAULT_LAYOUT } from './file-layout.ts'
 
 /** Content of files by path, relative to the skill's folder. */
 export type FileContents = Readonly<Record<string, string | Uint8Array>>
@@ -20,7 +21,7 @@ export interface SkillFolder {
   /** Its place within the source, `/`-separated. */
   readonly location: string
   readonly files: FileContents
-  /** @default 'SKILL.md' */
+  /** @default 'SKILL.md', or 'skill.md' when only that is there */
   readonly skillFile?: string
   /** Its folder where commands on this machine can reach it. */
   readonly directory?: string
@@ -40,7 +41,8 @@ const encoder = new TextEncoder()
  * that are no file systems.
  */
 export function captureSkill(folder: SkillFolder, context: CaptureContext): SourceEntry {
-  const { source, location, directory, skillFile = 'SKILL.md' } = folder
+  const { source, location, directory } = folder
+  const { skillFile = findSkillFile(folder.files) } = folder
   const limits = context.limits ?? DEFAULT_LIMITS
   const directoryName = location.slice(location.lastIndexOf('/') + 1)
   const place = { location, ...(directory === undefined ? {} : { directory }), skillFile }
@@ -69,6 +71,10 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
   )
   context.store.putTree(skill.revision, skill.files)
   return Object.freeze({ ...place, name: skill.name, skill, diagnostics })
+}
+
+function findSkillFile(files: FileContents): string {
+  return DEFAULT_LAYOUT.fileNames.find(name => Object.hasOwn(files, name)) ?? 'SKILL.md'
 }
 
 function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[]): Map<string, Uint8Array> {

@@ -133,17 +133,19 @@ export class FileSource implements SkillSource {
     this.origin = options.root
     this.trust = options.trust ?? 'auto'
     this.reading = options.reading ?? {}
-    const layout = new LayoutRules(options.layout)
-    if (options.writable !== undefined) {
-      const { fileNames } = layout
-      this.writable = Object.freeze({ fileSystem: options.writable, root: options.root, fileNames })
-    }
     this.#fileSystem = options.fileSystem
     this.#clock = options.clock ?? systemClock
     const limits: SkillLimits = {
       ...DEFAULT_LIMITS,
       ...(this.trust === 'review' ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
       ...options.limits,
+    }
+    const layout = new LayoutRules(options.layout)
+    if (options.writable !== undefined) {
+      const isSkipped = (name: string): boolean => layout.isSkipped(name, 1)
+      const { fileNames } = layout
+      const folder = { fileSystem: options.writable, root: options.root, fileNames, limits, isSkipped }
+      this.writable = Object.freeze(folder)
     }
     const displayRoot = options.displayRoot ?? options.root
     this.#displayPath = path => (path === '' ? displayRoot : `${displayRoot}/${path}`)

@@ -1,5 +1,6 @@
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import type { Hasher } from '../host.ts'
+import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -66,8 +67,12 @@ export interface WritableFolder {
   readonly fileSystem: WritableFileSystem
   /** Absolute, without a slash at its end. */
   readonly root: string
-  /** What the text of a skill may be called there. */
+  /** What the text of a skill may be called there, best name first. */
   readonly fileNames: readonly string[]
+  /** Sizes beyond which its skills are broken. @default DEFAULT_LIMITS */
+  readonly limits?: SkillLimits
+  /** Whether the source looks for no skill in a folder of this name. @default in none */
+  isSkipped?(name: string): boolean
 }
 
 /**

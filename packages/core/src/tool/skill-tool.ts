@@ -54,6 +54,11 @@ export function createSkillTool(access: SkillAccess, toolName: string): ToolDefi
 
 function toResult(outcome: LoadOutcome, access: SkillAccess, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
+  const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
+  if (isUnknown && access.describeUnknownSkill !== undefined) {
+    const skills = outcome.generation.list().filter(skill => access.isInScope(skill.name))
+    return toolFailure(access.describeUnknownSkill(outcome.query, skills), origin)
+  }
   switch (outcome.kind) {
     case 'loaded':
       return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, access), {

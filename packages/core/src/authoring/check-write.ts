@@ -1,0 +1,66 @@
+import { SkillError } from '../errors.ts'
+import { isError } from '../skill/diagnostic.ts'
+import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import { parseSkill } from '../skill/parse-skill.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SkillPath } from '../skill/skill-path.ts'
+import { reviewSkill } from './review-skill.ts'
+
+/** One file that is about to be written. */
+export interface FileDraft {
+  /** Name of the skill that it belongs to. */
+  readonly skill: string
+  readonly path: SkillPath
+  readonly bytes: Uint8Array
+  /** What the text of that skill is called. */
+  readonly skillFile: string
+}
+
+/** By which rules the source that is written to will read the file. */
+export interface ServingRules {
+  readonly reading?: Partial<ReadingPolicy>
+  readonly limits?: SkillLimits
+}
+
+/**
+ * Checks that the source will serve what is written, by its own rules; returns what could be better.
+ * @throws {SkillError} SKILL_INVALID, TOO_LARGE
+ */
+export function checkWrite(
+  draft: FileDraft,
+  served: Skill | undefined,
+  rules: ServingRules,
+): readonly string[] {
+  const limits = rules.limits ?? DEFAULT_LIMITS
+  checkSize(draft, served, limits)
+  const { path, bytes, skillFile } = draft
+  if (path !== skillFile) return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
+  if (bytes.length === 0)
+    throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
+  // A text with another name would not make the skill live that the author asked for, whatever the source tolerates.
+  const policy: Partial<ReadingPolicy> = { ...rules.reading, matchDirectory: 'error' }
+  const parsed = parseSkill(bytes, { directoryName: draft.skill, limits, policy })
+  if (parsed.ok && !parsed.diagnostics.some(isError))
+    return reviewSkill(parsed.value, served?.files.map(file => file.path) ?? [])
+  const found = parsed.diagnostics.filter(isError)
+  const reasons = found.map(
+    ({ message, line, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`,
+  )
+  throw new SkillError('SKILL_INVALID', `${path} was not written. ${reasons.join('. ')}`, {
+    data: { diagnostics: found },
+  })
+}
+
+/** A skill that is too large would be broken as a whole. */
+function checkSize({ path, bytes }: FileDraft, served: Skill | undefined, limits: SkillLimits): void {
+  const { maxFolderBytes, maxFiles, maxFolderDepth } = limits
+  const others = (served?.files ?? []).filter(file => file.path !== path)
+  const total = others.reduce((sum, { size }) => sum + size, bytes.length)
+  const fail = (what: string): never => {
+    throw new SkillError('TOO_LARGE', `with ${JSON.stringify(path)} the skill has ${what}`)
+  }
+  if (total > maxFolderBytes) fail(`${total} bytes; at most ${maxFolderBytes} are read`)
+  if (others.length + 1 > maxFiles) fail(`${others.length + 1} files; at most ${maxFiles} are read`)
+  if (path.split('/').length > maxFolderDepth) fail(`more than ${maxFolderDepth} levels`)
+}

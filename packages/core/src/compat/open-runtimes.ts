@@ -1,0 +1,92 @@
+/** What is expensive to open and has to be closed. */
+interface Closable {
+  close(): Promise<void>
+}
+
+interface Entry<Item> {
+  readonly opening: Promise<Item>
+  /** What is being done with it at the moment. */
+  readonly uses: Set<Promise<unknown>>
+}
+
+/**
+ * Keeps the items that were used last open, by key, and closes the others. There are more than `limit` only while more
+ * are in use at the same time.
+ */
+export class OpenRuntimes<Item extends Closable> {
+  readonly #limit: number
+  /** The ones used last come last. */
+  readonly #entries = new Map<string, Entry<Item>>()
+  #size = 0
+  /** Of these, how many are being closed. */
+  #ending = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** How many items are open: opened, and not yet closed. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Calls back with the item of a key, which stays open meanwhile; `isNew` when it was opened for this call. */
+  async use<Result>(
+    key: string,
+    open: () => Promise<Item>,
+    work: (item: Item, isNew: boolean) => Promise<Result>,
+  ): Promise<Result> {
+    const known = this.#entries.get(key)
+    const entry = known ?? { opening: this.#open(open), uses: new Set() }
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    entry.opening.catch(() => this.#forget(key, entry)) // the next call tries again
+    const use = entry.opening.then(item => work(item, known === undefined))
+    entry.uses.add(use)
+    try {
+      return await use
+    } finally {
+      entry.uses.delete(use)
+      await this.#closeOldest(this.#limit)
+    }
+  }
+
+  /** Closes everything, when what is being done with it is done. */
+  async close(): Promise<void> {
+    const entries = [...this.#entries.values()]
+    this.#entries.clear()
+    for (const entry of entries) await this.#end(entry)
+  }
+
+  async #open(open: () => Promise<Item>): Promise<Item> {
+    await Promise.resolve() // so that the entry is known before `open` could lead to another call
+    await this.#closeOldest(this.#limit - 1)
+    const item = await open()
+    this.#size++
+    return item
+  }
+
+  async #closeOldest(limit: number): Promise<void> {
+    while (this.#size - this.#ending > limit) {
+      const oldest = [...this.#entries].find(([, { uses }]) => uses.size === 0)
+      if (oldest === undefined) return
+      this.#entries.delete(oldest[0])
+      await this.#end(oldest[1])
+    }
+  }
+
+  async #end({ opening, uses }: Entry<Item>): Promise<void> {
+    this.#ending++
+    try {
+      await Promise.allSettled(uses)
+      const item = await opening.catch(() => undefined)
+      await item?.close().finally(() => this.#size--)
+    } finally {
+      this.#ending--
+    }
+  }
+
+  #forget(key: string, entry: Entry<Item>): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key)
+  }
+}

@@ -1,0 +1,44 @@
+import type { Logger } from '../host.ts'
+import type { SkillReport } from '../registry/generation.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
+import { type Diagnostic, isError } from '../skill/diagnostic.ts'
+
+/** Logs at warn level which skills are broken now, and what is newly wrong with a source. */
+export function logUpdate(logger: Logger, { previous, generation, reports }: RegistryUpdate): void {
+  for (const report of reports) if (hasBrokenText(report)) logBroken(logger, report)
+  const before = new Map(previous.sources().map(({ label, diagnostics }) => [label, diagnostics]))
+  for (const { label, diagnostics } of generation.sources()) {
+    const known = new Set(before.get(label)?.map(({ message }) => message))
+    for (const diagnostic of diagnostics)
+      if (isNews(diagnostic) && !known.has(diagnostic.message))
+        logger.warn('a source has a problem', { source: label, problem: describe(diagnostic) })
+  }
+}
+
+/** Of a revision that is served, only the commands can be broken; whoever loads them logs that. */
+function hasBrokenText({ status, revision }: SkillReport): boolean {
+  return status === 'broken' && revision === undefined
+}
+
+function logBroken(logger: Logger, { name, source, location, serving, diagnostics }: SkillReport): void {
+  const message =
+    serving === undefined
+      ? 'a skill is broken and cannot be served'
+      : 'a skill is broken; its last good revision stays'
+  logger.warn(message, {
+    skill: name,
+    source,
+    location,
+    problem: diagnostics.filter(isError).map(describe).join('; '),
+  })
+}
+
+/** Whoever retries a source that cannot be read logs that itself. */
+function isNews({ code, severity }: Diagnostic): boolean {
+  return severity !== 'info' && code !== 'SOURCE_FAILED'
+}
+
+function describe({ line, message, fix }: Diagnostic): string {
+  const place = line === undefined ? '' : `line ${line}: `
+  return fix === undefined ? `${place}${message}` : `${place}${message} (${fix})`
+}
