@@ -160,6 +160,7 @@ describe('SourceSync', () => {
       it.source.busy = ++begun === 1
     }
     it.source.busy = false
+    it.source.tell({ area: 'pdf' })
     await it.clock.advance(300)
     expect(begun).toBe(1)
     await it.clock.advance(300)
