@@ -21,6 +21,7 @@ import {
   subtree,
 } from './mirror.ts'
 import { MirrorScanner } from './mirror-scanner.ts'
+import { MovedFolders } from './moved-folders.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
@@ -120,6 +121,7 @@ export class FileSource implements SkillSource {
   readonly #doubted = new Set<DirectoryNode>()
   readonly #published = new PublishedContents()
   readonly #shared = new SharedFiles()
+  readonly #moved = new MovedFolders()
   /** Folders whose last reading was not taken: to be read again whatever their facts say. */
   readonly #unread = new Set<DirectoryNode>()
   #missingSince: number | undefined
@@ -285,6 +287,7 @@ export class FileSource implements SkillSource {
     const isSettled = !this.#isAnyoneWaitedFor() && !this.#needsSweep
     if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
     this.#noteRestless()
+    this.#moved.hold(this.#unread, this.#published)
     return {
       contents: this.#published.publish([...this.#scanner.sourceFindings(), ...this.#describeUnread()]),
       settled: true,
@@ -346,6 +349,7 @@ export class FileSource implements SkillSource {
       this.#scanner.reset(this.#root)
       this.#root = undefined
       this.#shared.clear()
+      this.#moved.clear()
       this.#unread.clear()
       this.#owed.clear()
       this.#restless.clear()
@@ -402,7 +406,7 @@ export class FileSource implements SkillSource {
       hasher: context.hasher,
       insideFolders: pass.insideFolders,
       signal: context.signal,
-      doubts: !context.final,
+      doubts: context.waitsForWriters === true,
       // Whatever was there before this process is as whole as it will ever be.
       doubtsNew: this.#published.hasBegun,
       onRead: (directory: DirectoryNode, file: FileNode): void => {

@@ -35,7 +35,7 @@ export interface FolderContext {
   readonly hasher: Hasher
   readonly insideFolders: readonly string[]
   readonly signal: AbortSignal
-  /** Whether a file that looks half-written is waited for; when time is up it is taken as it is. */
+  /** Whether a file that looks half-written is read again later. */
   readonly doubts: boolean
   /** The same for files that were not there before. */
   readonly doubtsNew: boolean
@@ -305,7 +305,7 @@ export class FolderReader {
 }
 
 /** `undefined` for a single file, and where a file system tells nothing of the kind. */
-function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
+export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined
   return `${stat.dev}:${stat.ino}:${stat.birthtimeMs}`
 }

@@ -31,6 +31,22 @@ export class PublishedContents {
     return this.#pending.delete(path.normalize('NFC'))
   }
 
+  /** What is shown of a path. */
+  find(path: string): SourceEntry | undefined {
+    const index = binarySearch(this.#current.entries, path.normalize('NFC'), entry => entry.location)
+    return index < 0 ? undefined : this.#current.entries[index]
+  }
+
+  /** The paths that will be shown no longer. */
+  removed(): readonly string[] {
+    return [...this.#pending].flatMap(([path, entry]) => (entry === undefined ? path : []))
+  }
+
+  /** Whether something else is to be shown of a path. */
+  isPending(path: string): boolean {
+    return this.#pending.has(path.normalize('NFC'))
+  }
+
   /** Shows everything that was put, in one step; the same object when nothing differs. */
   publish(diagnostics: readonly Diagnostic[]): SourceContents {
     const before = this.#current

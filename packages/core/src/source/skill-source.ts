@@ -23,6 +23,8 @@ export interface ReadContext {
    * When true, time is up: folders that will not hold still keep their last state.
    */
   readonly final: boolean
+  /** Whether the host waits for writers at all; not where every change is whole. @default false */
+  readonly waitsForWriters?: boolean
   readonly signal: AbortSignal
 }
 

@@ -221,7 +221,8 @@ export class SourceSync {
   }
 
   async #readUntilSettled(depth: ReadDepth): Promise<void> {
-    const { source, store, hasher, clock } = this.#options
+    const { source, store, hasher, clock, settle } = this.#options
+    const waitsForWriters = settle.maxWaitMs > 0
     try {
       for (;;) {
         if (this.#abort.signal.aborted) return
@@ -233,7 +234,10 @@ export class SourceSync {
         }
         const { signal } = this.#abort
         // A medium that never answers must not hold up whoever closes the runtime.
-        const reading = await untilAborted(signal, source.read({ store, hasher, depth, final, signal }))
+        const reading = await untilAborted(
+          signal,
+          source.read({ store, hasher, depth, final, waitsForWriters, signal }),
+        )
         // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
         const isStillQuiet = !(await this.#isBusy()) || this.#settle.isOverdue
         if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)

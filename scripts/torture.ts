@@ -1,0 +1,15 @@
+import { spawnSync } from 'node:child_process'
+
+// The torture test for longer than the gate takes: `npm run torture`, or `npm run torture -- 3600`.
+
+const DEFAULT_SECONDS = 300
+const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS)
+if (!Number.isInteger(seconds) || seconds < 1) {
+  console.error(`"${process.argv[2]}" is no number of seconds; use a whole number from 1`)
+  process.exit(2)
+}
+const { status } = spawnSync('vitest', ['run', 'tests/torture.test.ts'], {
+  stdio: 'inherit',
+  env: { ...process.env, SKILLSTOKE_TORTURE_SECONDS: String(seconds) },
+})
+process.exitCode = status ?? 1

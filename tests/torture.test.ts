@@ -1,0 +1,143 @@
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { expect, test } from 'vitest'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { commandText } from './fixtures/scripts.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+// Many clients call while somebody saves, breaks, mends, moves and half-writes skills: `npm run torture -- 300` for long.
+const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)
+const CLIENTS = 8
+const SKILLS = ['t0', 't1', 't2', 't3', 't4']
+const HALF_MS = 50
+
+/** One skill, and what somebody does to it. */
+class Victim {
+  readonly name: string
+  readonly #folder: TemporaryFolder
+  #directory: string
+  #moves = 0
+  #next = 0
+
+  constructor(folder: TemporaryFolder, name: string) {
+    this.#folder = folder
+    this.name = name
+    this.#directory = name
+    folder.write(`${name}/SKILL.md`, this.#textOf(0))
+    folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
+  }
+
+  readonly #actions: readonly (() => Promise<void>)[] = [
+    async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
+    async () => this.#write('SKILL.md', this.#textOf(++this.#next)),
+    async () => await this.#writeHalf('SKILL.md', this.#textOf(++this.#next)),
+    async () => this.#replace('scripts/say.mjs', this.#codeOf(++this.#next)),
+    async () => this.#write('scripts/say.mjs', this.#codeOf(++this.#next)),
+    async () => await this.#writeHalf('scripts/say.mjs', this.#codeOf(++this.#next)),
+    // Broken saves: what was good before goes on.
+    async () => this.#write('SKILL.md', `---\nname: [${this.name}\n`),
+    async () => this.#write('scripts/say.mjs', `import { defineCommand } from 'skillstoke/command'\n}}\n`),
+    async () => {
+      const target = `${this.name}-${++this.#moves}`
+      renameSync(this.#folder.at(this.#directory), this.#folder.at(target))
+      this.#directory = target
+    },
+  ]
+
+  async act(): Promise<void> {
+    await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
+  }
+
+  #textOf(version: number): string {
+    const lines = Array.from({ length: 5 + (version % 20) }, (_, line) => `Line ${line}.`)
+    return skillText(this.name, { body: [...lines, `END of ${version}.`].join('\n') })
+  }
+
+  #codeOf(version: number): string {
+    return `${commandText('say', `return 'says ${version}'`)}${'// filler\n'.repeat(version % 20)}`
+  }
+
+  #write(path: string, content: string): void {
+    writeFileSync(this.#folder.at(this.#directory, path), content)
+  }
+
+  #replace(path: string, content: string): void {
+    this.#write(`${path}.tmp`, content)
+    renameSync(this.#folder.at(this.#directory, `${path}.tmp`), this.#folder.at(this.#directory, path))
+  }
+
+  /** A slow program: it empties the file, writes a part, and the rest later. */
+  async #writeHalf(path: string, content: string): Promise<void> {
+    const cut = content.indexOf(' ', content.length / 2)
+    this.#write(path, content.slice(0, cut))
+    await pause(HALF_MS)
+    appendFileSync(this.#folder.at(this.#directory, path), content.slice(cut))
+  }
+}
+
+async function connect(dev: DevProcess, index: number): Promise<Client> {
+  const mode = index % 2 === 0 ? 'auto' : 'legacy'
+  const client = new Client({ name: `client-${index}`, version: '1' }, { versionNegotiation: { mode } })
+  const requestInit = { headers: { authorization: `Bearer ${dev.token}` } }
+  await client.connect(new StreamableHTTPClientTransport(dev.mcpUrl, { requestInit }))
+  return client
+}
+
+interface Tally {
+  calls: number
+  readonly wrong: string[]
+}
+
+test(
+  `${CLIENTS} clients for ${SECONDS} s: no call fails, and no text is half`,
+  async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    const victims = SKILLS.map(name => new Victim(folder, name))
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    const clients = await Promise.all(Array.from({ length: CLIENTS }, (_, index) => connect(dev, index)))
+    const end = performance.now() + SECONDS * 1_000
+    const tally: Tally = { calls: 0, wrong: [] }
+
+    const call = async (client: Client, name: string, args: Record<string, unknown>): Promise<string> => {
+      tally.calls++
+      const result = await client.callTool({ name, arguments: args })
+      const text = (result.content as { text?: string }[]).map(each => each.text ?? '').join('\n')
+      return result.isError === true ? `FAILED ${text}` : text
+    }
+    const check = (what: string, said: string, pattern: RegExp): void => {
+      if (!pattern.test(said)) tally.wrong.push(`${what}: ${said.slice(0, 300)}`)
+    }
+    const use = async (client: Client): Promise<void> => {
+      while (performance.now() < end) {
+        const victim = victims[Math.floor(Math.random() * victims.length)] as Victim
+        const { name } = victim
+        const kind = Math.floor(Math.random() * 3)
+        if (kind === 0) check(`load ${name}`, await call(client, 'skill', { name }), /^END of \d+\.$/m)
+        else if (kind === 1)
+          check(
+            `run ${name}`,
+            await call(client, 'run_skill_command', { skill: name, command: 'say', input: {} }),
+            /says \d+/,
+          )
+        else {
+          const list = await call(client, 'skill', {})
+          for (const each of SKILLS)
+            if (!list.includes(`- ${each}: `)) tally.wrong.push(`list without ${each}: ${list.slice(0, 300)}`)
+        }
+      }
+    }
+    const torture = async (victim: Victim): Promise<void> => {
+      while (performance.now() < end) {
+        await victim.act()
+        await pause(Math.random() * 300)
+      }
+    }
+    await Promise.all([...clients.map(use), ...victims.map(torture)])
+    await Promise.all(clients.map(client => client.close()))
+    expect([tally.wrong.length, tally.wrong.slice(0, 10)]).toEqual([0, []])
+    expect(tally.calls).toBeGreaterThan(SECONDS * 5)
+  },
+  SECONDS * 1_000 + 60_000,
+)
