@@ -7,25 +7,21 @@ export interface Wish extends DecisionNote {
   readonly verb: DecisionVerb
   /** `name`, or `source/name`. */
   readonly skill: string
-  /** Its first digits. @default the newest, or for a pin the one that is served */
+  /** Its whole digest. @default the newest, or for a pin the one that is served */
   readonly revision?: string
 }
 
 /** @throws {SkillError} as the review does; INVALID_OPTION for a revision where all of them are meant */
 export async function decideSkill(
   { verb, skill, revision, ...note }: Wish,
-  { review, history }: SkillRuntime,
+  { review }: SkillRuntime,
 ): Promise<DecidedSkill> {
   const of = revision === undefined ? {} : { revision }
   switch (verb) {
     case 'approve':
     case 'reject':
+    case 'pin':
       return await review[verb](skill, { ...note, ...of })
-    case 'pin': {
-      if (revision === undefined) return await review.pin(skill, note)
-      const { to } = await history.diff(skill, revision, revision)
-      return await review.pin(skill, { ...note, revision: to })
-    }
     default:
       if (revision === undefined) return await review[verb](skill, note)
       throw new SkillError(

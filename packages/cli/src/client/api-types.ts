@@ -118,7 +118,7 @@ export interface DecideRequest {
   readonly verb: DecisionVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
-  /** The revision that was looked at; refused when there is another one by now. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. `approve` needs it. */
   readonly revision?: string
   readonly note?: string
 }
@@ -129,7 +129,7 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
-  /** The revision that was looked at; refused when there is another one by now. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. */
   readonly revision?: string
 }
 

@@ -30,6 +30,14 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = decision.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { note, revision, ...wish } = parsed.data
+    // Without it, whatever waits when the request arrives would go live.
+    if (wish.verb === 'approve' && revision === undefined)
+      return fail(
+        context,
+        400,
+        'INVALID_REQUEST',
+        'revision: approve needs the whole digest of what was read',
+      )
     const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
       toRow(await decideSkill({ ...wish, ...given, by: currentUser() }, skills), null),

@@ -127,18 +127,50 @@ describe('a reviewed source', () => {
 
   test('an approval is for the revision that was looked at', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
-    const looked = revisionOf(it.skills, 'pdf').slice(7, 15)
+    const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
     await expect(it.skills.review.approve('pdf', { revision: looked })).rejects.toMatchObject({
       code: 'CHANGED_SINCE_READ',
-      message: expect.stringMatching(/newest revision of "pdf" is [0-9a-f]{8} by now; look at it again/),
-    })
-    await expect(it.skills.review.approve('pdf', { revision: 'zz' })).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      message: `the newest revision of "pdf" is ${revisionOf(it.skills, 'pdf')} by now; look at it again`,
     })
     await expect(it.skills.review.approve('nope')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     await it.put('/team/pdf/SKILL.md', 'no skill')
     await expect(it.skills.review.approve('pdf')).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+  })
+
+  test.each([
+    ['approve', 8],
+    ['approve', 63],
+    ['reject', 8],
+    ['pin', 8],
+    ['grant', 8],
+  ] as const)(
+    'T40: %s takes no beginning of a digest, %i digits, and says the whole one',
+    async (verb, digits) => {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+      const revision = revisionOf(it.skills, 'pdf')
+      const { review } = it.skills
+      for (const beginning of [revision.slice(0, 7 + digits), revision.slice(7, 7 + digits)]) {
+        const named = { revision: beginning }
+        const done = verb === 'grant' ? review.grant('pdf', ['net'], named) : review[verb]('pdf', named)
+        await expect(done).rejects.toMatchObject({
+          code: 'INVALID_OPTION',
+          message: expect.stringMatching(new RegExp(`is not whole, .* use ${revision}$`)),
+        })
+      }
+      await expect(review.decisions('pdf')).resolves.toEqual([])
+      for (const whole of [revision, revision.slice(7).toUpperCase()])
+        expect((await review.approve('pdf', { revision: whole })).serving).toBe(revision)
+    },
+  )
+
+  test('a pin without a revision is for what is served, never for what waits', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: `nothing of "pdf" is served; name the revision to pin; its newest is ${revisionOf(it.skills, 'pdf')}`,
+    })
+    expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
   test('never takes the place of a skill that was named, whatever the policy and the order', async () => {
@@ -292,9 +324,11 @@ describe('pins and switches', () => {
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
     await it.skills.review.pin('pdf', { revision: first })
     expect(await it.bodyOf('pdf')).toBe('First.')
-    await expect(it.skills.review.pin('pdf', { revision: 'sha256:00' })).rejects.toMatchObject({
-      code: 'REVISION_NOT_FOUND',
-    })
+    await expect(it.skills.review.pin('pdf', { revision: `sha256:${'0'.repeat(64)}` })).rejects.toMatchObject(
+      {
+        code: 'REVISION_NOT_FOUND',
+      },
+    )
   })
 
   test('a disabled skill is not served and not forgotten; another of its name takes its place meanwhile', async () => {

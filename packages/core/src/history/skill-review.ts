@@ -3,7 +3,7 @@ import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
-import { type Digest, shortDigest } from '../skill/digest.ts'
+import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
@@ -15,6 +15,7 @@ import {
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
 import { findHeldWrites } from './review-admission.ts'
+import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 
 /** What a review needs of the runtime. */
 export interface ReviewHost {
@@ -23,6 +24,8 @@ export interface ReviewHost {
   trustOf(source: string): 'auto' | 'review' | undefined
   /** The newest text of a folder, live or not. */
   findNewest(place: FolderPlace): Skill | undefined
+  /** Every revision of a folder that is written down. */
+  recordedRevisions(place: FolderPlace): Promise<readonly Digest[]>
   /** Whether the store can serve a revision. */
   isStored(revision: Digest): Promise<boolean>
   /** Resolves when what was decided about a folder is visible. */
@@ -52,8 +55,9 @@ export interface DecidedSkill extends SkillReport {
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The revision that was looked at, whole or its first eight digits and more; refused when there is another one by now.
-   * @default the newest
+   * The whole digest of the revision that was looked at; refused when there is another one by now. Without it the decision is about
+   * a text that nobody may have seen.
+   * @default the newest at the moment of the call
    */
   readonly revision?: string
 }
@@ -92,10 +96,10 @@ export class SkillReview {
   /**
    * Lets the newest revision of a skill go live.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
-   * its text is broken; INVALID_OPTION when several sources have the name
+   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
-    return await this.#approve(this.#find(target, isWaiting), options)
+    return await this.#approve(this.findWaiting(target), options)
   }
 
   /** Approves everything that waits now; one that changes meanwhile goes on waiting. */
@@ -111,30 +115,38 @@ export class SkillReview {
 
   /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
   async reject(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
-    const { report, place } = this.#find(target, isWaiting)
-    return await this.#decide(place, { kind: 'reject', revision: checkRevision(report, options) }, options)
+    const { report, place } = this.findWaiting(target)
+    return await this.#decide(
+      place,
+      { kind: 'reject', revision: checkNewest(report, options.revision) },
+      options,
+    )
   }
 
   /**
    * Serves one revision whatever is written, by default the one that is served now.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not whole,
+   * or none is named and none is served
    */
-  async pin(
-    target: SkillTarget,
-    options: DecisionNote & { readonly revision?: Digest } = {},
-  ): Promise<DecidedSkill> {
+  async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     const { report, place } = this.#find(target)
-    return await this.pinAt(place, options.revision ?? report.serving ?? report.revision, options)
+    const { serving, revision: newest } = report
+    if (options.revision !== undefined) {
+      const known = [serving ?? [], newest ?? [], await this.#host.recordedRevisions(place)].flat()
+      return await this.pinAt(place, parseWholeRevision(options.revision, known), options)
+    }
+    if (serving !== undefined) return await this.pinAt(place, serving, options)
+    const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
+    throw new SkillError(
+      'INVALID_OPTION',
+      `nothing of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
+    )
   }
 
   /** The same for an exact folder. */
-  async pinAt(
-    place: FolderPlace,
-    revision: Digest | undefined,
-    options: DecisionNote = {},
-  ): Promise<DecidedSkill> {
-    if (revision === undefined || !(await this.#host.isStored(revision)))
-      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision ?? 'of a broken text'} is not stored`)
+  async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
+    if (!(await this.#host.isStored(revision)))
+      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision} is not stored`)
     return await this.#decide(place, { kind: 'pin', revision }, options)
   }
 
@@ -168,10 +180,8 @@ export class SkillReview {
     checkCapabilities(capabilities)
     const { report, place } = this.find(target)
     const served = report.serving ?? report.revision
-    const revision = checkRevision(
-      { ...report, ...(served === undefined ? {} : { revision: served }) },
-      options,
-    )
+    const decided = { name: report.name, ...(served === undefined ? {} : { revision: served }) }
+    const revision = checkNewest(decided, options.revision)
     const bound = this.#host.trustOf(report.source) === 'review' ? { revision } : {}
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
@@ -208,8 +218,13 @@ export class SkillReview {
     return this.#find(target, ({ serving }) => serving !== undefined)
   }
 
+  /** The folder that `approve` and `reject` mean: among several of one name the only one that waits. @throws {SkillError} as `find` */
+  findWaiting(target: SkillTarget): Found {
+    return this.#find(target, isWaiting)
+  }
+
   async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
-    const revision = checkRevision(report, options)
+    const revision = checkNewest(report, options.revision)
     const skill = this.#host.findNewest(place)
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
     const writes =
@@ -279,26 +294,6 @@ export interface FolderRevisions {
 export interface Found {
   readonly report: SkillReport
   readonly place: FolderPlace
-}
-
-/** The revision of the newest text, if it is the one that was looked at. */
-function checkRevision({ name, revision }: SkillReport, options: DecideOptions): Digest {
-  const shown = JSON.stringify(name)
-  if (revision === undefined)
-    throw new SkillError('SKILL_INVALID', `the newest text of ${shown} is broken; there is nothing to decide`)
-  const wanted = options.revision?.replace(/^sha256:/, '').toLowerCase()
-  if (wanted !== undefined && !/^[0-9a-f]{8,64}$/.test(wanted)) {
-    throw new SkillError(
-      'INVALID_OPTION',
-      `revision is ${JSON.stringify(options.revision)}; use eight or more of its hexadecimal digits`,
-    )
-  }
-  if (wanted === undefined || revision.slice('sha256:'.length).startsWith(wanted)) return revision
-  throw new SkillError(
-    'CHANGED_SINCE_READ',
-    `the newest revision of ${shown} is ${shortDigest(revision)} by now; look at it again`,
-    { data: { expected: options.revision, actual: revision } },
-  )
 }
 
 function checkCapabilities(capabilities: readonly string[]): void {

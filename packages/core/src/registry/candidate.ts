@@ -155,7 +155,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
       path,
-      fix: `approve ${JSON.stringify(target)} to make it live`,
+      fix: `approve ${JSON.stringify(`${target}@${entry.skill.revision}`)} to make it live`,
     })
   }
   return found

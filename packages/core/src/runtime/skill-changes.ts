@@ -58,6 +58,8 @@ export class SkillChanges {
         originOf: label => sources.find(source => source.label === label)?.origin,
         trustOf: label => sources.find(source => source.label === label)?.trust,
         findNewest: place => registry.findNewest(place),
+        recordedRevisions: async place =>
+          (await log?.list(place))?.flatMap(({ revision }) => revision ?? []) ?? [],
         isStored: async revision => (await store.getTree(revision)) !== undefined,
         reconsider: async place => void (await registry.reconsider(place)),
       },
