@@ -166,6 +166,55 @@ test('on a terminal approve shows the difference and asks; what is answered is a
   ])
 })
 
+test('T46: what nobody sees is shown by every verb, and stops an approval until it is confirmed', () => {
+  using kit = new Kit()
+  kit.commit('Be kind.\u{e0073}\u200b', {
+    'рdf/SKILL.md': skillText('рdf'),
+    'pdf/scripts/run.sh': 'echo \u202e',
+  })
+  const waiting = kit.run('pending')
+  expect(waiting.stdout).toMatch(
+    /SKILL\.md:5:9: U\+E0073 U\+200B: characters that show nothing \[HIDDEN_TEXT\]/,
+  )
+  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: characters that show nothing/)
+  expect(waiting.stdout).toMatch(/skill name "рdf" \(with U\+0440\) looks like "pdf"/)
+  expect(kit.run('diff', 'pdf').stdout).toContain('+Be kind.<U+E0073><U+200B>\n')
+  expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
+  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
+  const [row] = kit.rows('pending')
+  const refused = kit.run('approve', `pdf@${row?.revision}`)
+  expect([refused.status, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('SKILL.md:5:9: U+E0073 U+200B'),
+  ])
+  expect(refused.stderr).toContain('--confirm-hidden')
+  expect(kit.run('approve', `pdf@${row?.revision}`, '--confirm-hidden').status).toBe(0)
+  expect(kit.run('show', 'pdf').stdout).toContain('Be kind.<U+E0073><U+200B>\n')
+})
+
+test('validate tells what nobody sees, each place once, and calls the skill valid', () => {
+  using folder = new TemporaryFolder()
+  folder.write('skills/pdf/SKILL.md', skillText('pdf', { body: 'x\u200b' }))
+  folder.write('skills/pdf/notes.md', 'y\u2060')
+  const { stdout, status } = stoke(['validate', 'skills'], { cwd: folder.path, env: { NO_COLOR: '1' } })
+  expect(stdout.match(/[\w.]+:\d+:\d+: U\+\w+/g)).toEqual(['SKILL.md:5:2: U+200B', 'notes.md:1:2: U+2060'])
+  expect([stdout, status]).toEqual([expect.stringMatching(/^valid /), 0])
+})
+
+test('what is hidden drives no terminal in JSON either, and is the same for programs', () => {
+  using folder = new TemporaryFolder()
+  const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
+  folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
+  const run = stoke<{ skills: { description: string }[] }>(
+    ['list', '--json', '--root', 'skills', '--state', 'state'],
+    {
+      cwd: folder.path,
+    },
+  )
+  expect(run.stdout).toMatch(/a\\u009b31m \\u202eb\\u2028c\\u200b\\udb40\\udc41\\u007f/)
+  expect(run.json.skills[0]?.description).toBe(description)
+})
+
 test('what was decided is told also when the next one cannot be', () => {
   using kit = new Kit()
   kit.commit('First.')

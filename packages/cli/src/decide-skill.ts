@@ -9,11 +9,13 @@ export interface Wish extends DecisionNote {
   readonly skill: string
   /** Its whole digest. @default the newest, or for a pin the one that is served */
   readonly revision?: string
+  /** Whether what nobody sees in it was looked at. @default false */
+  readonly confirmHidden?: boolean
 }
 
 /** @throws {SkillError} as the review does; INVALID_OPTION for a revision where all of them are meant */
 export async function decideSkill(
-  { verb, skill, revision, ...note }: Wish,
+  { verb, skill, revision, confirmHidden = false, ...note }: Wish,
   { review }: SkillRuntime,
 ): Promise<DecidedSkill> {
   const of = revision === undefined ? {} : { revision }
@@ -21,7 +23,7 @@ export async function decideSkill(
     case 'approve':
     case 'reject':
     case 'pin':
-      return await review[verb](skill, { ...note, ...of })
+      return await review[verb](skill, { ...note, ...of, confirmHidden })
     default:
       if (revision === undefined) return await review[verb](skill, note)
       throw new SkillError(

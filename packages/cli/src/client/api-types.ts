@@ -105,6 +105,8 @@ export interface SkillDiff {
    * of it.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
+  /** The newer revision; null when it is broken, or there is no difference. */
+  readonly to: Digest | null
   /** Unified diff; empty when there is none. */
   readonly text: string
   /** What the newer revision may do that the older one could not. */
@@ -121,6 +123,8 @@ export interface DecideRequest {
   /** The whole digest of the revision that was looked at; refused when there is another one by now. `approve` needs it. */
   readonly revision?: string
   readonly note?: string
+  /** Whether characters that show nothing were looked at, and are meant; without it such a revision is refused with CONFLICT. */
+  readonly confirmHidden?: boolean
 }
 
 /** `POST /api/grant` */

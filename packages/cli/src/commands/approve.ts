@@ -11,9 +11,23 @@ import { decideSkill } from '../decide-skill.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import { createPaint, printJson, printLine, toCommandLine, toTerminalLine } from '../output.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  printJson,
+  printLine,
+  toCommandLine,
+  toTerminalLine,
+} from '../output.ts'
 import { parseNamedSkill } from '../skill-target.ts'
-import { capabilitiesOf, type DecideFlags, printDecided, toDecidedRow, toNote } from './decide.ts'
+import {
+  capabilitiesOf,
+  type DecideFlags,
+  doubtsAbout,
+  printDecided,
+  toDecidedRow,
+  toNote,
+} from './decide.ts'
 
 export interface ApproveFlags extends DecideFlags {
   /** Everything that waits. */
@@ -74,7 +88,7 @@ async function approveOne(
     skill: targetOf(report),
     ...(revision === undefined ? {} : { revision }),
   } as const
-  const done = await decideSkill({ ...wish, ...toNote(flags) }, skills)
+  const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden: flags.confirmsHidden }, skills)
   if (!flags.json) {
     printDecided('approve', done, config)
     for (const grown of granted) printLine(`  with it: ${toTerminalLine(grown)}`)
@@ -101,6 +115,7 @@ async function showAndAsk(
   printLine(`${paint('bold', target)}  ${report.serving ?? 'new'} -> ${revision}`)
   for (const grown of capabilitiesOf(report, skills))
     printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
+  for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
   // What is shown has to be what is asked about.
   if (skill?.revision !== revision) throw new UsageError(`${target} changed while it was read; run it again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))

@@ -1,6 +1,7 @@
 import {
   type DecidedSkill,
   type DecisionNote,
+  type Diagnostic,
   describeNewCapabilities,
   type SkillReport,
   type SkillRuntime,
@@ -13,6 +14,7 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import {
   createPaint,
+  formatDiagnostic,
   paintStatus,
   printFindings,
   printJson,
@@ -25,6 +27,8 @@ import { parseNamedSkill } from '../skill-target.ts'
 
 export interface DecideFlags {
   readonly json: boolean
+  /** Whether what nobody sees in a revision was looked at. */
+  readonly confirmsHidden: boolean
   readonly note?: string
 }
 
@@ -44,7 +48,12 @@ export async function decide(
   const reports: DecidedSkill[] = []
   try {
     for (const target of targets)
-      reports.push(await decideSkill({ verb, ...parseNamedSkill(target), ...meta }, skills))
+      reports.push(
+        await decideSkill(
+          { verb, ...parseNamedSkill(target), ...meta, confirmHidden: flags.confirmsHidden },
+          skills,
+        ),
+      )
   } finally {
     // One that cannot be decided does not hide what was.
     if (flags.json) printJson(reports.map(toDecidedRow))
@@ -100,6 +109,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
     for (const grown of capabilitiesOf(report, skills))
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
+    for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
     for (const words of [
       ['diff', target],
       ...(report.revision === undefined ? [] : [['approve', `${target}@${report.revision}`]]),
@@ -117,6 +127,11 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   unpin: ['unpinned', 'not pinned:'],
   enable: ['enabled', 'not disabled:'],
   disable: ['disabled', 'disabled already:'],
+}
+
+/** What a person should know of a revision who would see nothing of it. */
+export function doubtsAbout({ diagnostics }: SkillReport): readonly Diagnostic[] {
+  return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
 }
 
 /** What the newest revision may do that the served one could not. */

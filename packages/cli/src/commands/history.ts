@@ -68,12 +68,16 @@ export async function rollback(
   name: string,
   revision: string | undefined,
   config: Config,
-  flags: { readonly json: boolean; readonly isDryRun: boolean },
+  flags: { readonly json: boolean; readonly isDryRun: boolean; readonly confirmsHidden: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const wanted = revision === undefined ? {} : { revision }
   if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
-  const done = await skills.history.rollback(name, { ...wanted, by: currentUser() })
+  const done = await skills.history.rollback(name, {
+    ...wanted,
+    by: currentUser(),
+    confirmHidden: flags.confirmsHidden,
+  })
   if (flags.json) {
     printJson(done)
     return EXIT_OK

@@ -44,6 +44,13 @@ const DECISIONS: Readonly<
   disable: { words: 'serve nothing of a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
 }
 
+interface HiddenFlags {
+  readonly confirmHidden?: boolean
+}
+
+const CONFIRM_HIDDEN =
+  'the characters that show nothing were looked at, as <U+200B> in "stoke diff", and are meant'
+
 const NAMED =
   'name, or source/name; with @ and the whole digest of the revision that you have read, as "stoke pending" prints it'
 
@@ -54,6 +61,7 @@ function addApprove(program: Command, finish: Finish): void {
     .option('--note <text>', 'why, for the history')
     .option('--all', 'everything that waits now')
     .option('--yes', 'do not ask: approve the revision that waits at this moment, unread')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       `
@@ -65,12 +73,16 @@ Examples:
   stoke approve --all`,
     )
     .action(
-      async (targets: string[], flags: SharedFlags & { note?: string; all?: boolean; yes?: boolean }) => {
+      async (
+        targets: string[],
+        flags: SharedFlags & HiddenFlags & { note?: string; all?: boolean; yes?: boolean },
+      ) => {
         const { approve } = await import('../commands/approve.ts')
         const { json, note, all, yes } = flags
         finish(
           await approve(targets, await resolveConfig(flags), {
             json: json === true,
+            confirmsHidden: flags.confirmHidden === true,
             isAll: all === true,
             isUnseen: yes === true,
             ...(note === undefined ? {} : { note }),
@@ -82,17 +94,20 @@ Examples:
 
 function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, finish: Finish): void {
   const { words, examples } = DECISIONS[verb]
-  withSharedOptions(program.command(verb))
+  const command = withSharedOptions(program.command(verb))
+  if (verb === 'pin') command.option('--confirm-hidden', CONFIRM_HIDDEN)
+  command
     .description(words)
     .argument('[skill...]', verb === 'reject' || verb === 'pin' ? NAMED : 'name, or source/name')
     .option('--note <text>', 'why, for the history')
     .addHelpText('after', `\nExamples:\n${examples.map(example => `  ${example}`).join('\n')}`)
-    .action(async (targets: string[], flags: SharedFlags & { note?: string }) => {
+    .action(async (targets: string[], flags: SharedFlags & HiddenFlags & { note?: string }) => {
       const { decide } = await import('../commands/decide.ts')
       const { json, note } = flags
       finish(
         await decide(verb, targets, await resolveConfig(flags), {
           json: json === true,
+          confirmsHidden: flags.confirmHidden === true,
           ...(note === undefined ? {} : { note }),
         }),
       )
@@ -140,15 +155,26 @@ function addRollback(program: Command, finish: Finish): void {
     .argument('<name>', 'name of the skill, or source/name')
     .argument('[revision]', 'its whole digest (default: the one that was served before)')
     .option('--dry-run', 'only tell what would change, and the whole digest; the first digits are enough')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf sha256:...\n  stoke rollback pdf a1b2c3d4 --dry-run',
     )
-    .action(async (name: string, revision: string | undefined, flags: SharedFlags & { dryRun?: boolean }) => {
-      const { rollback } = await import('../commands/history.ts')
-      const options = { json: flags.json === true, isDryRun: flags.dryRun === true }
-      finish(await rollback(name, revision, await resolveConfig(flags), options))
-    })
+    .action(
+      async (
+        name: string,
+        revision: string | undefined,
+        flags: SharedFlags & HiddenFlags & { dryRun?: boolean },
+      ) => {
+        const { rollback } = await import('../commands/history.ts')
+        const options = {
+          json: flags.json === true,
+          isDryRun: flags.dryRun === true,
+          confirmsHidden: flags.confirmHidden === true,
+        }
+        finish(await rollback(name, revision, await resolveConfig(flags), options))
+      },
+    )
 }
 
 function addGc(program: Command, finish: Finish): void {

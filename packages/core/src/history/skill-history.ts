@@ -1,10 +1,12 @@
 import { SkillError } from '../errors.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillReport } from '../registry/generation.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
 import { EFFECT_MS, type RecordedDecision } from './decisions.ts'
+import { refuseHidden } from './hidden-in-revision.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
 import type { Found, SkillTarget } from './skill-review.ts'
 import { parseWholeRevision } from './whole-revision.ts'
@@ -20,6 +22,8 @@ export interface HistoryHost {
   isPinned(place: FolderPlace): boolean
   /** Whether the source of a folder may be written to. */
   isWritable(place: FolderPlace): boolean
+  /** What nobody sees who reads a revision. */
+  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Writes a revision back into a folder that may be written to. */
   restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
   /** Serves a revision whatever is written; of a folder that is there. */
@@ -38,6 +42,8 @@ export interface RollbackOptions {
   readonly revision?: string
   /** For people, in the history. @default 'somebody' */
   readonly by?: string
+  /** As for an approval; asked for where the revision was never live. @default false */
+  readonly confirmHidden?: boolean
 }
 
 export interface Rollback {
@@ -111,13 +117,15 @@ export class SkillHistory {
    * as a pin where the source is not written to.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is none to go back to, or it is no longer stored;
    * INVALID_OPTION for one that was rejected, or is not whole; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
-   * from a source that is not written to; IO_FAILED
+   * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
-    const { by = 'somebody' } = options
+    const { by = 'somebody', confirmHidden = false } = options
     const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
     const { place } = found
     const skill = await this.#read(place, done.to)
+    if (!confirmHidden && !(await this.#wasLive(place, done.to)))
+      refuseHidden(done.skill, await this.#host.findHidden(place, done.to))
     if (done.how === 'written') await this.#host.restore(place, skill, by)
     else if (done.how === 'pinned') await this.#host.pin(place, done.to, by)
     return done
@@ -240,6 +248,11 @@ export class SkillHistory {
       if ((await this.#findRejection(place, revision)) === undefined) return revision
     }
     return undefined
+  }
+
+  async #wasLive(place: FolderPlace, revision: Digest): Promise<boolean> {
+    const records = await this.#log.list(place)
+    return records.some(each => each.event === 'live' && each.revision === revision)
   }
 
   async #revisions(place: FolderPlace): Promise<readonly Digest[]> {

@@ -8,6 +8,7 @@ import {
   FileSource,
   MemoryDecisions,
   MemoryFileSystem,
+  MemoryRevisionLog,
   MemorySkillStore,
   NO_SETTLE,
   type SkillRuntime,
@@ -163,6 +164,59 @@ describe('a reviewed source', () => {
         expect((await review.approve('pdf', { revision: whole })).serving).toBe(revision)
     },
   )
+
+  test.each([
+    [
+      'instructions',
+      'pdf/SKILL.md',
+      text('pdf', 'Be kind.\u{e0073}\u{e0074}'),
+      'SKILL.md:5:9: U+E0073 U+E0074',
+    ],
+    ['a description', 'pdf/SKILL.md', text('pdf').replace('Does', 'Do\u200bes'), 'SKILL.md:3:16: U+200B'],
+    [
+      'an escape',
+      'pdf/SKILL.md',
+      text('pdf').replace('Does pdf.', '"a\\u202Eb"'),
+      'SKILL.md:3:1: "description" has U+202E',
+    ],
+    ['a script', 'pdf/scripts/a.js', 'x\n"\u3164"', 'scripts/a.js:2:2: U+3164'],
+    ['a name', 'pdf/a\u200b.md', 'x', 'the name has U+200B'],
+    ['a large file', 'pdf/a.txt', `${'x'.repeat(300_000)}\u{e0101}`, 'a.txt:1:300001: U+E0101'],
+  ])(
+    'T46: an approval stops at text that nobody sees in %s, until that is confirmed',
+    async (_, path, content, place) => {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf'), [`/team/${path}`]: content })
+      const revision = revisionOf(it.skills, 'pdf')
+      for (const verb of ['approve', 'pin'] as const)
+        await expect(it.skills.review[verb]('pdf', { revision })).rejects.toMatchObject({
+          code: 'HIDDEN_TEXT',
+          message: expect.stringContaining(place),
+        })
+      expect(await it.skills.review.approveAll()).toEqual([])
+      expect(it.statusOf('pdf')).toBe('team:pending')
+      await it.skills.review.approve('pdf', { revision, confirmHidden: true })
+      expect(await it.bodyOf('pdf')).toBeDefined()
+      // What was approved once, is read.
+      await it.skills.review.pin('pdf', { revision })
+    },
+  )
+
+  test('T46: a revision that was never live is rolled back to only when its hidden text is confirmed', async () => {
+    await using it = await open(
+      { '/team/pdf/SKILL.md': text('pdf', 'First.') },
+      { history: new MemoryRevisionLog() },
+    )
+    await it.skills.review.approve('pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Hid\u2060den.'))
+    const hidden = revisionOf(it.skills, 'pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Third.'))
+    await it.skills.delivered()
+    const rollback = { revision: hidden }
+    await expect(it.skills.history.rollback('pdf', rollback)).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
+    expect(await it.bodyOf('pdf')).toBe('First.')
+    await it.skills.history.rollback('pdf', { ...rollback, confirmHidden: true })
+    expect(await it.bodyOf('pdf')).toBe('Hid\u2060den.')
+  })
 
   test('a pin without a revision is for what is served, never for what waits', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })

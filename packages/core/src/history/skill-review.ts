@@ -3,6 +3,7 @@ import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -14,6 +15,7 @@ import {
   withDecision,
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
+import { refuseHidden } from './hidden-in-revision.ts'
 import { findHeldWrites } from './review-admission.ts'
 import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 
@@ -26,6 +28,8 @@ export interface ReviewHost {
   findNewest(place: FolderPlace): Skill | undefined
   /** Every revision of a folder that is written down. */
   recordedRevisions(place: FolderPlace): Promise<readonly Digest[]>
+  /** What nobody sees who reads a revision. */
+  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Whether the store can serve a revision. */
   isStored(revision: Digest): Promise<boolean>
   /** Resolves when what was decided about a folder is visible. */
@@ -60,6 +64,12 @@ export interface DecideOptions extends DecisionNote {
    * @default the newest at the moment of the call
    */
   readonly revision?: string
+  /**
+   * Whether characters that nobody sees were looked at, as `<U+200B>`, and are meant. `approve` and `pin` ask for it where there are
+   * any.
+   * @default false
+   */
+  readonly confirmHidden?: boolean
 }
 
 /**
@@ -96,19 +106,23 @@ export class SkillReview {
   /**
    * Lets the newest revision of a skill go live.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
-   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole
+   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole; HIDDEN_TEXT
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     return await this.#approve(this.findWaiting(target), options)
   }
 
-  /** Approves everything that waits now; one that changes meanwhile goes on waiting. */
-  async approveAll(options: DecisionNote = {}): Promise<readonly DecidedSkill[]> {
+  /** Approves everything that waits now; one that changes meanwhile, or has hidden text that is not confirmed, goes on waiting. */
+  async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     const approved: DecidedSkill[] = []
     for (const report of this.pending()) {
       const origin = this.#host.originOf(report.source)
       if (origin === undefined) continue
-      approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
+      try {
+        approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
+      } catch (thrown) {
+        if (!SkillError.isInstance(thrown, 'HIDDEN_TEXT')) throw thrown
+      }
     }
     return approved
   }
@@ -126,14 +140,18 @@ export class SkillReview {
   /**
    * Serves one revision whatever is written, by default the one that is served now.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not whole,
-   * or none is named and none is served
+   * or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
    */
   async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     const { report, place } = this.#find(target)
     const { serving, revision: newest } = report
     if (options.revision !== undefined) {
       const known = [serving ?? [], newest ?? [], await this.#host.recordedRevisions(place)].flat()
-      return await this.pinAt(place, parseWholeRevision(options.revision, known), options)
+      const revision = parseWholeRevision(options.revision, known)
+      const isRead =
+        revision === serving || this.#options.decisions.find(place)?.approved.has(revision) === true
+      if (!isRead) await this.#checkHidden(report.name, place, revision, options)
+      return await this.pinAt(place, revision, options)
     }
     if (serving !== undefined) return await this.pinAt(place, serving, options)
     const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
@@ -223,8 +241,18 @@ export class SkillReview {
     return this.#find(target, isWaiting)
   }
 
+  async #checkHidden(
+    name: string,
+    place: FolderPlace,
+    revision: Digest,
+    { confirmHidden = false }: DecideOptions,
+  ): Promise<void> {
+    if (!confirmHidden) refuseHidden(name, await this.#host.findHidden(place, revision))
+  }
+
   async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
     const revision = checkNewest(report, options.revision)
+    await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#host.findNewest(place)
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
     const writes =

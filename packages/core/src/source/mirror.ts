@@ -15,6 +15,8 @@ export interface FileNode {
   size?: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
+  /** What was found in its bytes. */
+  findings?: readonly Diagnostic[]
   /** Why it could not be read. */
   fault?: Diagnostic
 }
