@@ -455,16 +455,30 @@ test('the API decides, and says what cannot be; metrics tell how the sources are
     args: ['--source', `file://${repository.directory}`, '--no-agent'],
   })
   const { client } = dev
-  await expect(client.decide({ verb: 'approve', skill: 'pdf', revision: '00000000' })).rejects.toMatchObject({
+  await expect(
+    client.decide({ verb: 'approve', skill: 'pdf', revision: '0'.repeat(64) }),
+  ).rejects.toMatchObject({
     status: 409,
     code: 'CONFLICT',
   })
-  await expect(client.decide({ verb: 'approve', skill: 'nope' })).rejects.toMatchObject({ status: 404 })
+  const { revision } = (await client.skills()).skills.find(({ name }) => name === 'pdf') ?? {}
+  if (typeof revision !== 'string') throw new Error('pdf waits at a revision')
+  const short = { verb: 'approve', skill: 'pdf', revision: revision.slice(7, 15) } as const
+  await expect(client.decide(short)).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringContaining(`use ${revision}`),
+  })
+  await expect(client.decide({ verb: 'approve', skill: 'pdf' })).rejects.toMatchObject({ status: 400 })
+  await expect(client.decide({ verb: 'approve', skill: 'nope', revision })).rejects.toMatchObject({
+    status: 404,
+  })
   await expect(client.decide({ verb: 'bless' as 'approve', skill: 'pdf' })).rejects.toMatchObject({
     status: 400,
   })
   await expect(client.rollback('maps')).rejects.toMatchObject({ status: 404 })
-  expect(await client.decide({ verb: 'approve', skill: 'team/pdf' })).toMatchObject({ status: 'ok' })
+  expect(await client.decide({ verb: 'approve', skill: 'team/pdf', revision })).toMatchObject({
+    status: 'ok',
+  })
   expect((await client.history('team/pdf')).records.map(({ cause }) => cause)).toEqual(['approve', 'fetch'])
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     await fetch(`${dev.url}${path}`, { headers })

@@ -338,7 +338,7 @@ test('a skill that was added is not replaced by one of another place, nor is a f
 test('copying out of a place that is followed leaves what was approved of it as it was', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
-  it.run('approve', '--all', '--source', it.place)
+  it.run('approve', '--all', '--yes', '--source', it.place)
   it.repository.commit(pdf('Second.'))
   it.run('add', it.place, 'pdf', '--to', 'copies')
   expect(it.read('copies/pdf/SKILL.md')).toContain('Second.')

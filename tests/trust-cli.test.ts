@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -73,24 +73,24 @@ test('a repository waits for approval, a newer commit again, and what is new abo
   ])
   const [row] = kit.rows('pending')
   expect(row).toMatchObject({ name: 'pdf', status: 'pending', serving: null, newCapabilities: [] })
-  const revision = row?.revision?.slice(7, 15) ?? ''
+  const revision = row?.revision ?? ''
   expect(kit.rows('approve', `repository/pdf@${revision}`, '--note', 'read it')).toMatchObject([
     { status: 'ok' },
   ])
   expect(kit.run('pending').status).toBe(0)
   kit.commit('Second.', { 'pdf/scripts/run.sh': 'curl x | sh' })
   await kit.update()
-  expect(kit.listed()).toEqual([['pdf pending', revision]])
+  expect(kit.listed()).toEqual([['pdf pending', revision.slice(7, 15)]])
   expect(kit.rows('pending')[0]?.newCapabilities).toEqual(['the script "scripts/run.sh" appears'])
   const { stdout: diff } = kit.run('diff', 'pdf')
   expect(diff).toMatch(/new capability: the script "scripts\/run.sh" appears/)
   expect(diff).toMatch(/^-First\.$[\s\S]*^\+Second\.$/m)
   expect(kit.run('approve', `pdf@${revision}`).stderr).toMatch(
-    /newest revision of "pdf" is [0-9a-f]{8} by now; look at it again/,
+    /newest revision of "pdf" is sha256:[0-9a-f]{64} by now; look at it again/,
   )
-  const approved = kit.run('approve', '--all')
+  const approved = kit.run('approve', '--all', '--yes')
   expect(approved.stdout).toMatch(
-    /approved pdf of repository: ok, serving [0-9a-f]{8}\n {2}with it: the script/,
+    /approved pdf of repository: ok, serving sha256:[0-9a-f]{64}\n {2}with it: the script/,
   )
 })
 
@@ -123,10 +123,102 @@ test('pending asks the places itself, and what it suggests can be run as it is p
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
+test('T40: a decision takes no beginning of a digest, and prints the whole one to copy', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  const [row] = kit.rows('pending')
+  const whole = row?.revision ?? ''
+  for (const verb of ['approve', 'reject', 'pin']) {
+    const { status, stderr } = kit.run(verb, `pdf@${whole.slice(7, 15)}`)
+    expect([verb, status, stderr]).toEqual([verb, 2, expect.stringContaining(`use ${whole}\n`)])
+  }
+  expect(kit.run('grant', `pdf@${whole.slice(7, 15)}`, 'net').stderr).toContain(`use ${whole}\n`)
+  expect(kit.listed()).toEqual([['pdf pending', undefined]])
+  expect(kit.run('approve', `pdf@${whole}`).stdout).toBe(`approved pdf of repository: ok, serving ${whole}\n`)
+})
+
+test('on a terminal approve shows the difference and asks; what is answered is about what was shown', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('approve', '--yes', 'pdf')
+  kit.commit('Second.')
+  const [row] = kit.rows('pending')
+  const ask = (answer: string): { status: number | null; stdout: string } => {
+    const places = ['--source', kit.source, '--state', kit.state]
+    const command = [process.execPath, BIN, 'approve', 'pdf', ...places].map(word => `'${word}'`).join(' ')
+    return spawnSync('script', ['-qec', command, '/dev/null'], {
+      encoding: 'utf8',
+      cwd: kit.folder.path,
+      env: { ...process.env, HOME: kit.folder.at('home'), NO_COLOR: '1', CI: '' },
+      input: answer,
+    })
+  }
+  const declined = ask('n\n')
+  expect(declined.stdout).toMatch(
+    new RegExp(`^repository/pdf {2}sha256:[0-9a-f]{64} -> ${row?.revision}`, 'm'),
+  )
+  expect(declined.stdout).toMatch(/^-First\.\s+\+Second\.\s/m)
+  expect([declined.status, kit.rows('pending').length]).toEqual([1, 1])
+  const accepted = ask('y\n')
+  expect([accepted.status, accepted.stdout]).toEqual([
+    0,
+    expect.stringContaining(`approved pdf of repository: ok, serving ${row?.revision}`),
+  ])
+})
+
+test('T46: what nobody sees is shown by every verb, and stops an approval until it is confirmed', () => {
+  using kit = new Kit()
+  kit.commit('Be kind.\u{e0073}\u200b', {
+    'рdf/SKILL.md': skillText('рdf'),
+    'pdf/scripts/run.sh': 'echo \u202e',
+  })
+  const waiting = kit.run('pending')
+  expect(waiting.stdout).toMatch(
+    /SKILL\.md:5:9: U\+E0073 U\+200B: characters that show nothing \[HIDDEN_TEXT\]/,
+  )
+  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: characters that show nothing/)
+  expect(waiting.stdout).toMatch(/skill name "рdf" \(with U\+0440\) looks like "pdf"/)
+  expect(kit.run('diff', 'pdf').stdout).toContain('+Be kind.<U+E0073><U+200B>\n')
+  expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
+  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
+  const [row] = kit.rows('pending')
+  const refused = kit.run('approve', `pdf@${row?.revision}`)
+  expect([refused.status, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('SKILL.md:5:9: U+E0073 U+200B'),
+  ])
+  expect(refused.stderr).toContain('--confirm-hidden')
+  expect(kit.run('approve', `pdf@${row?.revision}`, '--confirm-hidden').status).toBe(0)
+  expect(kit.run('show', 'pdf').stdout).toContain('Be kind.<U+E0073><U+200B>\n')
+})
+
+test('validate tells what nobody sees, each place once, and calls the skill valid', () => {
+  using folder = new TemporaryFolder()
+  folder.write('skills/pdf/SKILL.md', skillText('pdf', { body: 'x\u200b' }))
+  folder.write('skills/pdf/notes.md', 'y\u2060')
+  const { stdout, status } = stoke(['validate', 'skills'], { cwd: folder.path, env: { NO_COLOR: '1' } })
+  expect(stdout.match(/[\w.]+:\d+:\d+: U\+\w+/g)).toEqual(['SKILL.md:5:2: U+200B', 'notes.md:1:2: U+2060'])
+  expect([stdout, status]).toEqual([expect.stringMatching(/^valid /), 0])
+})
+
+test('what is hidden drives no terminal in JSON either, and is the same for programs', () => {
+  using folder = new TemporaryFolder()
+  const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
+  folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
+  const run = stoke<{ skills: { description: string }[] }>(
+    ['list', '--json', '--root', 'skills', '--state', 'state'],
+    {
+      cwd: folder.path,
+    },
+  )
+  expect(run.stdout).toMatch(/a\\u009b31m \\u202eb\\u2028c\\u200b\\udb40\\udc41\\u007f/)
+  expect(run.json.skills[0]?.description).toBe(description)
+})
+
 test('what was decided is told also when the next one cannot be', () => {
   using kit = new Kit()
   kit.commit('First.')
-  const { stdout, stderr, status } = kit.run('approve', 'pdf', 'nope')
+  const { stdout, stderr, status } = kit.run('approve', '--yes', 'pdf', 'nope')
   expect([stdout, stderr, status]).toEqual([
     expect.stringMatching(/^approved pdf/),
     expect.stringMatching(/there is no skill "nope"/),
@@ -142,7 +234,7 @@ test('skills of scoped packages are decided by the names that pending prints', (
     stoke([...args, '--source', 'npm:project', '--state', folder.at('state')], { cwd: folder.path })
   const targets = run('pending').stdout.match(/^npm\/\S+/gm)
   expect(targets).toEqual(['npm/@acme/kit/pdf', 'npm/@other/kit/pdf'])
-  expect(run('approve', ...(targets ?? [])).stdout.match(/^approved/gm)).toHaveLength(2)
+  expect(run('approve', '--yes', ...(targets ?? [])).stdout.match(/^approved/gm)).toHaveLength(2)
   const waiting = run('pending')
   expect([waiting.status, waiting.stdout]).toEqual([0, 'nothing waits for approval\n'])
 })
@@ -219,10 +311,10 @@ test('reload tells of places, and what is printed for clients works from anywher
 test('the log tells who, when and why; rollback, pin, reject, disable and their way back', async () => {
   using kit = new Kit()
   kit.commit('First.')
-  kit.rows('approve', 'pdf')
+  kit.rows('approve', 'pdf', '--yes')
   kit.commit('Second.')
   await kit.update()
-  kit.rows('approve', 'pdf')
+  kit.rows('approve', 'pdf', '--yes')
   const { json: records } = kit.run<
     { event: string; cause: string; revision: string; author: { name: string }; note?: string }[]
   >('log', 'pdf', '--json')
@@ -236,18 +328,20 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /^pdf {2}[0-9a-f]{8} -> [0-9a-f]{8}: the old revision would be pinned; nothing was changed\n[\s\S]*^-Second\.$/m,
+    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: the old revision would be pinned; nothing was changed\n[\s\S]*^-Second\.$/m,
   )
   expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
   expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
-  expect(kit.run('rollback', 'pdf').stdout).toMatch(new RegExp(`^pdf is at ${first} already;`))
+  expect(kit.run('rollback', 'pdf').stdout).toMatch(
+    new RegExp(`^pdf is at sha256:${first}[0-9a-f]{56} already;`),
+  )
   kit.rows('unpin', 'pdf')
   expect(kit.listed()).toEqual([['pdf ok', second]])
   kit.rows('disable', 'pdf')
   expect(kit.listed()).toEqual([['pdf disabled', undefined]])
   expect(kit.run('why', 'pdf').stdout).toMatch(/nothing of it is served: disabled by/)
   kit.rows('enable', 'pdf')
-  kit.rows('reject', `pdf@${second}`, '--note', 'asks for secrets')
+  kit.rows('reject', `pdf@${records[0]?.revision}`, '--note', 'asks for secrets')
   // What was approved before serves again.
   expect(kit.listed()).toEqual([['pdf rejected', first]])
   expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
@@ -262,13 +356,13 @@ test('a running dev follows what another process decides', async () => {
     env: { HOME: kit.folder.at('home') },
   })
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['pending'])
-  kit.rows('approve', 'pdf')
+  kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
   // What another process has fetched as well: nobody asks again in five minutes only.
   kit.commit('Second.')
   expect(kit.run('pending').status).toBe(1)
-  kit.rows('approve', 'pdf')
+  kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^LIVE pdf/m)
   expect((await dev.client.skill('pdf')).body).toBe('Second.')
 })
@@ -309,10 +403,13 @@ test.each([
   [['approve'], /name the skills to approve, or use --all/],
   [['approve', 'pdf', '--all'], /name no skills with it/],
   [['approve', 'nope'], /there is no skill "nope"/],
-  [['approve', 'pdf@xyz'], /use eight or more of its hexadecimal digits/],
+  [['approve', 'pdf@xyz'], /revision "xyz" is not whole, .*; use "sha256:" and its 64 digits/],
+  [['approve', 'pdf'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
+  [['approve', '--all'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
   [['reject'], /name the skills to reject/],
   [['diff', 'pdf', 'zz'], /use its first hexadecimal digits/],
-  [['rollback', 'pdf', '00000000'], /no known revision begins with 00000000/],
+  [['diff', 'pdf', '00000000'], /no known revision begins with 00000000/],
+  [['rollback', 'pdf', '00000000'], /revision "00000000" is not whole/],
   [['rollback', 'pdf'], /there is no revision of "pdf" before the present one/],
   [['log', 'pdf', '--limit', '0'], /not a whole number above 0/],
 ])('stoke %j says what is wrong and exits with 2', (args, message) => {
@@ -429,7 +526,7 @@ test('archives, packages and repositories side by side, each under its own label
     'maps npm pending',
     'pdf repository pending',
   ])
-  expect(kit.run('approve', 'docx', ...sources).stderr).toMatch(
+  expect(kit.run('approve', '--yes', 'docx', ...sources).stderr).toMatch(
     /several skills are called "docx"; name one of "team\/docx", "team-2\/docx"/,
   )
 })

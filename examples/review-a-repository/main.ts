@@ -77,9 +77,9 @@ await commit('Refunds within 30 days', { 'refunds/SKILL.md': refunds('Refund wit
   const conversation = skills.session({ id: 'chat-2' })
   const [skillTool] = conversation.tools
   await skillTool?.execute({ name: 'refunds' }) // what it has loaded, it is told about
-  const { files, newCapabilities } = await skills.history.diff('refunds')
+  const { files, newCapabilities, to } = await skills.history.diff('refunds')
   console.log('differs:', files.map(({ path }) => path).join(', '), newCapabilities)
-  await skills.review.approve('refunds', { by: 'ada', note: 'the bank has agreed' })
+  await skills.review.approve('refunds', { revision: to, by: 'ada', note: 'the bank has agreed' })
   assert.match((await conversation.update())?.text ?? '', /refunds/)
 
   // It was a mistake. Nothing can be written into the repository, so the old revision is pinned.

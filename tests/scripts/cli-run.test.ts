@@ -153,13 +153,21 @@ test('grant and revoke decide for later processes, with a note in the history', 
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
   expect(refused.stderr).toContain('the scripts ask for net env:TOKEN, which nobody has granted')
-  expect(it.run('grant', 'net', '--json').json).toMatchObject({
+  // A grant of whatever a skill asks for is a grant of what nobody has read.
+  const unsaid = it.run('grant', 'net')
+  expect([unsaid.status, unsaid.stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /"net" asks for net env:TOKEN; say what you grant: stoke grant net net env:TOKEN --/,
+    ),
+  ])
+  expect(it.run('grant', 'net', '--yes', '--json').json).toMatchObject({
     skill: 'net',
     granted: ['net', 'env:TOKEN'],
     missing: [],
   })
   expect(it.run('run', 'net.go').status).toBe(0)
-  expect(it.run('grant', 'net').stdout).toContain('granted already')
+  expect(it.run('grant', 'net', '--yes').stdout).toContain('granted already')
   const part = it.run('revoke', 'net', 'net', '--note', 'not needed')
   expect(part.stdout).toContain('it asks for more: net')
   expect(it.run('run', 'net.go').status).toBe(2)
@@ -304,7 +312,7 @@ test('what stands in the way of commands is told by every verb that looks at the
   )
   expect(why.stdout).toMatch(/^yes {2}listed/m)
   // What nobody knows keeps nobody from granting the rest.
-  expect(it.run('grant', 'git').stdout).toMatch(
+  expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for what there is not: net,\n/,
   )
   expect(it.run('revoke', 'git').status).toBe(0)

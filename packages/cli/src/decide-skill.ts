@@ -7,25 +7,23 @@ export interface Wish extends DecisionNote {
   readonly verb: DecisionVerb
   /** `name`, or `source/name`. */
   readonly skill: string
-  /** Its first digits. @default the newest, or for a pin the one that is served */
+  /** Its whole digest. @default the newest, or for a pin the one that is served */
   readonly revision?: string
+  /** Whether what nobody sees in it was looked at. @default false */
+  readonly confirmHidden?: boolean
 }
 
 /** @throws {SkillError} as the review does; INVALID_OPTION for a revision where all of them are meant */
 export async function decideSkill(
-  { verb, skill, revision, ...note }: Wish,
-  { review, history }: SkillRuntime,
+  { verb, skill, revision, confirmHidden = false, ...note }: Wish,
+  { review }: SkillRuntime,
 ): Promise<DecidedSkill> {
   const of = revision === undefined ? {} : { revision }
   switch (verb) {
     case 'approve':
     case 'reject':
-      return await review[verb](skill, { ...note, ...of })
-    case 'pin': {
-      if (revision === undefined) return await review.pin(skill, note)
-      const { to } = await history.diff(skill, revision, revision)
-      return await review.pin(skill, { ...note, revision: to })
-    }
+    case 'pin':
+      return await review[verb](skill, { ...note, ...of, confirmHidden })
     default:
       if (revision === undefined) return await review[verb](skill, note)
       throw new SkillError(

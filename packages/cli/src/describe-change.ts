@@ -8,6 +8,7 @@ import {
 } from '@skillstoke/core'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
+import { type Paint, toTerminalText } from './output.ts'
 
 /** The difference that the last update made, or that a rejected text would make. */
 export async function describeLastChange(
@@ -51,6 +52,16 @@ export async function describeRejected(report: SkillReport, skills: SkillRuntime
   const rejected = await readNewestText(report)
   if (rejected === undefined) return `${report.name}: its newest text cannot be read`
   return toPatch(`${report.name}/${serving.skillFile}`, live, rejected, 'live', 'rejected')
+}
+
+/** A unified diff for a terminal. */
+export function paintDiff(text: string, paint: Paint): string {
+  return toTerminalText(text)
+    .split('\n')
+    .map(line =>
+      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
+    )
+    .join('\n')
 }
 
 async function readText(skill: Skill, path: string, skills: SkillRuntime): Promise<string | undefined> {

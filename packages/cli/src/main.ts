@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '@skillstoke/core'
 import { Command, CommanderError } from 'commander'
 import { ApiError } from './client/api-error.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
+import { toTerminalText } from './output.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
@@ -34,9 +35,11 @@ function toExitCode(thrown: unknown): number {
     thrown instanceof TypeError ||
     (thrown as Error).name === 'TimeoutError' ||
     SkillError.isInstance(thrown)
-  process.stderr.write(
-    `error: ${isExpected ? toMessage(thrown) : ((thrown as Error).stack ?? String(thrown))}\n`,
-  )
+  const message = isExpected ? toMessage(thrown) : ((thrown as Error).stack ?? String(thrown))
+  const hint = SkillError.isInstance(thrown, 'HIDDEN_TEXT')
+    ? '\n"stoke diff" shows it; with --confirm-hidden it is meant'
+    : ''
+  process.stderr.write(`error: ${toTerminalText(message)}${hint}\n`)
   return EXIT_USAGE
 }
 

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { type Diagnostic, describePlace, type SkillStatus } from '@skillstoke/core'
+import { type Diagnostic, describePlace, type SkillStatus, showHiddenText } from '@skillstoke/core'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -13,29 +13,40 @@ export function createPaint(hasColor: boolean): Paint {
     : (_style, text) => text
 }
 
+// What JSON lets stand as it is and a terminal obeys or hides: C1 controls, separators of lines, everything that shows nothing.
+const UNSAFE_IN_JSON = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gu
+
+/** JSON of ASCII controls and hidden characters as escapes: the same value for programs, and nothing that drives a terminal. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
+  const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, character =>
+    character === '\n' ? character : toEscapes(character),
+  )
+  process.stdout.write(`${json}\n`)
+}
+
+/** As JSON and JavaScript write them, one escape for each UTF-16 code unit. */
+function toEscapes(character: string): string {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+  return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }
 
 export function printLine(text = ''): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Text of a skill's author on a terminal: what could move the cursor or hide text is shown instead. */
+/** Text of a skill's author on a terminal: what could move the cursor, or shows nothing, is written out as `<U+200B>`. */
 export function toTerminalText(text: string): string {
-  return stripVTControlCharacters(text).replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being shown
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return showHiddenText(text).replace(/[\f\r]/g, toEscapes)
+}
+
+/** What a script wrote on a terminal: the same, without the colours that programs write. */
+export function toTerminalOutput(text: string): string {
+  return toTerminalText(stripVTControlCharacters(text))
 }
 
 /** The same for places where a line break would forge another line. */
 export function toTerminalLine(text: string): string {
-  return toTerminalText(text).replace(
-    /[\n\t\u2028\u2029]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }
 
 const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {

@@ -20,6 +20,8 @@ export type SkillErrorCode =
   | 'SOURCE_MISSING'
   /** Two skills have one name, and the host asked for that to be an error. */
   | 'DUPLICATE_SKILL'
+  /** A revision has characters that nobody sees, and nobody has confirmed them. */
+  | 'HIDDEN_TEXT'
   /** A skill cannot be served, and the host asked for that to be an error. */
   | 'SKILL_INVALID'
   /** A function of the host failed or ran out of time, and the host asked for that to be an error. */

@@ -256,6 +256,7 @@ export {
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
 export { type Digest, digestOf, isDigest, shortDigest } from './skill/digest.ts'
 export type { Outcome } from './skill/frontmatter.ts'
+export { findHiddenText, type HiddenText, showHiddenText } from './skill/hidden-text.ts'
 export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
 export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'

@@ -58,7 +58,7 @@ export function HistoryView({ name, serving, version, client }: HistoryViewProps
                       type="button"
                       class="plain"
                       disabled={isRunning}
-                      onClick={() => run(() => client.rollback(name, shortDigest(revision)))}
+                      onClick={() => run(() => client.rollback(name, revision))}
                     >
                       Roll back <span class="hidden">to revision {shortDigest(revision)}</span>
                     </button>

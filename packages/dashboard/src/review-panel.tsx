@@ -42,7 +42,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   const grown = diff !== undefined && 'value' in diff ? diff.value.newCapabilities : []
   const decide = (verb: DecisionVerb): void => {
     // The revision that is on the page: when there is another one by now, the server says so.
-    const looked = isWaiting && row.revision !== null ? { revision: shortDigest(row.revision) } : {}
+    const looked = isWaiting && row.revision !== null ? { revision: row.revision } : {}
     run(() => client.decide({ verb, skill: target, ...looked }))
   }
   return (

@@ -76,7 +76,7 @@ function Permissions({ target, serving, info, client }: PermissionsProps): Compo
   const { isRunning, failure, run } = useAction()
   const { granted, missing, problems, containment } = info
   // The revision that is on the page: when there is another one by now, the server says so.
-  const looked = serving === null ? {} : { revision: shortDigest(serving) }
+  const looked = serving === null ? {} : { revision: serving }
   return (
     <section aria-label="Permissions">
       <p class="note">

@@ -140,7 +140,7 @@ export class ApiClient {
     }
   }
 
-  /** Brings an earlier revision back, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */
+  /** Brings an earlier revision back, named by its whole digest, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */
   async rollback(skill: string, revision?: string): Promise<RollbackResult> {
     const wanted = revision === undefined ? {} : { revision }
     return (await this.#request('POST', '/api/rollback', { skill, ...wanted })) as RollbackResult

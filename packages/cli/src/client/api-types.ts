@@ -105,6 +105,8 @@ export interface SkillDiff {
    * of it.
    */
   readonly kind: 'refused' | 'waiting' | 'changed' | 'none'
+  /** The newer revision; null when it is broken, or there is no difference. */
+  readonly to: Digest | null
   /** Unified diff; empty when there is none. */
   readonly text: string
   /** What the newer revision may do that the older one could not. */
@@ -118,9 +120,11 @@ export interface DecideRequest {
   readonly verb: DecisionVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
-  /** The revision that was looked at; refused when there is another one by now. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. `approve` needs it. */
   readonly revision?: string
   readonly note?: string
+  /** Whether characters that show nothing were looked at, and are meant; without it such a revision is refused with CONFLICT. */
+  readonly confirmHidden?: boolean
 }
 
 /** `POST /api/grant` */
@@ -129,7 +133,7 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
-  /** The revision that was looked at; refused when there is another one by now. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. */
   readonly revision?: string
 }
 

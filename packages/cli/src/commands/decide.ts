@@ -1,6 +1,7 @@
 import {
   type DecidedSkill,
   type DecisionNote,
+  type Diagnostic,
   describeNewCapabilities,
   type SkillReport,
   type SkillRuntime,
@@ -8,11 +9,12 @@ import {
   targetOf,
 } from '@skillstoke/core'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
-import { type DecisionVerb, decideSkill, type Wish } from '../decide-skill.ts'
+import { type DecisionVerb, decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import {
   createPaint,
+  formatDiagnostic,
   paintStatus,
   printFindings,
   printJson,
@@ -21,64 +23,60 @@ import {
   toTerminalLine,
 } from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'
+import { parseNamedSkill } from '../skill-target.ts'
 
 export interface DecideFlags {
   readonly json: boolean
-  /** Approve everything that waits. */
-  readonly all?: boolean
+  /** Whether what nobody sees in a revision was looked at. */
+  readonly confirmsHidden: boolean
   readonly note?: string
 }
 
 /**
- * `stoke approve`, `reject`, `pin`, `unpin`, `enable`, `disable`: each of the skills named, as `name`, `source/name` or either with
- * `@` and the first digits of a revision. What is decided holds for every process of the state directory.
+ * `stoke reject`, `pin`, `unpin`, `enable`, `disable`: each of the skills named, as `name`, `source/name` or either with `@` and a
+ * whole revision. What is decided holds for every process of the state directory.
  */
 export async function decide(
-  verb: DecisionVerb,
+  verb: Exclude<DecisionVerb, 'approve'>,
   targets: readonly string[],
   config: Config,
   flags: DecideFlags,
 ): Promise<number> {
-  if (targets.length === 0 && flags.all !== true)
-    throw new UsageError(
-      verb === 'approve' ? 'name the skills to approve, or use --all' : `name the skills to ${verb}`,
-    )
-  if (targets.length > 0 && flags.all === true)
-    throw new UsageError('--all is for everything that waits; name no skills with it')
+  if (targets.length === 0) throw new UsageError(`name the skills to ${verb}`)
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const meta = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
-  const granted = new Map(
-    skills.review.pending().map(report => [targetOf(report), capabilitiesOf(report, skills)]),
-  )
+  const meta = toNote(flags)
   const reports: DecidedSkill[] = []
   try {
-    if (flags.all === true) reports.push(...(await skills.review.approveAll(meta)))
-    for (const target of targets) reports.push(await decideSkill(toWish(verb, target, meta), skills))
+    for (const target of targets)
+      reports.push(
+        await decideSkill(
+          { verb, ...parseNamedSkill(target), ...meta, confirmHidden: flags.confirmsHidden },
+          skills,
+        ),
+      )
   } finally {
     // One that cannot be decided does not hide what was.
-    if (flags.json) printJson(reports.map(report => ({ ...toRow(report, null), isNew: report.isNew })))
-    else printDecided(verb, reports, granted, config)
+    if (flags.json) printJson(reports.map(toDecidedRow))
+    else for (const report of reports) printDecided(verb, report, config)
   }
-  if (reports.length === 0 && !flags.json) printLine('nothing waits for approval')
   return EXIT_OK
 }
 
-function printDecided(
-  verb: DecisionVerb,
-  reports: readonly DecidedSkill[],
-  granted: ReadonlyMap<string, readonly string[]>,
-  { hasColor }: Config,
-): void {
+/** Who decides, and why. */
+export function toNote({ note }: { readonly note?: string }): DecisionNote {
+  return { by: currentUser(), ...(note === undefined ? {} : { note }) }
+}
+
+export function toDecidedRow(report: DecidedSkill): object {
+  return { ...toRow(report, null), isNew: report.isNew }
+}
+
+export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColor }: Config): void {
   const paint = createPaint(hasColor)
-  for (const report of reports) {
-    const serving = report.serving === undefined ? 'nothing' : shortDigest(report.serving)
-    const [done, already] = WORDS[verb]
-    printLine(
-      `${report.isNew ? done : already} ${paint('bold', toTerminalLine(report.name))} of ${toTerminalLine(report.source)}: ${paintStatus(report.status, paint)}, serving ${serving}`,
-    )
-    if (verb !== 'approve') continue
-    for (const grown of granted.get(targetOf(report)) ?? []) printLine(`  with it: ${toTerminalLine(grown)}`)
-  }
+  const [done, already] = WORDS[verb]
+  printLine(
+    `${report.isNew ? done : already} ${paint('bold', toTerminalLine(report.name))} of ${toTerminalLine(report.source)}: ${paintStatus(report.status, paint)}, serving ${report.serving ?? 'nothing'}`,
+  )
 }
 
 /**
@@ -111,9 +109,10 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     printLine(`${paint('bold', toTerminalLine(target))}  ${from} -> ${to}`)
     for (const grown of capabilitiesOf(report, skills))
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
+    for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
     for (const words of [
       ['diff', target],
-      ['approve', `${target}@${to}`],
+      ...(report.revision === undefined ? [] : [['approve', `${target}@${report.revision}`]]),
     ])
       printLine(paint('dim', `  stoke ${toTerminalLine(toCommandLine([...words, ...config.options]))}`))
   }
@@ -130,13 +129,13 @@ const WORDS: Readonly<Record<DecisionVerb, readonly [string, string]>> = {
   disable: ['disabled', 'disabled already:'],
 }
 
-/** `name@a1b2c3d4`; a folder may have an `@`, and then a `/` after it. */
-function toWish(verb: DecisionVerb, text: string, note: DecisionNote): Wish {
-  const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
-  return { verb, skill, ...(revision === undefined ? {} : { revision }), ...note }
+/** What a person should know of a revision who would see nothing of it. */
+export function doubtsAbout({ diagnostics }: SkillReport): readonly Diagnostic[] {
+  return diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT' || code === 'NAME_LOOKALIKE')
 }
 
-function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {
+/** What the newest revision may do that the served one could not. */
+export function capabilitiesOf(report: SkillReport, skills: SkillRuntime): readonly string[] {
   const { skill, live } = skills.review.revisionsOf(report)
   return skill === undefined ? [] : describeNewCapabilities(live, skill)
 }

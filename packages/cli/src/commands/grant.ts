@@ -1,23 +1,31 @@
 import { existsSync } from 'node:fs'
-import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability } from '@skillstoke/core'
+import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability, targetOf } from '@skillstoke/core'
+import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
-import { EXIT_OK, UsageError } from '../exit-code.ts'
-import { currentUser, openSkills } from '../open-skills.ts'
-import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import { createPaint, printJson, printLine, toCommandLine, toTerminalLine } from '../output.ts'
+import { parseNamedSkill } from '../skill-target.ts'
+import { toNote } from './decide.ts'
 
 /**
  * `stoke grant` and `stoke revoke`: what the scripts of a skill may do beyond computing, for every process of the state
- * directory. Without words: what the skill asks for, or everything that it has.
+ * directory. Without words: what the skill asks for, which is shown first and asked about, or everything that it has.
  */
 export async function grant(
   verb: 'grant' | 'revoke',
   target: string,
   words: readonly string[],
   config: Config,
-  flags: { readonly json: boolean; readonly note?: string },
+  flags: { readonly json: boolean; readonly note?: string; readonly isUnseen: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
-  const { report } = skills.review.find(target)
+  const named = parseNamedSkill(target)
+  if (verb === 'revoke' && named.revision !== undefined)
+    throw new UsageError(
+      `revoke is about all revisions of a skill; leave ${JSON.stringify(named.revision)} out`,
+    )
+  const { report } = skills.review.find(named.skill)
   const { skill, live } = skills.review.revisionsOf(report)
   const current = live ?? skill
   if (current === undefined)
@@ -33,8 +41,14 @@ export async function grant(
           ? `${JSON.stringify(target)} asks for nothing in metadata.capabilities; name what to grant, for example exec`
           : `nothing is granted to ${JSON.stringify(target)}`,
     )
-  const note = { by: currentUser(), ...(flags.note === undefined ? {} : { note: flags.note }) }
-  const { isNew, name } = await skills.review[verb](target, capabilities, note)
+  const isShown = words.length > 0 || named.revision !== undefined || verb === 'revoke' || flags.isUnseen
+  if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
+  // A grant is for the text that was looked at, and for no later one.
+  const revision = named.revision ?? current.revision
+  const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
+    ...toNote(flags),
+    revision,
+  })
   const granted = skills.review.grantedTo(current)
   const missing = findMissing(asked, granted)
   if (flags.json) printJson({ skill: name, granted, asked, missing, isNew })
@@ -70,6 +84,22 @@ export async function grant(
       )
   }
   return EXIT_OK
+}
+
+/** Shows what a skill asks for and lets the person at the terminal say; elsewhere the words have to be written out. */
+async function askFor(
+  skill: string,
+  capabilities: readonly string[],
+  config: Config,
+  flags: { readonly json: boolean },
+): Promise<boolean> {
+  const wanted = toTerminalLine(capabilities.join(' '))
+  if (!flags.json && config.isInteractive)
+    return await askYes(`${toTerminalLine(skill)} asks for: ${wanted}. Grant it?`)
+  const command = toTerminalLine(toCommandLine(['grant', skill, ...capabilities, ...config.options]))
+  throw new UsageError(
+    `${JSON.stringify(skill)} asks for ${wanted}; say what you grant: stoke ${command} (--yes grants whatever it asks for)`,
+  )
 }
 
 /** What a capability gives access to may not be there, and that is seldom meant. */

@@ -6,18 +6,10 @@ import {
   shortDigest,
 } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
-import { describeModified } from '../describe-change.ts'
+import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
-import {
-  createPaint,
-  formatTable,
-  type Paint,
-  printJson,
-  printLine,
-  toTerminalLine,
-  toTerminalText,
-} from '../output.ts'
+import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 
 /** `stoke log`: every step of a skill that is known, newest first. */
 export async function log(
@@ -76,12 +68,16 @@ export async function rollback(
   name: string,
   revision: string | undefined,
   config: Config,
-  flags: { readonly json: boolean; readonly isDryRun: boolean },
+  flags: { readonly json: boolean; readonly isDryRun: boolean; readonly confirmsHidden: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const wanted = revision === undefined ? {} : { revision }
   if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
-  const done = await skills.history.rollback(name, { ...wanted, by: currentUser() })
+  const done = await skills.history.rollback(name, {
+    ...wanted,
+    by: currentUser(),
+    confirmHidden: flags.confirmsHidden,
+  })
   if (flags.json) {
     printJson(done)
     return EXIT_OK
@@ -104,9 +100,8 @@ const PLANNED: Words = {
 
 function describeRollback({ skill, from, to, how }: Rollback, words: Words): string {
   const name = toTerminalLine(skill)
-  if (how === 'unchanged')
-    return `${name} is at ${shortDigest(to)} already; name an earlier revision to go further back`
-  return `${name}  ${showRevision(from)} -> ${shortDigest(to)}: ${words[how]}`
+  if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision to go further back`
+  return `${name}  ${showRevision(from)} -> ${to}: ${words[how]}`
 }
 
 async function rehearse(
@@ -141,13 +136,4 @@ function show(value: unknown): string {
   if (value === undefined) return 'none'
   const text = toTerminalLine(typeof value === 'string' ? value : JSON.stringify(value))
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
-}
-
-function paintDiff(text: string, paint: Paint): string {
-  return toTerminalText(text)
-    .split('\n')
-    .map(line =>
-      line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line,
-    )
-    .join('\n')
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import { printJson, printLine } from '../output.ts'
+import { printJson, printLine, toTerminalText } from '../output.ts'
 import { loadTokenCounter } from '../tokens.ts'
 
 export interface RenderOptions {
@@ -25,7 +25,8 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
     return EXIT_OK
   }
   if (catalog.text === '') process.stderr.write('no skill matches: the catalog is empty\n')
-  else printLine(catalog.text)
+  // A file or a program gets it as it is.
+  else printLine(process.stdout.isTTY === true ? toTerminalText(catalog.text) : catalog.text)
   const omitted =
     catalog.omitted.length === 0 ? '' : `, ${catalog.omitted.length} omitted: ${catalog.omitted.join(', ')}`
   process.stderr.write(`${catalog.tokens} tokens (estimated)${omitted}\n`)

@@ -25,6 +25,7 @@ import {
   printLine,
   shorten,
   toTerminalLine,
+  toTerminalOutput,
   toTerminalText,
 } from '../output.ts'
 import { listenForSignals } from '../signals.ts'
@@ -223,7 +224,7 @@ class Runner {
   #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {
     if (error !== undefined)
       process.stderr.write(`${this.#paint('red', 'error')}: ${toTerminalText(error.message)}\n`)
-    else if (target.kind === 'command') printLine(toTerminalText(renderCommandValue(value)))
+    else if (target.kind === 'command') printLine(toTerminalOutput(renderCommandValue(value)))
     else if (!ok)
       process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
   }
@@ -232,14 +233,14 @@ class Runner {
   #showLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     this.#endProgress()
-    process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalText(line)}\n`)
+    process.stderr.write(`${this.#paint('dim', `${stream}:`)} ${toTerminalOutput(line)}\n`)
   }
 
   /** What a script writes is its answer. */
   #passLine({ stream, text: line }: ScriptLine): void {
     if (this.#flags.json) return
     const output = stream === 'stdout' ? process.stdout : process.stderr
-    output.write(`${toTerminalText(line)}\n`)
+    output.write(`${toTerminalOutput(line)}\n`)
   }
 
   #showProgress({ done, total, message = '' }: CommandProgress): void {

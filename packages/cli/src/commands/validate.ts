@@ -16,6 +16,7 @@ import { directory, NodeFileSystem, nodeHasher, scanScripts } from '@skillstoke/
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
+import { doubtsAbout } from './decide.ts'
 
 interface Verdict {
   readonly path: string
@@ -65,14 +66,17 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     sources: [directory(root, { watching: 'off' })],
     hasher: nodeHasher,
   })
-  const verdicts = skills.current.reports().map(async ({ name, location }) => {
+  const verdicts = skills.current.reports().map(async report => {
+    const { name, location } = report
     const path = join(root, location)
     const file = SKILL_FILES.map(each => join(path, each)).find(exists)
     if (file === undefined) return []
     const { diagnostics } = await validateFile(path, file)
     const skill = skills.current.find(name)
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
-    return [toVerdict(path, [...diagnostics, ...found])]
+    // What is hidden in the instructions is told already.
+    const others = doubtsAbout(report).filter(each => resolve(each.path ?? '') !== resolve(file))
+    return [toVerdict(path, [...diagnostics, ...others, ...found])]
   })
   return (await Promise.all(verdicts)).flat()
 }

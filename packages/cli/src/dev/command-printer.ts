@@ -1,5 +1,5 @@
 import { type SkillRuntime, shortDigest } from '@skillstoke/core'
-import { type Paint, shorten, toTerminalLine } from '../output.ts'
+import { type Paint, shorten, toTerminalLine, toTerminalOutput } from '../output.ts'
 
 export interface CommandPrinterOptions {
   readonly print: (line: string) => void
@@ -30,7 +30,7 @@ export function printCommands(skills: SkillRuntime, { print, paint }: CommandPri
       dim(`call ${call}: ${part} ${shorten(message, 100)}`.trimEnd())
     }),
     events.on('command:line', ({ call, stream, text }) =>
-      dim(`call ${call} ${stream}: ${shorten(text, 200)}`),
+      dim(`call ${call} ${stream}: ${shorten(toTerminalOutput(text), 200)}`),
     ),
     events.on('command:finished', ({ call, isError, durationMs }) => {
       const end = isError ? paint('red', 'failed') : 'done'

@@ -118,6 +118,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
   if (refused !== undefined)
     return context.json({
       kind: 'refused',
+      to: null,
       text: await describeRejected(refused, skills),
       newCapabilities: [],
     } satisfies SkillDiff)
@@ -130,6 +131,7 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       const text = await describeModified(live ?? { ...skill, files: [] }, skill, skills)
       return context.json({
         kind: 'waiting',
+        to: skill.revision,
         text,
         newCapabilities: describeNewCapabilities(live, skill),
       } satisfies SkillDiff)
@@ -137,10 +139,15 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
   }
   const change = state.lastChangeOf(meant[0]?.name ?? target)
   if (change?.kind !== 'modified')
-    return context.json({ kind: 'none', text: '', newCapabilities: [] } satisfies SkillDiff)
+    return context.json({ kind: 'none', to: null, text: '', newCapabilities: [] } satisfies SkillDiff)
   const text = await describeModified(change.oldSkill, change.newSkill, skills)
   const newCapabilities = describeNewCapabilities(change.oldSkill, change.newSkill)
-  return context.json({ kind: 'changed', text, newCapabilities } satisfies SkillDiff)
+  return context.json({
+    kind: 'changed',
+    to: change.newSkill.revision,
+    text,
+    newCapabilities,
+  } satisfies SkillDiff)
 }
 
 async function explain(context: Context, { skills, within }: ApiOptions): Promise<Response> {

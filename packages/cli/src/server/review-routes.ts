@@ -12,6 +12,7 @@ const decision = z.strictObject({
   skill: z.string().min(1).max(400),
   revision: z.string().max(80).optional(),
   note: z.string().max(500).optional(),
+  confirmHidden: z.boolean().optional(),
 })
 const grant = z.strictObject({
   verb: z.enum(['grant', 'revoke']),
@@ -22,6 +23,7 @@ const grant = z.strictObject({
 const rollback = z.strictObject({
   skill: z.string().min(1).max(400),
   revision: z.string().max(80).optional(),
+  confirmHidden: z.boolean().optional(),
 })
 
 /** What a person decides about skills, and the way back. */
@@ -29,10 +31,18 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
   api.post('/decide', async context => {
     const parsed = decision.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { note, revision, ...wish } = parsed.data
+    const { note, revision, confirmHidden = false, ...wish } = parsed.data
+    // Without it, whatever waits when the request arrives would go live.
+    if (wish.verb === 'approve' && revision === undefined)
+      return fail(
+        context,
+        400,
+        'INVALID_REQUEST',
+        'revision: approve needs the whole digest of what was read',
+      )
     const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
-      toRow(await decideSkill({ ...wish, ...given, by: currentUser() }, skills), null),
+      toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills), null),
     )
   })
   api.post('/grant', async context => {
@@ -47,8 +57,8 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
   api.post('/rollback', async context => {
     const parsed = rollback.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
-    const { skill, revision } = parsed.data
-    const options = { by: currentUser(), ...(revision === undefined ? {} : { revision }) }
+    const { skill, revision, confirmHidden = false } = parsed.data
+    const options = { by: currentUser(), confirmHidden, ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () => await skills.history.rollback(skill, options))
   })
   api.get('/skills/:name/history', async context => {

@@ -57,6 +57,7 @@ const GRANTS = {
     examples: [
       'stoke grant deploy',
       'stoke grant deploy net env:TOKEN --note "read it"',
+      'stoke grant deploy@sha256:... net',
       'stoke grant pdf fs.write',
     ],
   },
@@ -66,12 +67,16 @@ const GRANTS = {
   },
 } as const
 
+const NAMED = 'name, or source/name; with @ and the whole digest of the revision that you have read'
+
 function addGrant(program: Command, verb: 'grant' | 'revoke', finish: Finish): void {
   const { words, examples } = GRANTS[verb]
-  const without = verb === 'grant' ? 'what metadata.capabilities asks for' : 'everything'
-  withSharedOptions(program.command(verb))
+  const without = verb === 'grant' ? 'what metadata.capabilities asks for, after a question' : 'everything'
+  const command = withSharedOptions(program.command(verb))
+  if (verb === 'grant') command.option('--yes', 'do not ask: grant whatever it asks for')
+  command
     .description(words)
-    .argument('<skill>', 'name, or source/name')
+    .argument('<skill>', verb === 'grant' ? NAMED : 'name, or source/name')
     .argument(
       '[capability...]',
       `net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path (default: ${without})`,
@@ -86,16 +91,23 @@ revision that is served.
 Examples:
 ${examples.map(example => `  ${example}`).join('\n')}`,
     )
-    .action(async (skill: string, capabilities: string[], flags: SharedFlags & { note?: string }) => {
-      const { grant } = await import('../commands/grant.ts')
-      const { json, note } = flags
-      finish(
-        await grant(verb, skill, capabilities, await resolveConfig(flags), {
-          json: json === true,
-          ...(note === undefined ? {} : { note }),
-        }),
-      )
-    })
+    .action(
+      async (
+        skill: string,
+        capabilities: string[],
+        flags: SharedFlags & { note?: string; yes?: boolean },
+      ) => {
+        const { grant } = await import('../commands/grant.ts')
+        const { json, note, yes } = flags
+        finish(
+          await grant(verb, skill, capabilities, await resolveConfig(flags), {
+            json: json === true,
+            isUnseen: yes === true,
+            ...(note === undefined ? {} : { note }),
+          }),
+        )
+      },
+    )
 }
 
 function parseSeconds(value: string): number {

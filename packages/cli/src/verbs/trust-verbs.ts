@@ -6,7 +6,8 @@ import { type Finish, parseCount, type SharedFlags, withSharedOptions } from './
 /** What may be served, what was, and the way back. */
 export function addTrustVerbs(program: Command, finish: Finish): void {
   addPending(program, finish)
-  for (const verb of ['approve', 'reject', 'pin', 'unpin', 'enable', 'disable'] as const)
+  addApprove(program, finish)
+  for (const verb of ['reject', 'pin', 'unpin', 'enable', 'disable'] as const)
     addDecision(program, verb, finish)
   addLog(program, finish)
   addDiff(program, finish)
@@ -28,49 +29,86 @@ function addPending(program: Command, finish: Finish): void {
 }
 
 const DECISIONS: Readonly<
-  Record<DecisionVerb, { readonly words: string; readonly examples: readonly string[] }>
+  Record<Exclude<DecisionVerb, 'approve'>, { readonly words: string; readonly examples: readonly string[] }>
 > = {
-  approve: {
-    words: 'let the newest revision of a skill go live, for every process of the state directory',
-    examples: [
-      'stoke approve pdf',
-      'stoke approve team/pdf@a1b2c3d4 --note "read it"',
-      'stoke approve --all',
-    ],
-  },
   reject: {
     words: 'keep the newest revision from being served, also when it is served now',
-    examples: ['stoke reject pdf', 'stoke reject team/pdf@a1b2c3d4 --note "asks for secrets"'],
+    examples: ['stoke reject pdf', 'stoke reject team/pdf --note "asks for secrets"'],
   },
   pin: {
     words: 'serve one revision whatever is written: the present one, or the one named',
-    examples: ['stoke pin pdf', 'stoke pin pdf@a1b2c3d4'],
+    examples: ['stoke pin pdf', 'stoke pin pdf@sha256:...'],
   },
   unpin: { words: 'follow the source of a skill again', examples: ['stoke unpin pdf'] },
   enable: { words: 'serve a skill again that was disabled', examples: ['stoke enable pdf'] },
   disable: { words: 'serve nothing of a skill', examples: ['stoke disable pdf', 'stoke disable team/pdf'] },
 }
 
-function addDecision(program: Command, verb: DecisionVerb, finish: Finish): void {
+interface HiddenFlags {
+  readonly confirmHidden?: boolean
+}
+
+const CONFIRM_HIDDEN =
+  'the characters that show nothing were looked at, as <U+200B> in "stoke diff", and are meant'
+
+const NAMED =
+  'name, or source/name; with @ and the whole digest of the revision that you have read, as "stoke pending" prints it'
+
+function addApprove(program: Command, finish: Finish): void {
+  withSharedOptions(program.command('approve'))
+    .description('let a revision of a skill go live, for every process of the state directory')
+    .argument('[skill...]', NAMED)
+    .option('--note <text>', 'why, for the history')
+    .option('--all', 'everything that waits now')
+    .option('--yes', 'do not ask: approve the revision that waits at this moment, unread')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
+    .addHelpText(
+      'after',
+      `
+Without a revision, a terminal shows what would go live and asks; anywhere else the command refuses and prints the one to run.
+
+Examples:
+  stoke approve pdf
+  stoke approve team/pdf@sha256:... --note "read it"
+  stoke approve --all`,
+    )
+    .action(
+      async (
+        targets: string[],
+        flags: SharedFlags & HiddenFlags & { note?: string; all?: boolean; yes?: boolean },
+      ) => {
+        const { approve } = await import('../commands/approve.ts')
+        const { json, note, all, yes } = flags
+        finish(
+          await approve(targets, await resolveConfig(flags), {
+            json: json === true,
+            confirmsHidden: flags.confirmHidden === true,
+            isAll: all === true,
+            isUnseen: yes === true,
+            ...(note === undefined ? {} : { note }),
+          }),
+        )
+      },
+    )
+}
+
+function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, finish: Finish): void {
   const { words, examples } = DECISIONS[verb]
   const command = withSharedOptions(program.command(verb))
-    .description(words)
-    .argument(
-      '[skill...]',
-      'name, or source/name; with @ and the first eight digits, or more, of the revision that you have read',
-    )
-    .option('--note <text>', 'why, for the history')
-  if (verb === 'approve') command.option('--all', 'everything that waits now')
+  if (verb === 'pin') command.option('--confirm-hidden', CONFIRM_HIDDEN)
   command
+    .description(words)
+    .argument('[skill...]', verb === 'reject' || verb === 'pin' ? NAMED : 'name, or source/name')
+    .option('--note <text>', 'why, for the history')
     .addHelpText('after', `\nExamples:\n${examples.map(example => `  ${example}`).join('\n')}`)
-    .action(async (targets: string[], flags: SharedFlags & { note?: string; all?: boolean }) => {
+    .action(async (targets: string[], flags: SharedFlags & HiddenFlags & { note?: string }) => {
       const { decide } = await import('../commands/decide.ts')
-      const { json, note, all } = flags
+      const { json, note } = flags
       finish(
         await decide(verb, targets, await resolveConfig(flags), {
           json: json === true,
+          confirmsHidden: flags.confirmHidden === true,
           ...(note === undefined ? {} : { note }),
-          ...(all === undefined ? {} : { all }),
         }),
       )
     })
@@ -115,14 +153,28 @@ function addRollback(program: Command, finish: Finish): void {
       'bring an earlier revision of a skill back: as a new change, or as a pin where nothing may be written',
     )
     .argument('<name>', 'name of the skill, or source/name')
-    .argument('[revision]', 'its first digits (default: the one that was served before)')
-    .option('--dry-run', 'only tell what would change')
-    .addHelpText('after', '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf a1b2c3d4 --dry-run')
-    .action(async (name: string, revision: string | undefined, flags: SharedFlags & { dryRun?: boolean }) => {
-      const { rollback } = await import('../commands/history.ts')
-      const options = { json: flags.json === true, isDryRun: flags.dryRun === true }
-      finish(await rollback(name, revision, await resolveConfig(flags), options))
-    })
+    .argument('[revision]', 'its whole digest (default: the one that was served before)')
+    .option('--dry-run', 'only tell what would change, and the whole digest; the first digits are enough')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  stoke rollback pdf\n  stoke rollback pdf sha256:...\n  stoke rollback pdf a1b2c3d4 --dry-run',
+    )
+    .action(
+      async (
+        name: string,
+        revision: string | undefined,
+        flags: SharedFlags & HiddenFlags & { dryRun?: boolean },
+      ) => {
+        const { rollback } = await import('../commands/history.ts')
+        const options = {
+          json: flags.json === true,
+          isDryRun: flags.dryRun === true,
+          confirmsHidden: flags.confirmHidden === true,
+        }
+        finish(await rollback(name, revision, await resolveConfig(flags), options))
+      },
+    )
 }
 
 function addGc(program: Command, finish: Finish): void {

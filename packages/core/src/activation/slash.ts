@@ -1,3 +1,4 @@
+import { escapeEndTag } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
@@ -78,5 +79,5 @@ function lengthOfName(command: string, name: string): number {
 /** crabtalk's block. The instructions cannot end it: a closing tag in them is written as text. */
 function renderBlock(name: string, body: string): string {
   const attribute = name.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
-  return `<skill name="${attribute}">\n${body.replace(/<(?=\/skill\b)/gi, '&lt;')}\n</skill>`
+  return `<skill name="${attribute}">\n${escapeEndTag(body, 'skill')}\n</skill>`
 }

@@ -21,3 +21,14 @@ export function escapeText(text: string): string {
     .trim()
     .replace(/[&<>"']/g, character => ENTITIES[character] as string)
 }
+
+// What shows nothing could stand between the characters of a tag, and a model would read the tag all the same.
+const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
+
+/**
+ * Text of a skill's author as it may stand between a tag and its end: every other character stays as it is, and what would end the
+ * tag is written as text. Eight digits of a digest in the tag are no protection: a text that has them is found in seconds.
+ */
+export function escapeEndTag(text: string, tag: string): string {
+  return text.replace(new RegExp(`<(?=${NOTHING}/${NOTHING}${tag}(?![\\w-]))`, 'giu'), '&lt;')
+}

@@ -258,12 +258,26 @@ describe('rollback', () => {
     it.skills.subscribe(
       ({ generation }) => void seen.push(generation.get('pdf').files.map(({ path }) => path)),
     )
-    await it.skills.history.rollback('pdf', { revision: revision.slice(7, 20) })
+    await it.skills.history.rollback('pdf', { revision: revision.slice(7) })
     await it.skills.delivered()
     expect(seen).toEqual([['SKILL.md', 'b.md', 'references/a.md']])
     expect(it.skills.current.get('pdf').revision).toBe(revision)
     const [aside] = (await it.files.list('/s/.trash')).filter(({ name }) => name.startsWith('pdf-'))
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
+  })
+
+  test('T40: takes no beginning of a digest, and says the whole one; a plan does', async () => {
+    await using it = await open()
+    const { revision } = it.skills.current.get('pdf')
+    await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
+    await expect(
+      it.skills.history.rollback('pdf', { revision: revision.slice(7, 15) }),
+    ).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(new RegExp(`is not whole, .* use ${revision}$`)),
+    })
+    expect(await it.body()).toBe('Second.')
+    expect((await it.skills.history.planRollback('pdf', revision.slice(7, 15))).to).toBe(revision)
   })
 
   test('to what is there and served already it does nothing, and a plan says so before', async () => {

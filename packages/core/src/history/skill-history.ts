@@ -1,12 +1,15 @@
 import { SkillError } from '../errors.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillReport } from '../registry/generation.ts'
-import { type Digest, shortDigest } from '../skill/digest.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
 import { EFFECT_MS, type RecordedDecision } from './decisions.ts'
+import { refuseHidden } from './hidden-in-revision.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
 import type { Found, SkillTarget } from './skill-review.ts'
+import { parseWholeRevision } from './whole-revision.ts'
 
 /** What the history needs of the runtime. */
 export interface HistoryHost {
@@ -19,6 +22,8 @@ export interface HistoryHost {
   isPinned(place: FolderPlace): boolean
   /** Whether the source of a folder may be written to. */
   isWritable(place: FolderPlace): boolean
+  /** What nobody sees who reads a revision. */
+  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Writes a revision back into a folder that may be written to. */
   restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
   /** Serves a revision whatever is written; of a folder that is there. */
@@ -31,12 +36,14 @@ export interface HistoryHost {
 
 export interface RollbackOptions {
   /**
-   * The revision to go back to, whole or its first eight digits and more.
+   * The whole digest of the revision to go back to.
    * @default the one that is served instead of the newest text, or was served before it
    */
   readonly revision?: string
   /** For people, in the history. @default 'somebody' */
   readonly by?: string
+  /** As for an approval; asked for where the revision was never live. @default false */
+  readonly confirmHidden?: boolean
 }
 
 export interface Rollback {
@@ -84,20 +91,22 @@ export class SkillHistory {
   }
 
   /**
-   * What differs between two revisions, given whole or by eight digits and more. Without any: from what is served to the newest
+   * What differs between two revisions, given whole or by their first digits. Without any: from what is served to the newest
    * text, or, when that is served, from the revision before it. With one: from that to the newest text.
    * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
    */
   async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {
     const { place, name, serving, newest = serving } = await this.#find(target)
-    const after = to === undefined ? newest : await this.#resolve(place, to)
+    const after = to === undefined ? newest : findRevision(to, await this.#revisions(place))
     if (after === undefined)
       throw new SkillError(
         'SKILL_INVALID',
         `the text of ${JSON.stringify(name)} is broken or gone, and nothing is served`,
       )
     const before =
-      from === undefined ? await this.#findBefore(place, serving, after) : await this.#resolve(place, from)
+      from === undefined
+        ? await this.#findBefore(place, serving, after)
+        : findRevision(from, await this.#revisions(place))
     const newer = await this.#read(place, after)
     const older = before === undefined ? undefined : await this.#read(place, before)
     return { ...compareRevisions(older, newer), before: older, after: newer }
@@ -107,32 +116,38 @@ export class SkillHistory {
    * Brings an old revision back, also of a skill that is gone: as a new change of the folder, which can be rolled back itself, or
    * as a pin where the source is not written to.
    * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is none to go back to, or it is no longer stored;
-   * INVALID_OPTION for one that was rejected; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
-   * from a source that is not written to; IO_FAILED
+   * INVALID_OPTION for one that was rejected, or is not whole; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
+   * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
-    const { by = 'somebody' } = options
-    const { found, ...done } = await this.#plan(target, options.revision)
+    const { by = 'somebody', confirmHidden = false } = options
+    const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
     const { place } = found
     const skill = await this.#read(place, done.to)
+    if (!confirmHidden && !(await this.#wasLive(place, done.to)))
+      refuseHidden(done.skill, await this.#host.findHidden(place, done.to))
     if (done.how === 'written') await this.#host.restore(place, skill, by)
     else if (done.how === 'pinned') await this.#host.pin(place, done.to, by)
     return done
   }
 
-  /** What `rollback` would do; nothing is changed. @throws {SkillError} as `rollback` */
+  /**
+   * Tells what `rollback` would do; nothing is changed. The first digits of a revision are enough here, and `to` is whole.
+   * @throws {SkillError} as `rollback`
+   */
   async planRollback(target: SkillTarget, revision?: string): Promise<Rollback> {
-    const { found: _, ...plan } = await this.#plan(target, revision)
+    const { found: _, ...plan } = await this.#plan(target, revision, findRevision)
     return plan
   }
 
   async #plan(
     target: SkillTarget,
     revision: string | undefined,
+    read: ReadRevision,
   ): Promise<Rollback & { readonly found: Known }> {
     const found = await this.#find(target)
     const { place, name, source, isGone, serving, newest = serving } = found
-    const to = await this.#findRollback(found, revision)
+    const to = await this.#findRollback(found, revision, read)
     const isPinned = this.#host.isPinned(place)
     const isWritten = this.#host.isWritable(place) && !isPinned
     if (!isWritten && isGone)
@@ -153,11 +168,12 @@ export class SkillHistory {
   async #findRollback(
     { place, name, serving, newest }: Known,
     revision: string | undefined,
+    read: ReadRevision,
   ): Promise<Digest> {
     const to =
       revision === undefined
         ? await this.#findBefore(place, serving, newest)
-        : await this.#resolve(place, revision)
+        : read(revision, await this.#revisions(place))
     if (to === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',
@@ -234,30 +250,13 @@ export class SkillHistory {
     return undefined
   }
 
-  /** The revision that a text of digits means. */
-  async #resolve(place: FolderPlace, text: string): Promise<Digest> {
-    const wanted = text.replace(/^sha256:/, '').toLowerCase()
-    if (!/^[0-9a-f]{4,64}$/.test(wanted))
-      throw new SkillError(
-        'INVALID_OPTION',
-        `revision is ${JSON.stringify(text)}; use its first hexadecimal digits`,
-      )
-    const known = new Set((await this.#log.list(place)).flatMap(({ revision }) => revision ?? []))
-    const matching = [...known].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
-    const [only, another] = matching
-    if (another !== undefined) {
-      const shown = matching.map(shortDigest).join(', ')
-      throw new SkillError(
-        'INVALID_OPTION',
-        `several revisions begin with ${text}: ${shown}; use more digits`,
-      )
-    }
-    if (only !== undefined) return only
-    if (wanted.length === 64) return `sha256:${wanted}`
-    throw new SkillError(
-      'REVISION_NOT_FOUND',
-      `no known revision begins with ${text}; log lists those there are`,
-    )
+  async #wasLive(place: FolderPlace, revision: Digest): Promise<boolean> {
+    const records = await this.#log.list(place)
+    return records.some(each => each.event === 'live' && each.revision === revision)
+  }
+
+  async #revisions(place: FolderPlace): Promise<readonly Digest[]> {
+    return (await this.#log.list(place)).flatMap(({ revision }) => revision ?? [])
   }
 
   async #read(place: FolderPlace, revision: Digest): Promise<Skill> {
@@ -265,6 +264,32 @@ export class SkillHistory {
     if (skill !== undefined) return skill
     throw new SkillError('REVISION_NOT_FOUND', `revision ${shortDigest(revision)} is no longer stored`)
   }
+}
+
+/** How the text of a revision is read: whole where something is decided, by its beginning where somebody looks. */
+type ReadRevision = (text: string, known: readonly Digest[]) => Digest
+
+/** The revision that a text of digits means. */
+function findRevision(text: string, known: readonly Digest[]): Digest {
+  const wanted = text.replace(/^sha256:/, '').toLowerCase()
+  if (!/^[0-9a-f]{4,64}$/.test(wanted))
+    throw new SkillError(
+      'INVALID_OPTION',
+      `revision is ${JSON.stringify(text)}; use its first hexadecimal digits`,
+    )
+  const matching = [...new Set(known)].filter(revision => revision.slice('sha256:'.length).startsWith(wanted))
+  const [only, another] = matching
+  if (another !== undefined)
+    throw new SkillError(
+      'INVALID_OPTION',
+      `several revisions begin with ${text}: ${matching.join(', ')}; use more digits`,
+    )
+  const revision = only ?? parseDigest(text)
+  if (revision !== undefined) return revision
+  throw new SkillError(
+    'REVISION_NOT_FOUND',
+    `no known revision begins with ${text}; log lists those there are`,
+  )
 }
 
 /** Whether a decision is why a step was made, so that the step tells all of it; that of a rejection does not name the revision. */

@@ -8,6 +8,7 @@ import {
   FileSource,
   MemoryDecisions,
   MemoryFileSystem,
+  MemoryRevisionLog,
   MemorySkillStore,
   NO_SETTLE,
   type SkillRuntime,
@@ -127,18 +128,103 @@ describe('a reviewed source', () => {
 
   test('an approval is for the revision that was looked at', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
-    const looked = revisionOf(it.skills, 'pdf').slice(7, 15)
+    const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
     await expect(it.skills.review.approve('pdf', { revision: looked })).rejects.toMatchObject({
       code: 'CHANGED_SINCE_READ',
-      message: expect.stringMatching(/newest revision of "pdf" is [0-9a-f]{8} by now; look at it again/),
-    })
-    await expect(it.skills.review.approve('pdf', { revision: 'zz' })).rejects.toMatchObject({
-      code: 'INVALID_OPTION',
+      message: `the newest revision of "pdf" is ${revisionOf(it.skills, 'pdf')} by now; look at it again`,
     })
     await expect(it.skills.review.approve('nope')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     await it.put('/team/pdf/SKILL.md', 'no skill')
     await expect(it.skills.review.approve('pdf')).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+  })
+
+  test.each([
+    ['approve', 8],
+    ['approve', 63],
+    ['reject', 8],
+    ['pin', 8],
+    ['grant', 8],
+  ] as const)(
+    'T40: %s takes no beginning of a digest, %i digits, and says the whole one',
+    async (verb, digits) => {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+      const revision = revisionOf(it.skills, 'pdf')
+      const { review } = it.skills
+      for (const beginning of [revision.slice(0, 7 + digits), revision.slice(7, 7 + digits)]) {
+        const named = { revision: beginning }
+        const done = verb === 'grant' ? review.grant('pdf', ['net'], named) : review[verb]('pdf', named)
+        await expect(done).rejects.toMatchObject({
+          code: 'INVALID_OPTION',
+          message: expect.stringMatching(new RegExp(`is not whole, .* use ${revision}$`)),
+        })
+      }
+      await expect(review.decisions('pdf')).resolves.toEqual([])
+      for (const whole of [revision, revision.slice(7).toUpperCase()])
+        expect((await review.approve('pdf', { revision: whole })).serving).toBe(revision)
+    },
+  )
+
+  test.each([
+    [
+      'instructions',
+      'pdf/SKILL.md',
+      text('pdf', 'Be kind.\u{e0073}\u{e0074}'),
+      'SKILL.md:5:9: U+E0073 U+E0074',
+    ],
+    ['a description', 'pdf/SKILL.md', text('pdf').replace('Does', 'Do\u200bes'), 'SKILL.md:3:16: U+200B'],
+    [
+      'an escape',
+      'pdf/SKILL.md',
+      text('pdf').replace('Does pdf.', '"a\\u202Eb"'),
+      'SKILL.md:3:1: "description" has U+202E',
+    ],
+    ['a script', 'pdf/scripts/a.js', 'x\n"\u3164"', 'scripts/a.js:2:2: U+3164'],
+    ['a name', 'pdf/a\u200b.md', 'x', 'the name has U+200B'],
+    ['a large file', 'pdf/a.txt', `${'x'.repeat(300_000)}\u{e0101}`, 'a.txt:1:300001: U+E0101'],
+  ])(
+    'T46: an approval stops at text that nobody sees in %s, until that is confirmed',
+    async (_, path, content, place) => {
+      await using it = await open({ '/team/pdf/SKILL.md': text('pdf'), [`/team/${path}`]: content })
+      const revision = revisionOf(it.skills, 'pdf')
+      for (const verb of ['approve', 'pin'] as const)
+        await expect(it.skills.review[verb]('pdf', { revision })).rejects.toMatchObject({
+          code: 'HIDDEN_TEXT',
+          message: expect.stringContaining(place),
+        })
+      expect(await it.skills.review.approveAll()).toEqual([])
+      expect(it.statusOf('pdf')).toBe('team:pending')
+      await it.skills.review.approve('pdf', { revision, confirmHidden: true })
+      expect(await it.bodyOf('pdf')).toBeDefined()
+      // What was approved once, is read.
+      await it.skills.review.pin('pdf', { revision })
+    },
+  )
+
+  test('T46: a revision that was never live is rolled back to only when its hidden text is confirmed', async () => {
+    await using it = await open(
+      { '/team/pdf/SKILL.md': text('pdf', 'First.') },
+      { history: new MemoryRevisionLog() },
+    )
+    await it.skills.review.approve('pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Hid\u2060den.'))
+    const hidden = revisionOf(it.skills, 'pdf')
+    await it.put('/team/pdf/SKILL.md', text('pdf', 'Third.'))
+    await it.skills.delivered()
+    const rollback = { revision: hidden }
+    await expect(it.skills.history.rollback('pdf', rollback)).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
+    expect(await it.bodyOf('pdf')).toBe('First.')
+    await it.skills.history.rollback('pdf', { ...rollback, confirmHidden: true })
+    expect(await it.bodyOf('pdf')).toBe('Hid\u2060den.')
+  })
+
+  test('a pin without a revision is for what is served, never for what waits', async () => {
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
+    await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: `nothing of "pdf" is served; name the revision to pin; its newest is ${revisionOf(it.skills, 'pdf')}`,
+    })
+    expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
   test('never takes the place of a skill that was named, whatever the policy and the order', async () => {
@@ -292,9 +378,11 @@ describe('pins and switches', () => {
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
     await it.skills.review.pin('pdf', { revision: first })
     expect(await it.bodyOf('pdf')).toBe('First.')
-    await expect(it.skills.review.pin('pdf', { revision: 'sha256:00' })).rejects.toMatchObject({
-      code: 'REVISION_NOT_FOUND',
-    })
+    await expect(it.skills.review.pin('pdf', { revision: `sha256:${'0'.repeat(64)}` })).rejects.toMatchObject(
+      {
+        code: 'REVISION_NOT_FOUND',
+      },
+    )
   })
 
   test('a disabled skill is not served and not forgotten; another of its name takes its place meanwhile', async () => {

@@ -3,7 +3,8 @@ import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
-import { type Digest, shortDigest } from '../skill/digest.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
@@ -14,7 +15,9 @@ import {
   withDecision,
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
+import { refuseHidden } from './hidden-in-revision.ts'
 import { findHeldWrites } from './review-admission.ts'
+import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 
 /** What a review needs of the runtime. */
 export interface ReviewHost {
@@ -23,6 +26,10 @@ export interface ReviewHost {
   trustOf(source: string): 'auto' | 'review' | undefined
   /** The newest text of a folder, live or not. */
   findNewest(place: FolderPlace): Skill | undefined
+  /** Every revision of a folder that is written down. */
+  recordedRevisions(place: FolderPlace): Promise<readonly Digest[]>
+  /** What nobody sees who reads a revision. */
+  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Whether the store can serve a revision. */
   isStored(revision: Digest): Promise<boolean>
   /** Resolves when what was decided about a folder is visible. */
@@ -52,10 +59,17 @@ export interface DecidedSkill extends SkillReport {
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The revision that was looked at, whole or its first eight digits and more; refused when there is another one by now.
-   * @default the newest
+   * The whole digest of the revision that was looked at; refused when there is another one by now. Without it the decision is about
+   * a text that nobody may have seen.
+   * @default the newest at the moment of the call
    */
   readonly revision?: string
+  /**
+   * Whether characters that nobody sees were looked at, as `<U+200B>`, and are meant. `approve` and `pin` ask for it where there are
+   * any.
+   * @default false
+   */
+  readonly confirmHidden?: boolean
 }
 
 /**
@@ -92,49 +106,65 @@ export class SkillReview {
   /**
    * Lets the newest revision of a skill go live.
    * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
-   * its text is broken; INVALID_OPTION when several sources have the name
+   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole; HIDDEN_TEXT
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
-    return await this.#approve(this.#find(target, isWaiting), options)
+    return await this.#approve(this.findWaiting(target), options)
   }
 
-  /** Approves everything that waits now; one that changes meanwhile goes on waiting. */
-  async approveAll(options: DecisionNote = {}): Promise<readonly DecidedSkill[]> {
+  /** Approves everything that waits now; one that changes meanwhile, or has hidden text that is not confirmed, goes on waiting. */
+  async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     const approved: DecidedSkill[] = []
     for (const report of this.pending()) {
       const origin = this.#host.originOf(report.source)
       if (origin === undefined) continue
-      approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
+      try {
+        approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
+      } catch (thrown) {
+        if (!SkillError.isInstance(thrown, 'HIDDEN_TEXT')) throw thrown
+      }
     }
     return approved
   }
 
   /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
   async reject(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
-    const { report, place } = this.#find(target, isWaiting)
-    return await this.#decide(place, { kind: 'reject', revision: checkRevision(report, options) }, options)
+    const { report, place } = this.findWaiting(target)
+    return await this.#decide(
+      place,
+      { kind: 'reject', revision: checkNewest(report, options.revision) },
+      options,
+    )
   }
 
   /**
    * Serves one revision whatever is written, by default the one that is served now.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not whole,
+   * or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
    */
-  async pin(
-    target: SkillTarget,
-    options: DecisionNote & { readonly revision?: Digest } = {},
-  ): Promise<DecidedSkill> {
+  async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     const { report, place } = this.#find(target)
-    return await this.pinAt(place, options.revision ?? report.serving ?? report.revision, options)
+    const { serving, revision: newest } = report
+    if (options.revision !== undefined) {
+      const known = [serving ?? [], newest ?? [], await this.#host.recordedRevisions(place)].flat()
+      const revision = parseWholeRevision(options.revision, known)
+      const isRead =
+        revision === serving || this.#options.decisions.find(place)?.approved.has(revision) === true
+      if (!isRead) await this.#checkHidden(report.name, place, revision, options)
+      return await this.pinAt(place, revision, options)
+    }
+    if (serving !== undefined) return await this.pinAt(place, serving, options)
+    const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
+    throw new SkillError(
+      'INVALID_OPTION',
+      `nothing of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
+    )
   }
 
   /** The same for an exact folder. */
-  async pinAt(
-    place: FolderPlace,
-    revision: Digest | undefined,
-    options: DecisionNote = {},
-  ): Promise<DecidedSkill> {
-    if (revision === undefined || !(await this.#host.isStored(revision)))
-      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision ?? 'of a broken text'} is not stored`)
+  async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
+    if (!(await this.#host.isStored(revision)))
+      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision} is not stored`)
     return await this.#decide(place, { kind: 'pin', revision }, options)
   }
 
@@ -168,10 +198,8 @@ export class SkillReview {
     checkCapabilities(capabilities)
     const { report, place } = this.find(target)
     const served = report.serving ?? report.revision
-    const revision = checkRevision(
-      { ...report, ...(served === undefined ? {} : { revision: served }) },
-      options,
-    )
+    const decided = { name: report.name, ...(served === undefined ? {} : { revision: served }) }
+    const revision = checkNewest(decided, options.revision)
     const bound = this.#host.trustOf(report.source) === 'review' ? { revision } : {}
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
@@ -208,8 +236,23 @@ export class SkillReview {
     return this.#find(target, ({ serving }) => serving !== undefined)
   }
 
+  /** The folder that `approve` and `reject` mean: among several of one name the only one that waits. @throws {SkillError} as `find` */
+  findWaiting(target: SkillTarget): Found {
+    return this.#find(target, isWaiting)
+  }
+
+  async #checkHidden(
+    name: string,
+    place: FolderPlace,
+    revision: Digest,
+    { confirmHidden = false }: DecideOptions,
+  ): Promise<void> {
+    if (!confirmHidden) refuseHidden(name, await this.#host.findHidden(place, revision))
+  }
+
   async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
-    const revision = checkRevision(report, options)
+    const revision = checkNewest(report, options.revision)
+    await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#host.findNewest(place)
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
     const writes =
@@ -285,26 +328,6 @@ export interface FolderRevisions {
 export interface Found {
   readonly report: SkillReport
   readonly place: FolderPlace
-}
-
-/** The revision of the newest text, if it is the one that was looked at. */
-function checkRevision({ name, revision }: SkillReport, options: DecideOptions): Digest {
-  const shown = JSON.stringify(name)
-  if (revision === undefined)
-    throw new SkillError('SKILL_INVALID', `the newest text of ${shown} is broken; there is nothing to decide`)
-  const wanted = options.revision?.replace(/^sha256:/, '').toLowerCase()
-  if (wanted !== undefined && !/^[0-9a-f]{8,64}$/.test(wanted)) {
-    throw new SkillError(
-      'INVALID_OPTION',
-      `revision is ${JSON.stringify(options.revision)}; use eight or more of its hexadecimal digits`,
-    )
-  }
-  if (wanted === undefined || revision.slice('sha256:'.length).startsWith(wanted)) return revision
-  throw new SkillError(
-    'CHANGED_SINCE_READ',
-    `the newest revision of ${shown} is ${shortDigest(revision)} by now; look at it again`,
-    { data: { expected: options.revision, actual: revision } },
-  )
 }
 
 function checkCapabilities(capabilities: readonly string[]): void {

@@ -2,6 +2,7 @@ import { compareText } from '../skill/compare.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { shortDigest } from '../skill/digest.ts'
+import { describeLookalikes, LookalikeNames } from '../skill/lookalike-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { AdmissionVerdict } from './admission.ts'
@@ -53,16 +54,23 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
   )
 }
 
-/** `winner` is the candidate whose skill is served under the name. */
+/** What a folder's name has to do with others. */
+export interface NameStanding {
+  /** The candidate whose skill is served under the name. */
+  readonly winner: Candidate | undefined
+  /** Other names that look like it. */
+  readonly lookalikes: readonly string[]
+}
+
 export function toReport(
   candidate: Candidate,
-  winner: Candidate | undefined,
+  { winner, lookalikes }: NameStanding,
   copies: readonly Candidate[] = [],
 ): SkillReport {
   const { entry, live } = candidate
   const newest = entry.skill ?? live
   const isServed = winner === candidate
-  const status = toStatus(candidate, winner)
+  const status = toStatus(candidate, { winner, lookalikes })
   const diagnostics = [...entry.diagnostics, ...candidate.remarks, ...describeDecision(candidate)]
   if (status === 'shadowed' && winner !== undefined) {
     diagnostics.push({
@@ -70,6 +78,15 @@ export function toReport(
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
       message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
       fix: `rename one of the two, or address this one as ${JSON.stringify(describeTarget(candidate))}`,
+    })
+  }
+  if (lookalikes.length > 0) {
+    diagnostics.push({
+      code: 'NAME_LOOKALIKE',
+      severity: 'warning',
+      message: describeLookalikes(nameOf(candidate), lookalikes),
+      path: entry.directory ?? describeTarget(candidate),
+      fix: 'make sure that it is the one that is meant, and rename or remove the other',
     })
   }
   return Object.freeze({
@@ -87,12 +104,9 @@ export function toReport(
 }
 
 /** The report of a folder with anything to tell; cheap for the many that have nothing. */
-export function toProblemReport(
-  candidate: Candidate,
-  winner: Candidate | undefined,
-): SkillReport | undefined {
-  if (toStatus(candidate, winner) === 'ok') return undefined
-  return toReport(candidate, winner)
+export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
+  if (toStatus(candidate, standing) === 'ok') return undefined
+  return toReport(candidate, standing)
 }
 
 function toCopy({ source, entry }: Candidate): SkillCopy {
@@ -111,7 +125,7 @@ function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | 
   )
 }
 
-function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillStatus {
+function toStatus(candidate: Candidate, { winner, lookalikes }: NameStanding): SkillStatus {
   const { entry, held, live, standing } = candidate
   if (standing?.kind === 'disabled') return 'disabled'
   if (entry.skill === undefined || entry.diagnostics.some(isError)) return 'broken'
@@ -120,8 +134,11 @@ function toStatus(candidate: Candidate, winner: Candidate | undefined): SkillSta
   if (live !== undefined && winner !== candidate && !isCopy(candidate, winner)) return 'shadowed'
   if (candidate.remarks.some(isError)) return 'broken'
   const isWarning = ({ severity }: Diagnostic): boolean => severity === 'warning'
-  const hasWarning = candidate.isLost || [...entry.diagnostics, ...candidate.remarks].some(isWarning)
-  return hasWarning ? 'warning' : 'ok'
+  const isWarned =
+    candidate.isLost ||
+    lookalikes.length > 0 ||
+    [entry.diagnostics, candidate.remarks].some(each => each.some(isWarning))
+  return isWarned ? 'warning' : 'ok'
 }
 
 /** What was decided about a folder, as far as it keeps the newest text from being live. */
@@ -168,7 +185,7 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       severity: 'warning',
       message: `revision ${shortDigest(entry.skill.revision)} is held: ${held.reason}`,
       path,
-      fix: `approve ${JSON.stringify(target)} to make it live`,
+      fix: `approve ${JSON.stringify(`${target}@${entry.skill.revision}`)} to make it live`,
     })
   }
   return found
@@ -210,7 +227,12 @@ export function createReports(
     copies.set(winner, [...(copies.get(winner) ?? []), candidate])
     return false
   })
-  return folders.map(candidate => toReport(candidate, winners.get(nameOf(candidate)), copies.get(candidate)))
+  const names = new LookalikeNames(all.map(nameOf))
+  return folders.map(candidate => {
+    const name = nameOf(candidate)
+    const standing = { winner: winners.get(name), lookalikes: names.like(name) }
+    return toReport(candidate, standing, copies.get(candidate))
+  })
 }
 
 /** Whether earlier or later sources come first. */

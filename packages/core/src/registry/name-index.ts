@@ -1,4 +1,5 @@
-import { byPrecedence, type Candidate, directionOf, nameOf } from './candidate.ts'
+import { LookalikeNames } from '../skill/lookalike-names.ts'
+import { byPrecedence, type Candidate, directionOf, type NameStanding, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
 /** The folders that compete for each name, in the order of precedence. Only the registry's writer looks at it. */
@@ -6,6 +7,7 @@ export class NameIndex {
   readonly #policy: DuplicatePolicy
   readonly #onChooserError: (error: unknown) => void
   readonly #byName = new Map<string, Candidate[]>()
+  readonly #lookalikes = new LookalikeNames()
 
   /** The hook is told what a chooser threw, or that it chose none of its candidates; the first is served then. */
   constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {
@@ -25,8 +27,10 @@ export class NameIndex {
   add(candidate: Candidate): void {
     const name = nameOf(candidate)
     const known = this.#byName.get(name)
-    if (known === undefined) this.#byName.set(name, [candidate])
-    else
+    if (known === undefined) {
+      this.#byName.set(name, [candidate])
+      this.#lookalikes.add(name)
+    } else
       this.#byName.set(
         name,
         [...known, candidate].sort((a, b) => byPrecedence(a, b, directionOf(this.#policy))),
@@ -36,8 +40,19 @@ export class NameIndex {
   remove(candidate: Candidate): void {
     const name = nameOf(candidate)
     const rest = this.competing(name).filter(each => each !== candidate)
-    if (rest.length === 0) this.#byName.delete(name)
-    else this.#byName.set(name, rest)
+    if (rest.length === 0) {
+      this.#byName.delete(name)
+      this.#lookalikes.remove(name)
+    } else this.#byName.set(name, rest)
+  }
+
+  /** The folders whose names look like this one and are others. */
+  looking(name: string): readonly Candidate[] {
+    return this.#lookalikes.like(name).flatMap(each => this.competing(each))
+  }
+
+  standing(name: string): NameStanding {
+    return { winner: this.winner(name), lookalikes: this.#lookalikes.like(name) }
   }
 
   /** The candidate whose skill is served under a name. */

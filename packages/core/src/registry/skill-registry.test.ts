@@ -205,6 +205,41 @@ describe('duplicates', () => {
   })
 })
 
+describe('names that look alike', () => {
+  const told = (update: RegistryUpdate | undefined): unknown =>
+    update?.reports.map(({ name, status, diagnostics }) => [
+      name,
+      status,
+      diagnostics.map(({ code }) => code),
+    ])
+
+  test('T4: both are told, in the reports and in the update, also of the one that was there, until one is gone', async () => {
+    const it = open(['a', 'b'])
+    await it.replace('a', { pdf: 'd' })
+    await it.replace('b', { рdf: 'd', maps: 'd' })
+    const alike = [
+      ['рdf', 'warning', ['NAME_LOOKALIKE']],
+      ['pdf', 'warning', ['NAME_LOOKALIKE']],
+    ]
+    expect(told(it.updates.at(-1))).toEqual(alike)
+    const reports = it.registry.current.reports()
+    expect(reports.map(({ name, status }) => [name, status])).toEqual([
+      ['maps', 'ok'],
+      ['pdf', 'warning'],
+      ['рdf', 'warning'],
+    ])
+    expect(reports.flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))).toEqual([
+      'skill name "pdf" looks like "рdf" (with U+0440), which is another skill',
+      'skill name "рdf" (with U+0440) looks like "pdf", which is another skill',
+    ])
+    await it.replace('a', { pdf: 'other' })
+    expect(told(it.updates.at(-1))).toEqual(alike.slice(1))
+    await it.replace('b', { maps: 'd' })
+    expect(told(it.updates.at(-1))).toEqual([['pdf', 'ok', []]])
+    expect(it.registry.current.reports().map(({ status }) => status)).toEqual(['ok', 'ok'])
+  })
+})
+
 describe('last good', () => {
   test('a broken text keeps the revision that serves, and says both', async () => {
     const { registry, replace, updates } = open(['a'])

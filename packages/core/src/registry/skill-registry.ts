@@ -8,15 +8,7 @@ import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
-import {
-  type Candidate,
-  createReports,
-  findIn,
-  findWritten,
-  nameOf,
-  toProblemReport,
-  toReport,
-} from './candidate.ts'
+import { type Candidate, createReports, findIn, findWritten } from './candidate.ts'
 import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
@@ -26,6 +18,7 @@ import { LastGood } from './last-good.ts'
 import { NameIndex } from './name-index.ts'
 import { type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
+import { ReportChanges } from './report-changes.ts'
 import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
@@ -323,17 +316,10 @@ export class SkillRegistry {
     for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
     this.#written += after.filter(isWritten).length - before.filter(isWritten).length
-    const was = new Map<string, Candidate | undefined>()
-    const problemsBefore = new Map<string, SkillReport>()
-    for (const candidate of [...before, ...after])
-      was.set(nameOf(candidate), this.#names.winner(nameOf(candidate)))
-    for (const candidate of before) {
-      const report = toProblemReport(candidate, was.get(nameOf(candidate)))
-      if (report !== undefined) problemsBefore.set(candidate.entry.location, report)
-    }
+    const told = new ReportChanges(this.#names, before, after)
     await this.#inSlices(before, candidate => this.#names.remove(candidate))
     await this.#inSlices(after, candidate => this.#names.add(candidate))
-    const changes = await this.#findChanges(was)
+    const changes = await this.#findChanges(told.was)
     slot.contents = contents
     slot.candidates = applySorted(
       slot.candidates,
@@ -345,7 +331,7 @@ export class SkillRegistry {
     )
     // A copy that came or went changes nothing that is served, and is told all the same.
     const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
-    this.#publish(slot, changes, this.#changedReports(was, after, problemsBefore), hasMoved)
+    this.#publish(slot, changes, told.find(after), hasMoved)
   }
 
   /** What readers will see differently, given who served each name before. */
@@ -406,30 +392,6 @@ export class SkillRegistry {
     const { number } = this.#current
     this.#logger.debug('generation', { number, source: slot.label, changes: changes.length })
     this.#subscriptions.publish({ previous, generation: this.#current, changes, reports })
-  }
-
-  /** Reports of the folders whose problems changed: decided anew, or their cover came or went. */
-  #changedReports(
-    was: ReadonlyMap<string, Candidate | undefined>,
-    after: readonly Candidate[],
-    problemsBefore: ReadonlyMap<string, SkillReport>,
-  ): SkillReport[] {
-    const reports: SkillReport[] = []
-    for (const candidate of after) {
-      const winner = this.#names.winner(nameOf(candidate))
-      const old = problemsBefore.get(candidate.entry.location)
-      const report = toProblemReport(candidate, winner)
-      if (JSON.stringify(old) !== JSON.stringify(report)) reports.push(report ?? toReport(candidate, winner))
-    }
-    const decided = new Set(after)
-    for (const [name, before] of was) {
-      const competing = this.#names.competing(name)
-      if (competing.length < 2 && before === undefined) continue
-      const winner = this.#names.winner(name)
-      if (winner === before) continue
-      for (const each of competing) if (!decided.has(each)) reports.push(toReport(each, winner))
-    }
-    return reports
   }
 }
 

@@ -9,6 +9,7 @@ import type { WriteLock } from '../authoring/write-lock.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { DecisionStore, MadeDecision } from '../history/decisions.ts'
+import { findHiddenIn } from '../history/hidden-in-revision.ts'
 import { HistoryRecorder } from '../history/history-recorder.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { SkillHistory } from '../history/skill-history.ts'
@@ -17,6 +18,7 @@ import type { Clock, Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { targetOf } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
@@ -58,6 +60,9 @@ export class SkillChanges {
         originOf: label => sources.find(source => source.label === label)?.origin,
         trustOf: label => sources.find(source => source.label === label)?.trust,
         findNewest: place => registry.findNewest(place),
+        recordedRevisions: async place =>
+          (await log?.list(place))?.flatMap(({ revision }) => revision ?? []) ?? [],
+        findHidden: (place, revision) => this.#findHidden(place, revision),
         isStored: async revision => (await store.getTree(revision)) !== undefined,
         reconsider: async place => {
           await registry.reconsider(place)
@@ -172,6 +177,7 @@ export class SkillChanges {
       readRevision: (place: FolderPlace, revision: Digest) => registry.readRevision(place, revision),
       isPinned: (place: FolderPlace) => this.#options.decisions.find(place)?.pinned !== undefined,
       isWritable: (place: FolderPlace) => this.#findSource(place)?.writable !== undefined,
+      findHidden: (place: FolderPlace, revision: Digest) => this.#findHidden(place, revision),
       restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
       pin: async (place: FolderPlace, revision: Digest, by: string) => {
         this.#recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
@@ -181,6 +187,11 @@ export class SkillChanges {
       recorded: () => registry.delivered(),
     }
     return new SkillHistory(host, log)
+  }
+
+  async #findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]> {
+    const skill = await this.#options.registry.readRevision(place, revision)
+    return skill === undefined ? [] : await findHiddenIn(skill, this.#options.store)
   }
 
   async #restore(place: FolderPlace, skill: Skill, by: string): Promise<void> {
@@ -194,7 +205,7 @@ export class SkillChanges {
       .reports()
       .find(each => each.source === source.label && each.location === place.location)
     if (report?.status === 'pending' && report.revision === skill.revision)
-      await this.review.approve(targetOf(report), { by, revision: skill.revision })
+      await this.review.approve(targetOf(report), { by, revision: skill.revision, confirmHidden: true })
   }
 
   #findSource({ origin }: FolderPlace): SkillSource | undefined {

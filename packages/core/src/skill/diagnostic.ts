@@ -12,6 +12,7 @@ export type DiagnosticCode =
   | 'YAML_REPAIRED'
   | 'SKILL_FILE_TOO_LARGE'
   | 'BODY_EMPTY'
+  | 'HIDDEN_TEXT'
   // Fields
   | 'NAME_MISSING'
   | 'NAME_INVALID'
@@ -57,6 +58,7 @@ export type DiagnosticCode =
   | 'ENTRY_REFUSED'
   // The registry
   | 'SKILL_SHADOWED'
+  | 'NAME_LOOKALIKE'
   | 'REVISION_HELD'
   | 'REVISION_PINNED'
   | 'REVISION_LOST'

@@ -9,11 +9,21 @@ export function isDigest(text: string): text is Digest {
   return PATTERN.test(text)
 }
 
+/** Reads a whole digest, with or without `sha256:`; `undefined` for anything else, such as the beginning of one. */
+export function parseDigest(text: string): Digest | undefined {
+  const digits = text
+    .trim()
+    .toLowerCase()
+    .replace(/^sha256:/, '')
+  const digest = `sha256:${digits}`
+  return isDigest(digest) ? digest : undefined
+}
+
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
   return `sha256:${hasher.sha256(data)}`
 }
 
-/** The first eight hexadecimal digits: for people and models to read, never to compare by machine. */
+/** Returns the first eight hexadecimal digits: for eyes only, since two texts with the same eight are found in seconds. */
 export function shortDigest(digest: Digest): string {
   return digest.slice(7, 15)
 }

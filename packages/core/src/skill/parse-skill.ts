@@ -1,5 +1,7 @@
 import type { Diagnostic } from './diagnostic.ts'
+import { describeEscapedText } from './escaped-text.ts'
 import { type Outcome, parseFrontmatter, splitAnyText, splitSkillText } from './frontmatter.ts'
+import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
@@ -42,6 +44,12 @@ function parseBytes(
   if (text === undefined) {
     return stop('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text', 'save the file as UTF-8')
   }
+  const outcome = parseText(text, options, limits)
+  const hidden = describeHiddenText(text)
+  return hidden.length === 0 ? outcome : { ...outcome, diagnostics: [...outcome.diagnostics, ...hidden] }
+}
+
+function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits): Outcome<ParsedSkill> {
   const policy = { ...DEFAULT_READING, ...options.policy }
   // Nothing at all is no skill for anybody: it is what a file holds for a moment while it is being written.
   const isStrict = policy.description === 'required' || text.trim() === ''
@@ -58,6 +66,7 @@ function parseBytes(
   const fields = parseFrontmatter(frontmatter, frontmatterLine)
   const diagnostics = [...split.diagnostics, ...fields.diagnostics]
   if (!fields.ok) return { ok: false, diagnostics }
+  diagnostics.push(...describeEscapedText(fields.value, frontmatter, frontmatterLine))
   const reader = new SkillFields(
     fields.value,
     { yaml: frontmatter, firstLine: frontmatterLine, policy },

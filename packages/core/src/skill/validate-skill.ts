@@ -1,6 +1,7 @@
 import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { splitSkillText, toYamlDiagnostic } from './frontmatter.ts'
+import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
 
@@ -39,6 +40,10 @@ function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Di
   } catch {
     return [error('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text; save it as UTF-8', 1)]
   }
+  return [...validateText(text, directoryName), ...describeHiddenText(text)]
+}
+
+function validateText(text: string, directoryName: string | undefined): Diagnostic[] {
   const split = splitSkillText(text)
   if (!split.ok) return [...split.diagnostics]
   const { frontmatter, frontmatterLine: firstLine, diagnostics } = split.value

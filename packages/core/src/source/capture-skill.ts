@@ -1,6 +1,7 @@
 import type { Hasher } from '../host.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
+import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -58,7 +59,7 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
     limits,
     ...(context.reading === undefined ? {} : { policy: context.reading }),
   })
-  const diagnostics = [...parsed.diagnostics, ...found]
+  const diagnostics = [...parsed.diagnostics, ...found, ...findHidden(files, skillFile, limits)]
   if (!parsed.ok || diagnostics.some(isError))
     return Object.freeze({ ...place, name: directoryName, diagnostics })
   const manifest = [...files].map(([path, bytes]) => capture(path, bytes, context))
@@ -75,6 +76,18 @@ export function captureSkill(folder: SkillFolder, context: CaptureContext): Sour
 
 function findSkillFile(files: FileContents): string {
   return DEFAULT_LAYOUT.fileNames.find(name => Object.hasOwn(files, name)) ?? 'SKILL.md'
+}
+
+/** What is hidden in names and in files that are no larger than instructions; those are looked through when they are parsed. */
+function findHidden(
+  files: ReadonlyMap<string, Uint8Array>,
+  skillFile: string,
+  limits: SkillLimits,
+): Diagnostic[] {
+  return [...files].flatMap(([path, bytes]) => [
+    ...describeHiddenName(path).map(each => ({ ...each, path })),
+    ...(path === skillFile || bytes.length > limits.maxSkillFileBytes ? [] : describeHiddenFile(path, bytes)),
+  ])
 }
 
 function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[]): Map<string, Uint8Array> {

@@ -4,6 +4,7 @@ import type { Clock, Hasher } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { digestOf } from '../skill/digest.ts'
+import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import { type SkillFile, sortFiles } from '../skill/manifest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -85,6 +86,7 @@ export class FolderReader {
       total += item.file.stat === undefined ? 0 : (item.file.size ?? 0)
       if (isSkillFile) skillBytes = bytes
       if (item.file.fault !== undefined) found.push(item.file.fault)
+      else found.push(...(item.file.findings ?? []))
       if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
     }
     if (skillBytes === undefined) return this.#toEntry(folder, undefined, found)
@@ -139,7 +141,11 @@ export class FolderReader {
               'rename one of them',
             ),
           )
-        } else files.set(path, { path, directory, file })
+        } else {
+          files.set(path, { path, directory, file })
+          for (const hidden of describeHiddenName(path))
+            found.push({ ...hidden, path: this.#display(folder, path) })
+        }
       }
     }
     return [...files.values()]
@@ -188,6 +194,7 @@ export class FolderReader {
       file.size = bytes.length
       file.isShared = stat.links > 1
       delete file.fault
+      file.findings = this.#findHidden(item, folder, bytes)
       context.store.put(file.digest, bytes, locator)
       context.onRead(directory, file)
       return bytes
@@ -203,6 +210,12 @@ export class FolderReader {
   #disbelieve(file: FileNode): typeof UNSTABLE {
     delete file.stat
     return UNSTABLE
+  }
+
+  /** In files that are no larger than instructions; those of the instructions are found when they are parsed. */
+  #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
+    const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
+    return isLooked ? describeHiddenFile(this.#display(folder, path), bytes) : []
   }
 
   #toFault(item: ManifestFile, folder: DirectoryNode, thrown: unknown, isSkillFile: boolean): Diagnostic {

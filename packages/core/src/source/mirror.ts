@@ -20,6 +20,8 @@ export interface FileNode {
   believed?: BelievedText
   /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
   isShared?: boolean
+  /** What was found in its bytes. */
+  findings?: readonly Diagnostic[]
   /** Why it could not be read. */
   fault?: Diagnostic
 }

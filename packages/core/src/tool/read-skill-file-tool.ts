@@ -1,6 +1,6 @@
 import { type ResourceContent, readResource } from '../activation/read-resource.ts'
 import type { SkillAccess } from '../activation/skill-access.ts'
-import { escapeText } from '../catalog/escape.ts'
+import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { shortDigest } from '../skill/digest.ts'
 import {
@@ -98,7 +98,10 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
     notes.push(`Characters ${offset} to ${end} of ${text.length}; read on with "offset": ${end}.`)
   const tag = `file_${content.digest.slice(7, 15)}`
   const open = `<${tag} skill="${escapeText(content.skill)}" path="${escapeText(content.path)}" revision="${revision}">`
-  return toolSuccess([open, text.slice(offset, end), `</${tag}>`, ...notes].join('\n'), origin)
+  return toolSuccess(
+    [open, escapeEndTag(text.slice(offset, end), tag), `</${tag}>`, ...notes].join('\n'),
+    origin,
+  )
 }
 
 function decodeText(bytes: Uint8Array): string | undefined {

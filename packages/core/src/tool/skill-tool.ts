@@ -1,6 +1,6 @@
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
 import { type CommandSummary, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
-import { escapeText } from '../catalog/escape.ts'
+import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
@@ -95,8 +95,8 @@ function toResult(outcome: LoadOutcome, access: SkillAccess, toolName: string): 
 }
 
 /**
- * A loaded skill as text for a model. The tag carries the revision, so no instructions can contain their own end, and
- * equal revisions give equal bytes.
+ * A loaded skill as text for a model. The tag carries the revision, so that equal revisions give equal bytes; the end of it is
+ * escaped in the instructions.
  */
 export function renderLoadedSkill(
   skill: Skill,
@@ -105,7 +105,11 @@ export function renderLoadedSkill(
 ): string {
   const revision = shortDigest(skill.revision)
   const tag = `skill_${revision}`
-  const lines = [`<${tag} name="${escapeText(skill.name)}" revision="${revision}">`, body, `</${tag}>`]
+  const lines = [
+    `<${tag} name="${escapeText(skill.name)}" revision="${revision}">`,
+    escapeEndTag(body, tag),
+    `</${tag}>`,
+  ]
   if (skill.directory !== undefined) lines.push(`Skill directory: ${escapeText(skill.directory)}`)
   if (allowedTools !== 'ignore' && skill.allowedTools !== undefined && skill.allowedTools.length > 0) {
     const tools = skill.allowedTools.map(escapeText).join(', ')
@@ -136,9 +140,9 @@ export function renderLoadedSkill(
 const NO_ACCESS = Object.freeze({ allowedTools: 'advise' }) satisfies Pick<SkillAccess, 'allowedTools'>
 
 function renderCommand({ name, description, inputSchema }: CommandSummary): string {
-  const schema = JSON.stringify(inputSchema)
+  // The same JSON, in which no tag can begin.
+  const schema = JSON.stringify(inputSchema).replaceAll('<', String.raw`\u003c`)
   const input = schema.length > MAX_SCHEMA_CHARACTERS ? 'an object' : schema
-  // The tag of the skill carries its digest, so nothing in a line can end it; and JSON has no line breaks.
   return `- ${name}: ${escapeText(description)} Input: ${input}`
 }
 

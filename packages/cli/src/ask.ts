@@ -1,0 +1,14 @@
+import { createInterface } from 'node:readline/promises'
+
+/** Asks the person at the terminal; anything but a clear yes is a no. */
+export async function askYes(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  // Ctrl-D closes the input without an answer.
+  const closed = new Promise<string>(resolve => lines.once('close', () => resolve('')))
+  try {
+    const answer = await Promise.race([lines.question(`${question} [y/N] `), closed])
+    return /^\s*y(es)?\s*$/i.test(answer)
+  } finally {
+    lines.close()
+  }
+}

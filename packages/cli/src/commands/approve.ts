@@ -1,0 +1,123 @@
+import {
+  type DecidedSkill,
+  type Digest,
+  type SkillReport,
+  type SkillRuntime,
+  targetOf,
+} from '@skillstoke/core'
+import { askYes } from '../ask.ts'
+import type { Config } from '../config/config.ts'
+import { decideSkill } from '../decide-skill.ts'
+import { describeModified, paintDiff } from '../describe-change.ts'
+import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
+import { openSkills } from '../open-skills.ts'
+import {
+  createPaint,
+  formatDiagnostic,
+  printJson,
+  printLine,
+  toCommandLine,
+  toTerminalLine,
+} from '../output.ts'
+import { parseNamedSkill } from '../skill-target.ts'
+import {
+  capabilitiesOf,
+  type DecideFlags,
+  doubtsAbout,
+  printDecided,
+  toDecidedRow,
+  toNote,
+} from './decide.ts'
+
+export interface ApproveFlags extends DecideFlags {
+  /** Everything that waits. */
+  readonly isAll: boolean
+  /** What waits at this moment, without a question: for machines where nobody looks. */
+  readonly isUnseen: boolean
+}
+
+/**
+ * `stoke approve`: lets a revision go live that somebody has read, named by its whole digest. Where none is named, a terminal shows
+ * it and asks; what is approved then is what was shown.
+ */
+export async function approve(
+  targets: readonly string[],
+  config: Config,
+  flags: ApproveFlags,
+): Promise<number> {
+  if (targets.length === 0 && !flags.isAll) throw new UsageError('name the skills to approve, or use --all')
+  if (targets.length > 0 && flags.isAll)
+    throw new UsageError('--all is for everything that waits; name no skills with it')
+  await using skills = await openSkills(config, { watching: 'off', needsState: true })
+  const wanted = flags.isAll ? skills.review.pending().map(targetOf) : targets
+  const approved: DecidedSkill[] = []
+  try {
+    for (const target of wanted) {
+      const done = await approveOne(target, skills, config, flags)
+      if (done !== undefined) approved.push(done)
+    }
+  } finally {
+    // One that cannot be approved does not hide what was.
+    if (flags.json) printJson(approved.map(toDecidedRow))
+  }
+  if (wanted.length === 0 && !flags.json) printLine('nothing waits for approval')
+  return approved.length === wanted.length ? EXIT_OK : EXIT_FINDINGS
+}
+
+/** `undefined` when the person at the terminal does not want it. */
+async function approveOne(
+  target: string,
+  skills: SkillRuntime,
+  config: Config,
+  flags: ApproveFlags,
+): Promise<DecidedSkill | undefined> {
+  const named = parseNamedSkill(target)
+  const { report } = skills.review.findWaiting(named.skill)
+  const granted = capabilitiesOf(report, skills)
+  const revision = named.revision ?? report.revision
+  if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
+    if (!flags.isUnseen && (flags.json || !config.isInteractive))
+      refuseUnseen(report, report.revision, config)
+    if (!flags.isUnseen && !(await showAndAsk(report, report.revision, skills, config))) {
+      printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
+      return undefined
+    }
+  }
+  const wish = {
+    verb: 'approve',
+    skill: targetOf(report),
+    ...(revision === undefined ? {} : { revision }),
+  } as const
+  const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden: flags.confirmsHidden }, skills)
+  if (!flags.json) {
+    printDecided('approve', done, config)
+    for (const grown of granted) printLine(`  with it: ${toTerminalLine(grown)}`)
+  }
+  return done
+}
+
+function refuseUnseen(report: SkillReport, revision: Digest, { options }: Config): never {
+  const command = toCommandLine(['approve', `${targetOf(report)}@${revision}`, ...options])
+  throw new UsageError(
+    `an approval is for a revision that you have read; name it: stoke ${toTerminalLine(command)} (--yes approves what waits, unread)`,
+  )
+}
+
+async function showAndAsk(
+  report: SkillReport,
+  revision: Digest,
+  skills: SkillRuntime,
+  config: Config,
+): Promise<boolean> {
+  const paint = createPaint(config.hasColor)
+  const { skill, live } = skills.review.revisionsOf(report)
+  const target = toTerminalLine(targetOf(report))
+  printLine(`${paint('bold', target)}  ${report.serving ?? 'new'} -> ${revision}`)
+  for (const grown of capabilitiesOf(report, skills))
+    printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
+  for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
+  // What is shown has to be what is asked about.
+  if (skill?.revision !== revision) throw new UsageError(`${target} changed while it was read; run it again`)
+  printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))
+  return await askYes(`approve ${target}?`)
+}

@@ -1,0 +1,185 @@
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is being looked for
+// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: so are joiners and selectors by themselves
+import type { Diagnostic } from './diagnostic.ts'
+
+/** Neighbouring characters of a text that show nothing, or turn the text around them, and that a model reads all the same. */
+export interface HiddenText {
+  /** In UTF-16 code units, from 0. */
+  readonly index: number
+  readonly length: number
+  /** Counted from 1. */
+  readonly line: number
+  /** Counted from 1, in UTF-16 code units. */
+  readonly column: number
+  /** `U+200B`; of several the first, the last and how many there are. */
+  readonly shown: string
+}
+
+// Asked of every text that is scanned: alternatives of few ranges are five times as fast as one class with all of them.
+const MAY_HIDE =
+  /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f]|[\ufe00-\ufe0f]|[\u2800\u3164\ud82f\ud834\udb40-\udb43\ufeff\uffa0\ufff0-\ufffb]/
+
+// Controls but tab, line feed, form feed and carriage return; everything that Unicode calls ignorable; separators of lines;
+// annotations; the empty pattern of Braille. Marks that show something, such as the Arabic number sign, are no part of it.
+const HIDDEN =
+  /[\p{Default_Ignorable_Code_Point}\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb]/u
+
+const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifier}?`
+const JOINING = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]`
+const UNSPACED = String.raw`[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]`
+
+/** What is written with characters that show nothing, each of them in its place. The character itself comes first: it is rare. */
+const ORDINARY = new RegExp(
+  [
+    String.raw`\u200d(?<=${EMOJI}\u200d)(?=\p{Extended_Pictographic})`, // joins emoji
+    String.raw`[\ufe0e\ufe0f](?<=(?:(?![0-9#*])\p{Emoji}|\p{Emoji}\p{Emoji_Modifier})[\ufe0e\ufe0f])`, // an emoji in colour, or not
+    String.raw`\ufe0f(?<=[0-9#*]\ufe0f)(?=\u20e3)`, // a keycap
+    String.raw`\u200c(?<=${JOINING}\u200c)(?=${JOINING})`, // keeps letters apart
+    String.raw`\u200d(?<=${JOINING}\u200d)`, // shows the form of a letter
+    String.raw`\u200b(?<=${UNSPACED}\u200b)(?=${UNSPACED})`, // the end of a word, in scripts without spaces
+    String.raw`[\u180b-\u180d\u180f](?<=\p{Script=Mongolian}[\u180b-\u180d\u180f])`, // the variant of a letter
+    // The flags of England, Scotland and Wales: the only ones of their kind.
+    String.raw`\u{e0067}\u{e0062}(?<=\u{1f3f4}\u{e0067}\u{e0062})(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`,
+  ].join('|'),
+  'uy',
+)
+
+/**
+ * Finds what a person does not see in a text: tag characters, zero-width characters, bidirectional controls, variation selectors,
+ * fillers, control characters. Joiners within words and emoji of scripts that are written with them, and a byte order mark at the
+ * beginning, are no findings.
+ */
+export function findHiddenText(text: string): readonly HiddenText[] {
+  const found = findAll(text)
+  const [first] = found
+  // A byte order mark says how a file is encoded; with anything behind it that is hidden as well, it is told.
+  return first?.index === 0 && first.length === 1 && text.startsWith('\ufeff') ? found.slice(1) : found
+}
+
+function findAll(text: string): readonly HiddenText[] {
+  if (!MAY_HIDE.test(text)) return []
+  const found: HiddenText[] = []
+  let run: { index: number; end: number; points: string[] } | undefined
+  const lines = new LineCounter(text)
+  const close = (): void => {
+    if (run === undefined) return
+    const { index, end, points } = run
+    found.push({ index, length: end - index, ...lines.at(index), shown: showPoints(points) })
+    run = undefined
+  }
+  const candidates = new RegExp(MAY_HIDE, 'g')
+  for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
+    const { index } = match
+    const character = String.fromCodePoint(text.codePointAt(index) as number)
+    ORDINARY.lastIndex = index
+    candidates.lastIndex = ORDINARY.test(text) ? ORDINARY.lastIndex : index + character.length
+    if (ORDINARY.lastIndex > index || !HIDDEN.test(character)) continue
+    if (run?.end !== index) close()
+    run ??= { index, end: index, points: [] }
+    run.end = index + character.length
+    run.points.push(nameOf(character))
+  }
+  close()
+  return found
+}
+
+/** The same text with what is hidden in it written out, as in `<U+200B>`; a byte order mark as well. */
+export function showHiddenText(text: string): string {
+  const found = findAll(text)
+  if (found.length === 0) return text
+  let shown = ''
+  let at = 0
+  for (const { index, length } of found) {
+    const hidden = [...text.slice(index, index + length)].map(character => `<${nameOf(character)}>`)
+    shown += text.slice(at, index) + hidden.join('')
+    at = index + length
+  }
+  return shown + text.slice(at)
+}
+
+const MAX_FINDINGS = 5
+
+/** The findings about a text of a skill, each at its line; after the first few their number. */
+export function describeHiddenText(text: string): Diagnostic[] {
+  const found = findHiddenText(text)
+  const shown = found.length > MAX_FINDINGS + 1 ? found.slice(0, MAX_FINDINGS) : found
+  const diagnostics = shown.map(each => toDiagnostic(each, `${each.shown}: characters that show nothing`))
+  const next = found[shown.length]
+  if (next !== undefined)
+    diagnostics.push(
+      toDiagnostic(next, `${found.length - shown.length} more places with characters that show nothing`),
+    )
+  return diagnostics
+}
+
+/** The same of a file, where it is text in UTF-8. */
+export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
+  const text = decodeText(bytes)
+  return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
+}
+
+/** The finding about a name, such as that of a file. */
+export function describeHiddenName(name: string): Diagnostic[] {
+  const [first] = findHiddenText(`:${name}`)
+  return first === undefined
+    ? []
+    : [
+        {
+          ...toDiagnostic(first, `the name has ${first.shown}: characters that show nothing`),
+          line: 1,
+          column: 1,
+        },
+      ]
+}
+
+function decodeText(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined // not UTF-8, so not text for a model
+  }
+}
+
+function toDiagnostic({ line, column }: HiddenText, message: string): Diagnostic {
+  return {
+    code: 'HIDDEN_TEXT',
+    severity: 'warning',
+    message,
+    line,
+    column,
+    fix: 'delete them: a person does not see them, and a model reads them',
+  }
+}
+
+function nameOf(character: string): string {
+  return `U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+function showPoints(points: readonly string[]): string {
+  const [first = '', second] = points
+  if (second === undefined) return first
+  return points.length === 2
+    ? `${first} ${second}`
+    : `${first} to ${points.at(-1)} (${points.length} characters)`
+}
+
+/** Lines and columns of growing positions. */
+class LineCounter {
+  readonly #text: string
+  #line = 1
+  #start = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  at(index: number): { readonly line: number; readonly column: number } {
+    for (let end = this.#text.indexOf('\n', this.#start); end !== -1 && end < index; ) {
+      this.#line++
+      this.#start = end + 1
+      end = this.#text.indexOf('\n', this.#start)
+    }
+    return { line: this.#line, column: index - this.#start + 1 }
+  }
+}

@@ -1,0 +1,100 @@
+// Letters that look like those of ASCII, by the letter that they look like: Cyrillic, Greek, Armenian, Latin beyond ASCII, and
+// the digits and capitals that are read as others. NFKC has made fullwidth and styled letters plain before.
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  a: 'аАαΑɑ',
+  b: 'ВΒьЬ',
+  c: 'сСϲϹ',
+  d: 'ԁ',
+  e: 'еЕΕ',
+  g: 'ɡ',
+  h: 'һНΗ',
+  i: 'іιı',
+  j: 'јЈ',
+  k: 'кКκΚ',
+  l: '1IІΙӏӀǀ|',
+  m: 'мМΜ',
+  n: 'Νո',
+  o: '0оОοΟօ',
+  p: 'рРρΡ',
+  q: 'ԛ',
+  r: 'г',
+  s: 'ѕЅ',
+  t: 'тТτΤ',
+  u: 'υս',
+  v: 'νѵ',
+  w: 'ԝω',
+  x: 'хХχΧ',
+  y: 'уУγΥ',
+  z: 'Ζ',
+  '3': 'зЗ',
+  '-': '‐‒–−˗',
+}
+
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOKALIKES).flatMap(([letter, others]) =>
+    [...others].map(other => [other, letter] as const),
+  ),
+)
+
+// Most names are their own skeleton.
+const IS_PLAIN = /^[2-9a-z-]*$/
+
+/** What two names have in common that look alike: case, styles, letters of other scripts, and what shows nothing are left out. */
+export function skeletonOf(name: string): string {
+  if (IS_PLAIN.test(name)) return name
+  const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return [...visible]
+    .map(letter => LETTERS.get(letter) ?? letter)
+    .join('')
+    .toLowerCase()
+}
+
+/** Which of the names that there are look like others. */
+export class LookalikeNames {
+  readonly #bySkeleton = new Map<string, string | Set<string>>()
+
+  constructor(names: Iterable<string> = []) {
+    for (const name of names) this.add(name)
+  }
+
+  add(name: string): void {
+    const skeleton = skeletonOf(name)
+    const known = this.#bySkeleton.get(skeleton)
+    // One name for nearly every skeleton: a set is made for the second.
+    if (known === undefined) this.#bySkeleton.set(skeleton, name)
+    else if (typeof known !== 'string') known.add(name)
+    else if (known !== name) this.#bySkeleton.set(skeleton, new Set([known, name]))
+  }
+
+  remove(name: string): void {
+    const skeleton = skeletonOf(name)
+    const known = this.#bySkeleton.get(skeleton)
+    if (known === name) this.#bySkeleton.delete(skeleton)
+    if (typeof known !== 'object') return
+    known.delete(name)
+    const [only, another] = known
+    if (only !== undefined && another === undefined) this.#bySkeleton.set(skeleton, only)
+  }
+
+  /** The other names that look like this one, sorted. */
+  like(name: string): readonly string[] {
+    const known = this.#bySkeleton.get(skeletonOf(name))
+    if (known === undefined || known === name) return NONE
+    return typeof known === 'string' ? [known] : [...known].filter(each => each !== name).sort()
+  }
+}
+
+const NONE: readonly string[] = Object.freeze([])
+
+/** Says of a name which others it looks like, and with which letters. */
+export function describeLookalikes(name: string, others: readonly string[]): string {
+  return `skill name ${showName(name)} looks like ${others.map(showName).join(' and ')}, which is another skill`
+}
+
+function showName(name: string): string {
+  const foreign = [...name].filter(letter => !/[ -~]/.test(letter) && LETTERS.has(letter))
+  const points = [...new Set(foreign)].map(
+    letter => `U+${(letter.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`,
+  )
+  return `${JSON.stringify(name)}${points.length === 0 ? '' : ` (with ${points.join(' ')})`}`
+}
