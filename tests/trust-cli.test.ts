@@ -539,7 +539,14 @@ test('gc tells what it would free, and frees it', () => {
   expect(gc('--dry-run').stdout).toMatch(
     /^0 older steps .*; 0 revisions and 0 files would be gone; .* 0 B kept\n$/,
   )
-  expect(gc('--json').json).toEqual({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0, keptBytes: 0 })
+  expect(gc('--json').json).toEqual({
+    forgotten: 0,
+    trees: 0,
+    blobs: 0,
+    damaged: 0,
+    freedBytes: 0,
+    keptBytes: 0,
+  })
   expect(stoke(['gc', '--state', kit.folder.at('nothing')])).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(/there is no store in/),

@@ -166,7 +166,13 @@ export class FoldingSource implements SkillSource {
     this.failure = undefined
     let reading: SourceReading | undefined
     try {
-      do reading = await this.#folder?.source.read({ ...context, depth: 'full', final: true })
+      do
+        reading = await this.#folder?.source.read({
+          ...context,
+          depth: 'full',
+          final: true,
+          waitsForWriters: false,
+        })
       while (reading?.isStored === true)
     } catch (thrown) {
       this.failure = thrown
