@@ -149,8 +149,7 @@ const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', 
 /** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */
 function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): Record<string, unknown> {
   const program = `
-    import { execFileSync } from 'node:child_process'
-    import { mkdirSync, writeFileSync } from 'node:fs'
+    import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
     import { createSkillRuntime } from '@skillstoke/core'
     import { directory, nodeHasher, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
     const root = ${JSON.stringify(folder.path)}
@@ -183,8 +182,10 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     folder.write('state/.keep', '')
     const outcome = runOnSmallDisk(
       folder,
-      `mount -t tmpfs -o size=1500k,mode=700 tmpfs ${folder.at('state')}`,
+      `mount -t tmpfs -o size=16m,mode=700 tmpfs ${folder.at('state')}`,
       `const skills = await open()
+       // All but 1.5 MB of the disk is somebody else's.
+       writeFileSync(state + '/filler', Buffer.alloc(14_500_000))
        const seen = []
        for (let round = 0; round < 30; round++) {
          write('a', String(round).padEnd(200_000, 'x'))
@@ -192,7 +193,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
          seen.push((await bodyOf(skills, 'a')).startsWith(round + 'x'))
        }
        const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
-       execFileSync('mount', ['-o', 'remount,size=64m', state])
+       rmSync(state + '/filler')
        await skills.reload()
        for (let turn = 0; turn < 100 && skills.status()[0].storeFault !== undefined; turn++) await skills.reload()
        const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }

@@ -123,29 +123,42 @@ class SqliteDecisions implements DecisionStore {
   /** What was decided outlives the directory: it is written into a new one. */
   #restoreIfGone(): void {
     if (!this.#kept.isGone()) return
+    const known = new Set(this.#readNewer(0).map(toKey))
     this.#kept.restore(mergeDecisions)
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
+    // In the new database everything has another number, and another process may have decided meanwhile.
+    this.#folders.clear()
+    this.#lastId = 0
+    this.#tell(this.#takeNewer().filter(made => !known.has(toKey(made))))
   }
 
   /** Adds up what was recorded since the last time, in the order in which it was. */
   #takeNewer(): readonly MadeDecision[] {
-    const made = (this.#statements.newer.all(this.#lastId) as unknown as Row[]).map(
-      ({ id, origin, location, body }) => {
-        this.#lastId = id
-        const place = { origin, location }
-        const decision = JSON.parse(body) as RecordedDecision
-        const key = keyOf(place)
-        this.#folders.set(key, withDecision(this.#folders.get(key), decision))
-        return { place, decision }
-      },
-    )
+    const made = this.#readNewer(this.#lastId)
+    for (const { id, place, decision } of made) {
+      this.#lastId = id
+      const key = keyOf(place)
+      this.#folders.set(key, withDecision(this.#folders.get(key), decision))
+    }
     return made
+  }
+
+  #readNewer(lastId: number): readonly (MadeDecision & { readonly id: number })[] {
+    return (this.#statements.newer.all(lastId) as unknown as Row[]).map(({ id, origin, location, body }) => ({
+      id,
+      place: { origin, location },
+      decision: JSON.parse(body) as RecordedDecision,
+    }))
   }
 
   #tell(made: readonly MadeDecision[]): void {
     if (made.length > 0) for (const onChange of this.#listeners) onChange(made)
   }
+}
+
+function toKey({ place, decision }: MadeDecision): string {
+  return JSON.stringify([place.origin, place.location, decision])
 }
 
 /** Adds the decisions that another database does not have. */

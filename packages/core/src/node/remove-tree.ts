@@ -80,8 +80,9 @@ class TreeRemoval {
 const REPLACED = ['ENOENT', 'ENOTDIR', 'ELOOP']
 
 /** A path through a descriptor of ours: whatever happens to the names above, it stays in that folder. */
-function pathIn(folder: FileHandle, name: Buffer = Buffer.from('.')): Buffer {
-  return Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name])
+function pathIn(folder: FileHandle, name?: Buffer): Buffer {
+  const path = Buffer.from(`/proc/self/fd/${folder.fd}`)
+  return name === undefined ? path : Buffer.concat([path, Buffer.from('/'), name])
 }
 
 /** Removes anything but a folder; a link is removed itself. */
