@@ -181,11 +181,11 @@ export class FolderReader {
         )
       }
       const before = file.believed
-      if (
-        context.doubts &&
-        (before !== undefined || context.doubtsNew) &&
-        looksHalfWritten(stat, bytes, before, clock.now())
-      )
+      const { digest } = file
+      const readBefore = async (): Promise<Uint8Array | undefined> =>
+        digest === undefined ? undefined : await context.store.get(digest)
+      const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
+      if (isDoubted && (await looksHalfWritten({ stat, bytes, before, now: clock.now(), readBefore })))
         return this.#disbelieve(file)
       file.believed = toBelieved(stat, bytes)
       file.stat = stat

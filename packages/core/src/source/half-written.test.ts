@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FileStat } from '../fs/file-system.ts'
-import { HALF_WRITTEN_MS, looksHalfWritten, toBelieved } from './half-written.ts'
+import { type BelievedText, HALF_WRITTEN_MS, looksHalfWritten, toBelieved } from './half-written.ts'
 
 const NOW = 1_000_000
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -16,15 +16,22 @@ const statOf = (facts: Partial<FileStat> = {}): FileStat => ({
   links: 1,
   ...facts,
 })
-const BEFORE = toBelieved(statOf(), bytesOf('first line\nsecond line\n'))
+const FORMER = bytesOf('first line\nsecond line\na third line that is quite a bit longer\n')
+const BEFORE = toBelieved(statOf(), FORMER)
+const looks = async (stat: FileStat, text: string, before: BelievedText | undefined): Promise<boolean> =>
+  await looksHalfWritten({ stat, bytes: bytesOf(text), before, now: NOW, readBefore: async () => FORMER })
+
+const LONG = 'first line\nsecond line\na third line that is quite a bit longer\n'
 
 test.each([
-  ['shorter in place', 'first line\n', {}, true],
+  ['much shorter in place', 'first line\n', {}, true],
   ['empty in place', '', {}, true],
-  ['longer, and ends in the middle of a line', 'first line\nsecond line\nthird', {}, true],
-  ['longer, and ends with a line', 'first line\nsecond line\nthird line\n', {}, false],
-  ['of the same length in place', 'FIRST line\nSECOND line\n', {}, false],
-  ['shorter in another file', 'first line\n', { ino: 2 }, false],
+  ['longer, and ends in the middle of a line', `${LONG}fourth`, {}, true],
+  ['longer, and ends with a line', `${LONG}fourth line\n`, {}, false],
+  ['of the same length in place', LONG.toUpperCase(), {}, false],
+  ['a word shorter in place', 'first line\nsecond line\na third line that is quite a bit long\n', {}, false],
+  ['a word shorter in place, and lost its end', LONG.slice(0, -2), {}, true],
+  ['much shorter in another file', 'first line\n', { ino: 2 }, false],
   ['in another file, and ends in the middle of a line', 'first', { ino: 2 }, true],
   ['shorter, and moved into its place', 'first', { ino: 2, ctimeMs: NOW - 5 }, false],
   [
@@ -39,13 +46,22 @@ test.each([
     { mtimeMs: NOW + 60_000, ctimeMs: NOW + 60_000 },
     false,
   ],
-] as const)('a text that is %s: half-written is %4$s', (_, text, facts, expected) => {
-  expect(looksHalfWritten(statOf(facts), bytesOf(text), BEFORE, NOW)).toBe(expected)
+] as const)('a text that is %s: half-written is %4$s', async (_, text, facts, expected) => {
+  expect(await looks(statOf(facts), text, BEFORE)).toBe(expected)
 })
 
-test('a new text is doubted when it ends in the middle of a line, and one that never had a last line feed is not', () => {
-  expect(looksHalfWritten(statOf(), bytesOf('---\nname'), undefined, NOW)).toBe(true)
-  expect(looksHalfWritten(statOf(), bytesOf('---\n'), undefined, NOW)).toBe(false)
+test('a text that is slightly shorter and a beginning of what it was is doubted', async () => {
+  const former = bytesOf(`${'line\n'.repeat(40)}`)
+  const before = toBelieved(statOf(), former)
+  const bytes = former.slice(0, former.length - 5)
+  const text = { stat: statOf(), bytes, before, now: NOW }
+  expect(await looksHalfWritten({ ...text, readBefore: async () => former })).toBe(true)
+  expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
+})
+
+test('a new text is doubted when it ends in the middle of a line, and one that never had a last line feed is not', async () => {
+  expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
+  expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))
-  expect(looksHalfWritten(statOf(), bytesOf('three'), before, NOW)).toBe(false)
+  expect(await looks(statOf(), 'three', before)).toBe(false)
 })

@@ -16,24 +16,41 @@ export function toBelieved({ ino }: FileStat, bytes: Uint8Array): BelievedText {
   return { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
 }
 
+/** A text that became shorter by less than this part may just as well be a whole one with a word less. */
+const SLIGHTLY = 0.1
+
+export interface WrittenText {
+  readonly stat: FileStat
+  readonly bytes: Uint8Array
+  /** What was believed of the file before. */
+  readonly before: BelievedText | undefined
+  /** Wall time in milliseconds since the epoch. */
+  readonly now: number
+  /** Reads the bytes that were believed before. */
+  readonly readBefore: () => Promise<Uint8Array | undefined>
+}
+
 /**
- * Whether bytes look as if somebody were in the middle of writing them: the file has become shorter in place, or has lost the
- * line feed at its end, or is new and ends in the middle of a line. Nothing is said of a file that was moved into its
- * place, which is how a whole text is saved, nor of one that nobody has written to for a while.
- * @param now wall time in milliseconds since the epoch
+ * Whether bytes look as if somebody were in the middle of writing them: the file has become a good deal shorter in place, or is
+ * a beginning of what it was, or has lost the line feed at its end, or is new and ends in the middle of a line. Nothing
+ * is said of a file that was moved into its place, which is how a whole text is saved, nor of one that nobody has written to for a while.
  */
-export function looksHalfWritten(
-  stat: FileStat,
-  bytes: Uint8Array,
-  before: BelievedText | undefined,
-  now: number,
-): boolean {
+export async function looksHalfWritten({
+  stat,
+  bytes,
+  before,
+  now,
+  readBefore,
+}: WrittenText): Promise<boolean> {
   const age = now - stat.mtimeMs
   if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
   if (stat.ctimeMs !== stat.mtimeMs) return false
   const endsLine = bytes.at(-1) === LINE_FEED
   if (before === undefined) return !endsLine
-  const isInPlace = before.ino === stat.ino
-  return (isInPlace && bytes.length < before.size) || (before.endsLine && !endsLine)
+  if (before.endsLine && !endsLine) return true
+  if (before.ino !== stat.ino || bytes.length >= before.size) return false
+  if (bytes.length < before.size * (1 - SLIGHTLY)) return true
+  const former = await readBefore()
+  return former !== undefined && bytes.every((byte, index) => byte === former[index])
 }
