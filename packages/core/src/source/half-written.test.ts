@@ -51,7 +51,7 @@ test.each([
 })
 
 test('a text that is slightly shorter and a beginning of what it was is doubted', async () => {
-  const former = bytesOf(`${'line\n'.repeat(40)}`)
+  const former = bytesOf('line\n'.repeat(40))
   const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
   const text = { stat: statOf(), bytes, before, now: NOW }
