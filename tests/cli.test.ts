@@ -73,6 +73,7 @@ describe('stoke list', () => {
       name: 'pdf',
       description: 'Does what pdf does.',
       source: 'root-1',
+      target: 'root-1/pdf',
       location: folder.at('pdf'),
       revision: expect.stringMatching(/^sha256:/),
       serving: pdf?.revision,
