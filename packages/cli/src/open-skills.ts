@@ -27,6 +27,11 @@ export interface OpenOptions {
   readonly polling?: 'auto' | 'manual'
   /** Whether it is about what outlives the process, and makes no sense without. @default false */
   readonly needsState?: boolean
+  /**
+   * Whether roots that were named on the command line or in the environment have to be there: an answer about nothing would hide a
+   * mistyped name. What follows changes awaits them instead. @default false
+   */
+  readonly needsRoots?: boolean
   /** Whether scripts may be run. @default false */
   readonly runsScripts?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
@@ -48,15 +53,16 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 
 async function createSources(
   config: Config,
-  { watching, polling }: OpenOptions,
+  { watching, polling, needsRoots = false }: OpenOptions,
 ): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
-  const folders = config.roots.map(({ label, path }) =>
+  const folders = config.roots.map(({ label, path, isNamed }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
       label,
       watching,
       reading: config.reading,
+      ...(needsRoots && isNamed && !config.areRootsOfFile ? { onMissing: 'throw' } : {}),
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
       // For what is asked for by name: rolling a skill back.
       writable: true,
