@@ -19,6 +19,7 @@ import {
 } from '@skillstoke/core/node'
 import type { Config } from './config/config.ts'
 import { createRemote } from './config/remote-config.ts'
+import { findLinkedFolders } from './named-places.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
@@ -56,6 +57,7 @@ async function createSources(
   { watching, polling, needsRoots = false }: OpenOptions,
 ): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
+  const linked = findLinkedFolders(config.stateDirectory)
   const folders = config.roots.map(({ label, path, isNamed }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
@@ -63,7 +65,7 @@ async function createSources(
       watching,
       reading: config.reading,
       ...(needsRoots && isNamed && !config.areRootsOfFile ? { onMissing: 'throw' } : {}),
-      linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
+      linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
       // For what is asked for by name: rolling a skill back.
       writable: true,
     }),
@@ -100,7 +102,12 @@ function createRunner({ sandbox, stateDirectory, roots, linkRoots }: Config, { s
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({
     sandbox,
-    protectedPaths: [stateDirectory, ...roots.map(({ path }) => path), ...linkRoots],
+    protectedPaths: [
+      stateDirectory,
+      ...roots.map(({ path }) => path),
+      ...linkRoots,
+      ...findLinkedFolders(stateDirectory),
+    ],
     ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
   })
 }
