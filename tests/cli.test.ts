@@ -73,6 +73,7 @@ describe('stoke list', () => {
       name: 'pdf',
       description: 'Does what pdf does.',
       source: 'root-1',
+      target: 'root-1/pdf',
       location: folder.at('pdf'),
       revision: expect.stringMatching(/^sha256:/),
       serving: pdf?.revision,
@@ -169,16 +170,37 @@ describe('stoke list', () => {
     expect(allowed.json.skills.map(({ name, status }) => [name, status])).toEqual([['pdf', 'ok']])
   })
 
-  test('a named root that is not there is told, and one that is a file is a finding', () => {
+  test('a named root that is not there is an error, and one that is a file is a finding', () => {
     using folder = new TemporaryFolder()
     folder.write('file', 'x')
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
-    expect(missing.status).toBe(0)
-    expect(missing.stderr).toContain('does not exist; it is awaited')
+    expect([missing.status, missing.stdout]).toEqual([2, ''])
+    expect(missing.stderr).toContain(
+      `the folder "${folder.at('nothing')}" does not exist; make it, or name another`,
+    )
     const file = stoke(['list', '--root', folder.at('file'), '--state', folder.at('.state')])
     expect(file.status).toBe(1)
     expect(file.stderr).toContain('a source is a folder')
   })
+
+  test.each([['show', 'pdf'], ['why', 'pdf'], ['render'], ['status'], ['pending']])(
+    'stoke %s with a root that is not there is an error, whether it was given as a flag or a variable',
+    (...args) => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('skills/pdf')
+      const state = ['--state', folder.at('.state')]
+      const places = ['--root', folder.at('skills'), '--root', folder.at('sklls')]
+      for (const run of [
+        stoke([...args, ...places, ...state]),
+        stoke([...args, ...state], { env: { SKILLSTOKE_ROOTS: folder.at('sklls') } }),
+      ])
+        expect([run.status, run.stdout, run.stderr]).toEqual([
+          2,
+          '',
+          expect.stringContaining('sklls" does not exist'),
+        ])
+    },
+  )
 
   test('one root named twice is one root', () => {
     using folder = new TemporaryFolder()

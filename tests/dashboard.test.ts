@@ -1,20 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { writeFileSync } from 'node:fs'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
+import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
+import { findBarriers, type OpenPage, openPage as openPageIn } from './fixtures/open-page.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const HOSTILE = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
-
-/** What a browser context of the page's own is left with at the end of a test. */
-interface OpenPage extends AsyncDisposable {
-  readonly page: Page
-  readonly trouble: readonly string[]
-}
 
 let browser: Browser | undefined
 
@@ -26,29 +19,7 @@ afterAll(async () => {
 })
 
 async function openPage(dev: DevProcess, options: BrowserContextOptions = {}): Promise<OpenPage> {
-  const context = await (browser as Browser).newContext({
-    viewport: { width: 1280, height: 800 },
-    ...options,
-  })
-  const page = await context.newPage()
-  page.setDefaultTimeout(10_000) // names what was waited for, before the test itself is given up
-  const trouble = collectTrouble(page, dev.url)
-  await page.goto(dev.pageUrl)
-  await page.locator('#generation').waitFor()
-  return { page, trouble, [Symbol.asyncDispose]: () => context.close() }
-}
-
-/** What is wrong by the rules for accessible pages. The policy of the page forbids it to be injected as a script tag. */
-async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  return await page.evaluate(async () => {
-    const { violations } = await (
-      globalThis as unknown as {
-        axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-      }
-    ).axe.run()
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).join(' ')}`)
-  })
+  return await openPageIn(browser as Browser, dev, options)
 }
 
 describe.skipIf(CHROMIUM === undefined)('the page', () => {
@@ -264,7 +235,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByText('Second.').waitFor()
     expect(await page.locator('.source li.error').count()).toBe(1)
     await page.getByRole('tab', { name: 'difference' }).click()
-    await page.getByText('+Second.').waitFor()
+    await page.getByRole('tabpanel').getByText('+Second.').waitFor()
     folder.write('draft/SKILL.md', '---\nname: draft\ndescription: "again\n---\nThird.\n')
     await page.getByText('+Third.').waitFor()
     expect(opened.trouble).toEqual([])
@@ -411,7 +382,7 @@ describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
     expect(await findBarriers(page)).toEqual([])
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('tab', { name: 'instructions' }).click()
-    await page.getByText('First.').waitFor()
+    await page.getByText('First.', { exact: true }).waitFor()
     repository.commit(
       { 'pdf/SKILL.md': skillText('pdf', { body: 'Second.' }), 'pdf/scripts/run.sh': 'x' },
       { author: 'Eve <eve@example.com>', message: 'A script' },

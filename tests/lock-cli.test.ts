@@ -163,15 +163,70 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
-  const refused = it.run('link', '../elsewhere/maps')
-  expect([refused.status, refused.stdout]).toEqual([
+  const unread = it.run('link', '../elsewhere/maps', '--to', 'other')
+  expect([unread.status, unread.stdout]).toEqual([
     1,
-    expect.stringMatching(/was not linked[\s\S]*--link-root/),
+    expect.stringMatching(/was not linked[\s\S]*is no root that is read; name it with --root/),
   ])
-  expect(existsSync(it.at('skills/maps'))).toBe(false)
-  const linked = it.run('link', '../elsewhere/maps', '--link-root', it.folder.at('elsewhere'))
-  expect([linked.status, lstatSync(it.at('skills/maps')).isSymbolicLink()]).toEqual([0, true])
-  expect(it.run('link', '../elsewhere/maps').stderr).toMatch(/cannot be made: EEXIST/)
+  expect(existsSync(it.at('other/maps'))).toBe(false)
+  // Twice is as good as once, and nothing more has to be said where it is served.
+  for (let times = 0; times < 2; times++) expect(it.run('link', '../elsewhere/maps').status).toBe(0)
+  expect(lstatSync(it.at('skills/maps')).isSymbolicLink()).toBe(true)
+  const served = (...args: string[]): string[] =>
+    it
+      .run<{ skills: { name: string; status: string }[] }>('list', '--json', ...args)
+      .json.skills.map(({ name }) => name)
+  expect(served()).toEqual(['maps'])
+  const again = it.run('link', '../elsewhere/maps', '--to', '.agents/skills')
+  expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
+})
+
+test('a link that nobody has made with link leads nowhere, nor does one that was made to lead elsewhere', () => {
+  using it = new Project()
+  it.folder.writeSkill('elsewhere/maps')
+  it.folder.writeSkill('elsewhere/other')
+  const served = (): string[] =>
+    it.run<{ skills: { name: string }[] }>('list', '--json').json.skills.map(({ name }) => name)
+  mkdirSync(it.at('skills'))
+  symlinkSync('../../elsewhere/other', it.at('skills/other'))
+  expect(served()).toEqual([])
+  it.run('link', '../elsewhere/maps')
+  expect(served()).toEqual(['maps'])
+  rmSync(it.at('skills/maps'))
+  symlinkSync('../../elsewhere/other', it.at('skills/maps'))
+  expect(served()).toEqual([])
+  // What was named is of this machine: another state directory knows nothing of it.
+  rmSync(it.at('skills/maps'))
+  it.run('link', '../elsewhere/maps')
+  const elsewhere = stoke<{ skills: unknown[] }>(['list', '--json', '--state', it.folder.at('another')], {
+    cwd: it.at('.'),
+    env: { HOME: it.folder.at('home') },
+  })
+  expect(elsewhere.json.skills).toEqual([])
+})
+
+test.each([
+  ['a folder of skills', '../local', 'pdf'],
+  ['a folder of one skill', '../local/pdf', undefined],
+])('add copies out of %s, and a plain update takes what is newer there', (_, place, name) => {
+  using it = new Project()
+  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
+  it.folder.writeSkill('local/docx')
+  const run = (...args: string[]): CliRun<unknown> =>
+    stoke([...args, '--state', it.folder.at('state')], {
+      cwd: it.at('.'),
+      env: { HOME: it.folder.at('home'), NO_COLOR: '1' },
+    })
+  expect(run('add', place, ...(name === undefined ? [] : [name])).stdout).toMatch(/^added pdf /)
+  it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'Second.' }))
+  expect(run('update', '--check')).toMatchObject({
+    status: 1,
+    stdout: expect.stringMatching(/^available +pdf/),
+  })
+  expect(run('update')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^updated +pdf/) })
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+  expect(run('verify').status).toBe(0)
+  expect(run('add', './skills/pdf').stderr).toMatch(/pdf is in skills\/pdf already/)
 })
 
 test.each([
@@ -285,8 +340,17 @@ test('a lock file names no place elsewhere on this machine, unless that is said'
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
-  const { stdout } = stoke(['update', '--state', it.folder.at('state')], { cwd: it.at('.') })
-  expect(stdout).toMatch(/^failed +pdf .*is a file URL.*use --local/)
+  const update = (state: string): string =>
+    stoke(['update', '--state', it.folder.at(state)], { cwd: it.at('.') }).stdout
+  expect(update('of-somebody-else')).toMatch(/^failed +pdf .*is a file URL.*use --local/)
+  // Who has added from there, has said so.
+  expect(update('state')).toMatch(/^current +pdf/)
+  const lock = it.read('skillstoke.lock.json')
+  for (const elsewhere of [it.folder.at('local'), '../local']) {
+    it.folder.writeSkill('local/pdf')
+    writeFileSync(it.at('skillstoke.lock.json'), lock.replaceAll(it.place, elsewhere))
+    expect(update('state')).toMatch(/^failed +pdf .*is outside this folder.*use --local/)
+  }
 })
 
 test('adding what is there already leaves it alone', () => {

@@ -140,6 +140,38 @@ test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
   },
 )
 
+test.each([
+  ['throws', `throw new Error('boom')`],
+  ['ends its process', 'process.exit(3)'],
+  ['imports what is not there', `import './nope.js'`],
+])(
+  'beside a module that %s, a command that is there fails with 1, and one that is not ends with 2',
+  (_, head) => {
+    using it = open()
+    it.folder.writeSkill('skills/git')
+    it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+    it.folder.write('skills/git/scripts/b.js', commandText('other', 'return 1', head))
+    expect(it.run('run', 'git.greet')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('error: the command "git.greet" does not load; scripts/b.js'),
+    })
+    expect(it.run('run', 'git.nope')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(
+        'error: there is no command "git.nope"; there are: git.greet, git.other\n',
+      ),
+    })
+    // Whether code that cannot be read has it, nobody knows.
+    it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
+    expect(it.run('run', 'git.nope')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(
+        'there is no command "git.nope" in the code that can be read; scripts/b.js',
+      ),
+    })
+  },
+)
+
 test('grant and revoke decide for later processes, with a note in the history', () => {
   using it = open()
   it.folder.write(

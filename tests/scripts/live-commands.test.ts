@@ -285,7 +285,7 @@ describe('code that does not load', () => {
     await using skills = await openScripts(folder.path)
     await expect(run(skills, 'git.one')).rejects.toMatchObject({
       code: 'SCRIPT_FAILED',
-      message: 'there is no command "git.one"; scripts/a.ts:1:7: top',
+      message: 'the command "git.one" does not load; scripts/a.ts:1:7: top',
     })
     folder.write('git/scripts/a.ts', command('one', '"mended"'))
     expect(await run(skills, 'git.one')).toBe('mended')

@@ -196,9 +196,9 @@ test('progress reaches the client that asked for it, and cancelling ends the wor
     ),
   )
 
-  expect(stoke(['grant', 'work', '--root', folder.at('skills'), '--state', folder.at('state')]).status).toBe(
-    0,
-  )
+  expect(
+    stoke(['grant', 'work', '--yes', '--root', folder.at('skills'), '--state', folder.at('state')]).status,
+  ).toBe(0)
   await using connected = await connect(folder)
   const { client } = connected
   const seen: unknown[] = []

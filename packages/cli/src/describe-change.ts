@@ -45,7 +45,8 @@ export async function describeModified(before: Skill, after: Skill, skills: Skil
 
 /** Between the text that serves and the one that was refused. */
 export async function describeRejected(report: SkillReport, skills: SkillRuntime): Promise<string> {
-  const serving = skills.current.find(report.name)
+  // Of this folder: another one may serve the name.
+  const serving = skills.review.revisionsOf(report).live
   if (serving === undefined || report.directory === undefined)
     return `${report.name}: no earlier revision to compare with`
   const live = (await readText(serving, serving.skillFile, skills)) ?? ''

@@ -21,6 +21,7 @@ import {
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { createRemote } from './config/remote-config.ts'
+import { findLinkedFolders } from './named-places.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
@@ -29,6 +30,11 @@ export interface OpenOptions {
   readonly polling?: 'auto' | 'manual'
   /** Whether it is about what outlives the process, and makes no sense without. @default false */
   readonly needsState?: boolean
+  /**
+   * Whether roots that were named on the command line or in the environment have to be there: an answer about nothing would hide a
+   * mistyped name. What follows changes awaits them instead. @default false
+   */
+  readonly needsRoots?: boolean
   /** Whether scripts may be run. @default false */
   readonly runsScripts?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
@@ -50,16 +56,18 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 
 async function createSources(
   config: Config,
-  { watching, polling }: OpenOptions,
+  { watching, polling, needsRoots = false }: OpenOptions,
 ): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
-  const folders = config.roots.map(({ label, path }) =>
+  const linked = findLinkedFolders(config.stateDirectory)
+  const folders = config.roots.map(({ label, path, isNamed }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
       label,
       watching,
       reading: config.reading,
-      linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots],
+      ...(needsRoots && isNamed && !config.areRootsOfFile ? { onMissing: 'throw' } : {}),
+      linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
       // For what is asked for by name: rolling a skill back.
       writable: true,
     }),
@@ -110,7 +118,12 @@ function createRunner(config: Config, { store }: State): ScriptRunner {
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({
     sandbox,
-    protectedPaths: [...roots.map(({ path }) => path), ...DEFAULT_ROOTS, ...linkRoots],
+    protectedPaths: [
+      ...roots.map(({ path }) => path),
+      ...DEFAULT_ROOTS,
+      ...linkRoots,
+      ...findLinkedFolders(stateDirectory),
+    ],
     hiddenPaths: [stateDirectory, CONFIG_FILE_NAME, ...(file === undefined ? [] : [file])],
     ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
   })

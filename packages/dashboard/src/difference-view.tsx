@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiClient, SkillDiff } from 'skillstoke/client'
+import { DifferenceText } from './difference-text.tsx'
 import { useLoaded } from './use-loaded.ts'
 
 interface DifferenceViewProps {
@@ -25,22 +26,7 @@ export function DifferenceView({ name, version, client }: DifferenceViewProps): 
   return (
     <>
       <p class="note">{TITLES[kind]}</p>
-      {text !== '' && (
-        <pre class="diff">
-          {text.split('\n').map((line, index) => (
-            <span key={index} class={classOf(line)}>
-              {`${line}\n`}
-            </span>
-          ))}
-        </pre>
-      )}
+      {text !== '' && <DifferenceText text={text} />}
     </>
   )
-}
-
-function classOf(line: string): string {
-  if (/^(\+\+\+|---|===)/.test(line)) return 'head'
-  if (line.startsWith('+')) return 'plus'
-  if (line.startsWith('-')) return 'minus'
-  return line.startsWith('@@') ? 'head' : ''
 }

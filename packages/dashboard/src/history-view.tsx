@@ -42,16 +42,20 @@ export function HistoryView({ name, serving, version, client }: HistoryViewProps
           <tbody>
             {records.map(({ revision, event, at, cause, author, note }) => (
               <tr key={`${at} ${event} ${revision}`}>
-                <td>{revision === undefined ? '–' : <code>{shortDigest(revision)}</code>}</td>
-                <td>{event}</td>
-                <td>
+                <td data-label="Revision">
+                  {revision === undefined ? '–' : <code title={revision}>{shortDigest(revision)}</code>}
+                </td>
+                <td data-label="Event">{event}</td>
+                <td data-label="Time">
                   <time dateTime={new Date(at).toISOString()}>
                     {new Date(at).toLocaleDateString('en-GB')} {formatTime(new Date(at).toISOString())}
                   </time>
                 </td>
-                <td>{cause}</td>
-                <td>{author.name === undefined ? author.kind : `${author.name} (${author.kind})`}</td>
-                <td>{note}</td>
+                <td data-label="Cause">{cause}</td>
+                <td data-label="By">
+                  {author.name === undefined ? author.kind : `${author.name} (${author.kind})`}
+                </td>
+                <td data-label="Note">{note}</td>
                 <td>
                   {event === 'live' && revision !== undefined && revision !== serving && (
                     <button

@@ -3,6 +3,7 @@ import { ApiClient, ApiError } from 'skillstoke/client'
 import { App } from './app.tsx'
 import { listenForKeys } from './keyboard.ts'
 import { followAddress } from './route.ts'
+import { showHiddenEverywhere } from './show-hidden.ts'
 import { apply, connection } from './store.ts'
 
 const KEY = 'skillstoke-key'
@@ -11,6 +12,7 @@ const client = new ApiClient({ url: location.origin, key: () => localStorage.get
 
 await exchangeToken()
 addEventListener('hashchange', () => void onNewToken())
+showHiddenEverywhere()
 followAddress()
 listenForKeys()
 render(<App client={client} />, document.getElementById('app') as HTMLElement)

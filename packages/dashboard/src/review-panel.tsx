@@ -1,5 +1,7 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { ApiClient, DecisionVerb, SkillRow } from 'skillstoke/client'
+import type { ApiClient, DecisionVerb, SkillDiff, SkillRow } from 'skillstoke/client'
+import { DifferenceText } from './difference-text.tsx'
 import { shortDigest } from './format.ts'
 import { useAction } from './use-action.ts'
 import { useLoaded } from './use-loaded.ts'
@@ -29,40 +31,46 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
   disable: 'Disable',
 }
 
-/** What a person can decide about a skill, with what is new about the revision that waits. */
+/**
+ * What a person can decide about a folder. A revision that waits is shown with its whole difference, and approved as the one that was
+ * shown.
+ */
 export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
   const { isRunning, failure, run } = useAction()
-  const isWaiting = row.status === 'pending' || row.status === 'rejected'
-  const target = `${row.source}/${row.name}`
-  const diff = useLoaded(isWaiting ? () => client.diff(target) : undefined, [
-    target,
+  const isHiddenSeen = useSignal(false)
+  const isWaiting = row.revision !== null && (row.status === 'pending' || row.status === 'rejected')
+  const diff = useLoaded(isWaiting ? () => client.diff(row.target) : undefined, [
+    row.target,
     row.revision,
     row.status,
   ])
-  const grown = diff !== undefined && 'value' in diff ? diff.value.newCapabilities : []
+  const shown =
+    diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
+  const hidden = row.diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT')
+  const isReadyToApprove = shown !== undefined && (hidden.length === 0 || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {
     // The revision that is on the page: when there is another one by now, the server says so.
-    const looked = isWaiting && row.revision !== null ? { revision: row.revision } : {}
-    run(() => client.decide({ verb, skill: target, ...looked }))
+    const revision = isWaiting ? row.revision : verb === 'pin' ? row.serving : null
+    const looked = revision === null ? {} : { revision }
+    const confirmed = verb === 'approve' && isHiddenSeen.value ? { confirmHidden: true } : {}
+    run(() => client.decide({ verb, skill: row.target, ...looked, ...confirmed }))
   }
   return (
     <section class="review" aria-label="Decisions">
-      {isWaiting && row.revision !== null && (
-        <p>
-          Revision <code>{shortDigest(row.revision)}</code>{' '}
-          {row.status === 'pending' ? 'waits for a decision' : 'was rejected'};{' '}
-          {row.serving === null ? 'nothing of it is served' : <code>{shortDigest(row.serving)}</code>}
-          {row.serving !== null && ' stays live'}.
+      {isWaiting && <Waiting row={row} diff={shown} />}
+      {diff !== undefined && 'failure' in diff && <p role="alert">{diff.failure}</p>}
+      {isWaiting && hidden.length > 0 && (
+        <p class="field">
+          <label>
+            <input
+              type="checkbox"
+              checked={isHiddenSeen.value}
+              onChange={event => (isHiddenSeen.value = event.currentTarget.checked)}
+            />{' '}
+            I have looked at the characters that show nothing, written as <code>{'<U+200B>'}</code> above, and
+            they are meant.
+          </label>
         </p>
-      )}
-      {grown.length > 0 && (
-        <ul class="grown" aria-label="New capabilities">
-          {grown.map(each => (
-            <li key={each}>
-              <span class="badge broken">new</span> {each}
-            </li>
-          ))}
-        </ul>
       )}
       <p class="buttons">
         {VERBS[row.status].map(verb => (
@@ -70,7 +78,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
             type="button"
             key={verb}
             class={verb === 'approve' ? '' : 'plain'}
-            disabled={isRunning}
+            disabled={isRunning || (verb === 'approve' && !isReadyToApprove)}
             onClick={() => decide(verb)}
           >
             {WORDS[verb]}
@@ -79,5 +87,41 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
       </p>
       {failure !== undefined && <p role="alert">{failure}</p>}
     </section>
+  )
+}
+
+interface WaitingProps {
+  readonly row: SkillRow
+  /** Of exactly this revision; absent until it is there. */
+  readonly diff: SkillDiff | undefined
+}
+
+function Waiting({ row, diff }: WaitingProps): ComponentChildren {
+  return (
+    <>
+      <p>
+        Revision <code title={row.revision ?? ''}>{shortDigest(row.revision ?? '')}</code>{' '}
+        {row.status === 'pending' ? 'waits for a decision' : 'was rejected'};{' '}
+        {row.serving === null ? 'nothing of it is served' : <code>{shortDigest(row.serving)}</code>}
+        {row.serving !== null && ' stays live'}.
+      </p>
+      {diff !== undefined && diff.newCapabilities.length > 0 && (
+        <ul class="grown" aria-label="New capabilities">
+          {diff.newCapabilities.map(each => (
+            <li key={each}>
+              <span class="badge broken">new</span> {each}
+            </li>
+          ))}
+        </ul>
+      )}
+      {diff === undefined ? (
+        <p class="empty">Loading what would go live …</p>
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
+        <section class="waiting" aria-label="What would go live" tabIndex={0}>
+          <DifferenceText text={diff.text} />
+        </section>
+      )}
+    </>
   )
 }

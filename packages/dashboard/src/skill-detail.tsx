@@ -5,6 +5,7 @@ import type { ApiClient, SkillDetail, SkillRow } from 'skillstoke/client'
 import { DifferenceView } from './difference-view.tsx'
 import { Fact } from './fact.tsx'
 import { FileList } from './file-list.tsx'
+import { Findings, isAboutInstructions } from './findings.tsx'
 import { formatCount, shortDigest } from './format.ts'
 import { HistoryView } from './history-view.tsx'
 import { Markdown } from './markdown.tsx'
@@ -29,7 +30,9 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
   // Whatever a row says may come with another text or another finding.
   const version = JSON.stringify(own)
 
-  const loaded = useLoaded(() => client.skill(name), [name, version])
+  // Of several folders of one name the one that was chosen, with its own text and findings.
+  const target = row?.name === name ? row.target : (own[0]?.target ?? name)
+  const loaded = useLoaded(() => client.skill(target), [target, version])
 
   useLayoutEffect(() => {
     // An address with a name in it selects the row as well.
@@ -64,20 +67,19 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
   if (loaded === undefined) return <p class="empty">Loading …</p>
   if ('failure' in loaded) return <p role="alert">{loaded.failure}</p>
   const detail = loaded.value
-  const isBroken = detail.skills.some(row => row.status === 'broken')
-  const tab = detailTab.value ?? (isBroken ? 'source' : 'instructions')
-  // Of several folders of one name the one that waits for a decision, or the one that serves.
-  const reviewed = detail.skills.find(row => row.status === 'pending') ?? detail.skills[0]
-  const target = reviewed === undefined ? name : `${reviewed.source}/${name}`
+  const [row] = detail.skills
+  if (row === undefined) return null
+  const tab = detailTab.value ?? (row.status === 'broken' ? 'source' : 'instructions')
+  const { target } = row
   const showFile = (path: string): void => {
     openFile.value = path
     detailTab.value = 'files'
   }
   return (
     <>
-      <Facts detail={detail} />
-      <Findings detail={detail} />
-      {reviewed !== undefined && <ReviewPanel key={placeOf(reviewed)} row={reviewed} client={client} />}
+      <Facts row={row} others={detail.skills.slice(1)} />
+      <Findings row={row} />
+      <ReviewPanel key={`${placeOf(row)} ${row.revision}`} row={row} client={client} />
       <div role="tablist" aria-label="Parts of the skill" class="tabs" onKeyDown={onTabKey}>
         {DETAIL_TABS.map(each => (
           <button
@@ -97,30 +99,34 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a panel that scrolls has to be reached by keyboard */}
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
+        {(tab === 'instructions' || tab === 'files') && <NotServed row={row} detail={detail} />}
         {tab === 'instructions' && <Instructions detail={detail} onFile={showFile} />}
-        {tab === 'source' && <Source detail={detail} />}
+        {tab === 'source' && <Source row={row} detail={detail} />}
         {tab === 'files' && (
           <FileList
-            name={name}
+            name={target}
             files={detail.files}
             open={openFile.value}
             onOpen={path => (openFile.value = path)}
             client={client}
           />
         )}
-        {tab === 'run' && (
+        {tab === 'run' && row.serving === null && (
+          <p class="empty">This folder is not served, so nothing of it can be run.</p>
+        )}
+        {tab === 'run' && row.serving !== null && (
           <RunView
             key={name}
             name={name}
             target={target}
             version={version}
-            serving={reviewed?.serving ?? null}
+            serving={row.serving}
             client={client}
           />
         )}
         {tab === 'difference' && <DifferenceView name={target} version={version} client={client} />}
-        {tab === 'history' && reviewed !== undefined && (
-          <HistoryView name={target} serving={reviewed.serving} version={version} client={client} />
+        {tab === 'history' && (
+          <HistoryView name={target} serving={row.serving} version={version} client={client} />
         )}
         {tab === 'why' && <Why detail={detail} />}
       </div>
@@ -138,9 +144,13 @@ function onTabKey(event: KeyboardEvent): void {
   next?.focus()
 }
 
-function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren {
-  const [row] = detail.skills
-  if (row === undefined) return null
+interface FactsProps {
+  readonly row: SkillRow
+  /** Other folders of the name. */
+  readonly others: readonly SkillRow[]
+}
+
+function Facts({ row, others }: FactsProps): ComponentChildren {
   return (
     <>
       {row.description !== '' && <p class="lead">{row.description}</p>}
@@ -157,14 +167,19 @@ function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren 
             ? '–'
             : `${formatCount(row.tokens.listed)} listed, ${formatCount(row.tokens.body)} in the body`}
         </Fact>
-        {detail.skills.map(each => (
-          <Fact key={each.location} label={each === row ? 'Folder' : 'Also at'}>
-            <span class="path">{each.location}</span> ({each.source}
-            {each.status === 'shadowed' && ', shadowed'})
+        <Fact label="Folder">
+          <span class="path">{row.location}</span> ({row.source})
+        </Fact>
+        {others.map(each => (
+          <Fact key={placeOf(each)} label="Also at">
+            <button type="button" class="plain" onClick={() => (selectedPlace.value = placeOf(each))}>
+              <span class="path">{each.location}</span>
+            </button>{' '}
+            ({each.source}, {each.status})
           </Fact>
         ))}
         {row.copies.map(copy => (
-          <Fact key={copy.location} label="The same in">
+          <Fact key={placeOf(copy)} label="The same in">
             <span class="path">{copy.location}</span> ({copy.source})
           </Fact>
         ))}
@@ -173,20 +188,14 @@ function Facts({ detail }: { readonly detail: SkillDetail }): ComponentChildren 
   )
 }
 
-function Findings({ detail }: { readonly detail: SkillDetail }): ComponentChildren {
-  const findings = detail.skills.flatMap(row => row.diagnostics)
-  if (findings.length === 0) return null
+/** Says of a text that readers do not get that it is one. */
+function NotServed({ row, detail }: SourceProps): ComponentChildren {
+  if (detail.revision === null || detail.revision === row.serving) return null
   return (
-    <ul class="findings" aria-label="Findings">
-      {findings.map(({ code, severity, message, line, column, fix }) => (
-        <li key={`${code} ${line} ${message}`} class={severity}>
-          <strong>{severity}</strong>
-          {line !== undefined && ` line ${line}${column === undefined ? '' : `, column ${column}`}`}:{' '}
-          {message} <code>{code}</code>
-          {fix !== undefined && <p>Fix: {fix}</p>}
-        </li>
-      ))}
-    </ul>
+    <p class="note">
+      Nothing of this folder is served: it is {row.status}. This is its newest text,{' '}
+      <code>{shortDigest(detail.revision)}</code>.
+    </p>
   )
 }
 
@@ -196,21 +205,29 @@ interface InstructionsProps {
 }
 
 function Instructions({ detail, onFile }: InstructionsProps): ComponentChildren {
-  if (detail.body === null) return <p class="empty">No revision of this skill is served.</p>
+  if (detail.body === null) return <p class="empty">There is no text that could be read.</p>
   const paths = new Set(detail.files.map(file => file.path))
   return <Markdown text={detail.body} paths={paths} onFile={onFile} />
 }
 
-function Source({ detail }: { readonly detail: SkillDetail }): ComponentChildren {
+interface SourceProps {
+  readonly row: SkillRow
+  readonly detail: SkillDetail
+}
+
+function Source({ row, detail }: SourceProps): ComponentChildren {
   const text = detail.refusedText ?? detail.text
   if (text === null) return <p class="empty">The text cannot be shown.</p>
-  // Of the folder whose text it is: the refused one, or the one that serves.
-  const own =
-    detail.refusedText === null ? detail.skills[0] : detail.skills.find(row => row.status === 'broken')
-  const findings = own?.diagnostics ?? []
+  // Findings are about the newest text, and stand at its lines only.
+  const isNewest = detail.refusedText !== null || detail.revision === row.revision
+  const findings = isNewest ? row.diagnostics.filter(({ path }) => isAboutInstructions(row, path)) : []
   return (
     <>
-      {detail.refusedText !== null && <p class="note">This is the text on the disk, which was refused.</p>}
+      {detail.refusedText === null ? (
+        <NotServed row={row} detail={detail} />
+      ) : (
+        <p class="note">This is the text on the disk, which was refused.</p>
+      )}
       <SourceText text={text} findings={findings} />
     </>
   )

@@ -72,7 +72,7 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
-  /** One skill with its files and instructions. @throws {ApiError} NOT_FOUND, saying where it was looked for */
+  /** One skill with its files and instructions, by its name or a row's `target`. @throws {ApiError} NOT_FOUND, saying where it was looked for */
   async skill(name: string): Promise<SkillDetail> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}`)) as SkillDetail
   }
@@ -146,7 +146,7 @@ export class ApiClient {
     return (await this.#request('POST', '/api/rollback', { skill, ...wanted })) as RollbackResult
   }
 
-  /** A file of the served revision. @throws {ApiError} NOT_FOUND */
+  /** A file of the revision that `skill` answers with. @throws {ApiError} NOT_FOUND */
   async file(name: string, path: string): Promise<FileText> {
     const query = `?path=${encodeURIComponent(path)}`
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/file${query}`)) as FileText

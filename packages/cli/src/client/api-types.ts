@@ -55,6 +55,8 @@ export interface SkillRow {
   readonly source: string
   /** The folder, absolute where it is on a disk. */
   readonly location: string
+  /** What names exactly this folder in requests and on the command line. */
+  readonly target: string
   /** Revision of the newest text; null when it is broken. */
   readonly revision: Digest | null
   /** The revision that readers get; null when they get none. */
@@ -84,11 +86,16 @@ export interface FileInfo {
 /** `GET /api/skills/:name` */
 export interface SkillDetail {
   readonly generation: GenerationId
-  /** All folders of the name; the one that is served comes first. */
+  /** All folders of the name; the one that is meant comes first, by its name alone the one that is served. */
   readonly skills: readonly SkillRow[]
-  /** Of the served revision; empty when there is none. */
+  /**
+   * The revision that the next three are of: what is served, or, of a folder that was named by its source and is not served, its newest.
+   * Null when there is none.
+   */
+  readonly revision: Digest | null
+  /** Empty when there is none. */
   readonly files: readonly FileInfo[]
-  /** The served SKILL.md; null when there is none. */
+  /** Its SKILL.md; null when there is none. */
   readonly text: string | null
   /** Its instructions without the frontmatter. */
   readonly body: string | null

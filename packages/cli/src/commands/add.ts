@@ -15,7 +15,9 @@ import {
   readLock,
   writeLock,
 } from '../lock/lock-file.ts'
+import { noteSource } from '../named-places.ts'
 import { createPaint, printFindings, printJson, printLine, toTerminalLine } from '../output.ts'
+import { realPath } from '../real-path.ts'
 
 export interface AddFlags {
   readonly json: boolean
@@ -39,8 +41,10 @@ export async function add(
   const chosen = choose(available.skills, names, flags.isAll, place)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
-  for (const { name } of chosen) {
+  for (const { name, directory } of chosen) {
     const folder = relative(project, join(root, name)).replaceAll('\\', '/')
+    if (directory !== undefined && realPath(directory) === realPath(join(root, name)))
+      throw new UsageError(`${name} is in ${folder} already, which is where it would be copied`)
     const fault = findFolderFault(name, folder, config)
     if (fault !== undefined)
       throw new UsageError(
@@ -65,6 +69,8 @@ export async function add(
     }
     return chosen.map(({ name }) => ({ name, ...(after[name] as LockedSkill) }))
   })
+  // Updates ask the place that a person has named once without being told again.
+  await noteSource(config.stateDirectory, place)
   if (flags.json) {
     printJson(added)
     return EXIT_OK

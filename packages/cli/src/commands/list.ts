@@ -69,7 +69,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
 }
 
 async function scan(config: Config): Promise<SkillList> {
-  await using skills = await openSkills(config, { watching: 'off' })
+  await using skills = await openSkills(config, { watching: 'off', needsRoots: true })
   const { current } = skills
   return {
     generation: toGenerationId(current),

@@ -12,7 +12,11 @@ export interface RenderOptions {
 export async function render(config: Config, options: RenderOptions): Promise<number> {
   const countTokens = await loadTokenCounter()
   const catalogOptions = { ...config.catalog, countTokens }
-  await using skills = await openSkills(config, { watching: 'off', runtime: { catalog: catalogOptions } })
+  await using skills = await openSkills(config, {
+    watching: 'off',
+    needsRoots: true,
+    runtime: { catalog: catalogOptions },
+  })
   const catalog = skills.renderCatalog(config.scope)
   const { number, digest } = skills.current
   if (options.json) {

@@ -6,6 +6,7 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
+import { isNamedSource } from '../named-places.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { install, toLocked } from './add.ts'
 
@@ -46,7 +47,8 @@ export async function update(names: readonly string[], config: Config, flags: Up
     const own = wanted.filter(([, each]) => each.source === source)
     try {
       // Asked first: whoever writes meanwhile does not wait for a network.
-      await using available = await openAvailable(source, config, { isNamed: flags.isLocal })
+      const isNamed = flags.isLocal || isNamedSource(config.stateDirectory, source)
+      await using available = await openAvailable(source, config, { isNamed })
       await using lock = await openWriteLock(config.stateDirectory)
       for (const [name, entry] of own)
         outcomes.push(await lock.run(async () => await tryUpdate(name, entry, available, config, flags)))

@@ -24,6 +24,7 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
       const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
       await using skills = await openSkills(config, {
         watching: 'off',
+        needsRoots: true,
         runsScripts: true,
         runtime: { catalog },
       })

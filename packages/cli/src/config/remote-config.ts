@@ -138,8 +138,8 @@ export async function createRemote(
   return wellKnown(source.wellKnown ?? '', { ...common, ...maxBytes, privateHosts })
 }
 
-/** Of a file that came with a project, paths stay in the folder in which it is read. */
-function assertInside(path: string, isNamed: boolean): void {
+/** Of a file that came with a project, paths stay in the folder in which it is read. @throws {UsageError} */
+export function assertInside(path: string, isNamed: boolean): void {
   const fromHere = relative(process.cwd(), resolve(path))
   if (isNamed || /^https?:/i.test(path) || !(fromHere.startsWith('..') || isAbsolute(fromHere))) return
   throw new UsageError(

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import {
   createSkillRuntime,
   type Diagnostic,
@@ -10,9 +11,9 @@ import {
   type SkillSource,
   toMessage,
 } from '@skillstoke/core'
-import { nodeHasher } from '@skillstoke/core/node'
+import { directory, nodeHasher } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
-import { createRemote, type NamedSource, parseSourceFlag, type RemoteSetup } from '../config/remote-config.ts'
+import { assertInside, createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { UsageError } from '../exit-code.ts'
 
 /** A source from which skills are copied, with what it holds now. */
@@ -38,22 +39,7 @@ export async function openAvailable(
   config: Config,
   { isNamed }: { readonly isNamed: boolean },
 ): Promise<Available> {
-  const parsed = parseSourceFlag(flag)
-  const source = await createPlace(
-    {
-      // What comes after what is for each copy to ask, by the version in its lock: this machine may never have seen that.
-      source: parsed.git === undefined ? parsed : { ...parsed, update: 'reset' },
-      isNamed,
-      label: 'source',
-    },
-    {
-      access: config.access,
-      stateDirectory: join(config.stateDirectory, 'copies'),
-      reading: config.reading,
-      polling: 'manual',
-      trust: 'auto',
-    },
-  )
+  const source = await createPlace(flag, config, isNamed)
   const skills = await createSkillRuntime({
     sources: [source],
     store: new MemorySkillStore(),
@@ -84,18 +70,37 @@ export async function openAvailable(
   }
 }
 
-async function createPlace(
-  named: NamedSource & { readonly label: string },
-  setup: RemoteSetup,
-): Promise<SkillSource> {
+async function createPlace(flag: string, config: Config, isNamed: boolean): Promise<SkillSource> {
   try {
-    return await createRemote(named, setup)
+    if (isFolder(flag)) {
+      assertInside(flag, isNamed)
+      return directory(flag, { label: 'source', watching: 'off', reading: config.reading })
+    }
+    const parsed = parseSourceFlag(flag)
+    // What comes after what is for each copy to ask, by the version in its lock: this machine may never have seen that.
+    const source = parsed.git === undefined ? parsed : { ...parsed, update: 'reset' as const }
+    return await createRemote(
+      { source, isNamed, label: 'source' },
+      {
+        access: config.access,
+        stateDirectory: join(config.stateDirectory, 'copies'),
+        reading: config.reading,
+        polling: 'manual',
+        trust: 'auto',
+      },
+    )
   } catch (thrown) {
-    if (named.isNamed) throw thrown
+    if (isNamed) throw thrown
     throw new UsageError(`${toMessage(thrown)}; when the lock file is meant to name it, use --local`, {
       cause: thrown,
     })
   }
+}
+
+/** A folder of skills, or of one: written as a path, because `acme/skills` is a repository. */
+function isFolder(flag: string): boolean {
+  const isPath = /^[./]/.test(flag) || isAbsolute(flag)
+  return isPath && statSync(flag, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 // What is shown then is older than what the place has.

@@ -1,9 +1,9 @@
 import {
   describeNewCapabilities,
   type Scope,
-  type Skill,
   type SkillRuntime,
   type SkillStatus,
+  targetOf,
 } from '@skillstoke/core'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -13,6 +13,7 @@ import { readNewestText } from '../newest-text.ts'
 import { fail } from './api-failure.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
+import { findMeant } from './meant-folder.ts'
 import type { RequestGuard } from './request-guard.ts'
 import { addReviewRoutes } from './review-routes.ts'
 import { addRunRoutes } from './run-routes.ts'
@@ -86,34 +87,33 @@ function isJson(context: Context): boolean {
 }
 
 async function getSkill(context: Context, { skills, state, within }: ApiOptions): Promise<Response> {
-  const name = context.req.param('name') ?? ''
+  const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
-  const explanation = skills.explain(name, within)
-  const rows = state.rowsOf(name, generation)
-  if (rows.length === 0) {
-    const reason = explanation.steps[0]?.detail ?? ''
-    return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(name)}: ${reason}`)
+  const meant = findMeant(target, generation, skills)
+  if (meant === undefined) {
+    const reason = skills.explain(target, within).steps[0]?.detail ?? ''
+    return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(target)}: ${reason}`)
   }
-  const skill = generation.find(name)
-  const refused = generation.reports().find(report => report.name === name && report.status === 'broken')
+  const { report, skill } = meant
   return context.json({
     generation: toGenerationId(generation),
-    skills: rows,
+    skills: state.rowsLike(report, generation),
+    revision: skill?.revision ?? null,
     files: skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? [],
     text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
     body: skill === undefined ? null : await skills.readBody(skill),
-    refusedText: refused === undefined ? null : ((await readNewestText(refused)) ?? null),
-    explanation,
+    refusedText: report.status === 'broken' ? ((await readNewestText(report)) ?? null) : null,
+    explanation: skills.explain(report.name, within),
   } satisfies SkillDetail)
 }
 
-/** Of a name, or of `source/name`: among several folders of one name, the one that somebody decides about. */
+/** Of a name, or of one folder: among several of one name, the one that somebody decides about. */
 async function getDiff(context: Context, { skills, state }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
   const meant = generation
     .reports()
-    .filter(report => [report.name, `${report.source}/${report.name}`].includes(target))
+    .filter(report => [report.name, `${report.source}/${report.name}`, targetOf(report)].includes(target))
   const refused = meant.find(({ status }) => status === 'broken')
   if (refused !== undefined)
     return context.json({
@@ -137,7 +137,9 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
       } satisfies SkillDiff)
     }
   }
-  const change = state.lastChangeOf(meant[0]?.name ?? target)
+  // Of a folder that is not served, such as a shadowed one, the change of another is none.
+  const isServed = meant.length === 0 || meant.some(({ serving }) => serving !== undefined)
+  const change = isServed ? state.lastChangeOf(meant[0]?.name ?? target) : undefined
   if (change?.kind !== 'modified')
     return context.json({ kind: 'none', to: null, text: '', newCapabilities: [] } satisfies SkillDiff)
   const text = await describeModified(change.oldSkill, change.newSkill, skills)
@@ -166,7 +168,7 @@ async function explain(context: Context, { skills, within }: ApiOptions): Promis
 async function getFile(context: Context, skills: SkillRuntime): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const path = context.req.query('path') ?? ''
-  const skill: Skill | undefined = (await skills.fresh(BOUND)).find(name)
+  const skill = findMeant(name, await skills.fresh(BOUND), skills)?.skill
   const file = skill?.files.find(each => each.path === path)
   if (skill === undefined || file === undefined) {
     const reason =

@@ -82,13 +82,15 @@ export class LiveState {
     }
   }
 
-  /** The folders of a name in a generation, the served one first. */
-  rowsOf(name: string, generation: Generation): readonly SkillRow[] {
+  /** The folders that have the name of one of them in a generation: that one first, then the one that is served. */
+  rowsLike(meant: SkillReport, generation: Generation): readonly SkillRow[] {
+    const rank = (report: SkillReport): number =>
+      report === meant ? 0 : report.serving === undefined ? 2 : 1
     return generation
       .reports()
-      .filter(report => report.name === name)
+      .filter(report => report.name === meant.name)
+      .sort((a, b) => rank(a) - rank(b))
       .map(report => this.#toRow(report, generation))
-      .sort((a, b) => Number(a.serving === null) - Number(b.serving === null))
   }
 
   sessions(): SessionList {

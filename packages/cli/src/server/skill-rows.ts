@@ -1,4 +1,4 @@
-import type { SkillReport } from '@skillstoke/core'
+import { type SkillReport, targetOf } from '@skillstoke/core'
 import type { SkillRow, SkillTokens } from '../client/api-types.ts'
 
 /** What the API and `--json` say of a folder. */
@@ -9,6 +9,7 @@ export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow
     description,
     source,
     location: report.directory ?? report.location,
+    target: targetOf(report),
     revision: report.revision ?? null,
     serving: report.serving ?? null,
     status,

@@ -16,7 +16,7 @@ function addAdd(program: Command, finish: Finish): void {
     .description('copy skills of another place into the project, and write down where they came from')
     .argument(
       '<place>',
-      'as for --source: a repository, x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp',
+      'as for --source: a repository, x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp; or a folder of skills, as in ./folder or ../folder',
     )
     .argument('[skill...]', 'names (default: the only one there is)')
     .option('--all', 'all that the place has')
@@ -24,7 +24,7 @@ function addAdd(program: Command, finish: Finish): void {
     .option('--force', 'replace what is there; it is kept in .trash')
     .addHelpText(
       'after',
-      '\nExamples:\n  stoke add acme/skills pdf docx\n  stoke add https://github.com/acme/skills/tree/v2/skills --all --to .agents/skills\n  stoke add team.zip --json',
+      '\nExamples:\n  stoke add acme/skills pdf docx\n  stoke add https://github.com/acme/skills/tree/v2/skills --all --to .agents/skills\n  stoke add ../other-project/skills pdf\n  stoke add team.zip --json',
     )
     .action(
       async (
@@ -52,7 +52,10 @@ function addUpdate(program: Command, finish: Finish): void {
     .option('--check', 'only tell what is newer')
     .option('--force', 'replace what was changed here; it is kept in .trash')
     .option('--reset', 'take what a branch or tag is now, also when its history was rewritten')
-    .option('--local', 'also from places elsewhere on this machine, when the lock file names some')
+    .option(
+      '--local',
+      'also from places elsewhere on this machine that the lock file names and nobody has added here',
+    )
     .addHelpText(
       'after',
       '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
@@ -109,7 +112,7 @@ function addLink(program: Command, finish: Finish): void {
     .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
     .addHelpText(
       'after',
-      '\nExits with 1 when it is not served by that.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills --link-root ..',
+      '\nExits with 1 when it is not served by that.\n\nExamples:\n  stoke link ../pdf-skill\n  stoke link ../pdf-skill --to .agents/skills',
     )
     .action(async (dir: string, flags: SharedFlags & { to?: string }) => {
       const { link } = await import('../commands/link.ts')

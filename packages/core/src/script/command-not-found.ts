@@ -1,49 +1,68 @@
 import { SkillError } from '../errors.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
-import type { Command } from './command.ts'
+import type { Command, ScriptScan } from './command.ts'
 
 /** What a skill offers, and what is wrong with the rest. */
 interface Offered {
   readonly commands: readonly Command[]
   readonly problems: readonly Diagnostic[]
+  /** What was found in the newest code without running it. */
+  readonly scan: ScriptScan | undefined
 }
 
-/** Why a command cannot be called, with what would be right. */
+/**
+ * Why a command cannot be called, with what would be right: COMMAND_NOT_FOUND when the code has none of the name, whatever is wrong
+ * with the rest of it; SCRIPT_FAILED or SCRIPT_REFUSED when it has, or may have where it cannot be read.
+ */
 export function toNotFound(
   skill: string,
   command: string,
   slot: Offered | undefined,
   isUnloaded: boolean,
 ): SkillError {
-  const available = (slot?.commands ?? []).map(({ id }) => id)
-  const near = findNearNames(
-    command,
-    (slot?.commands ?? []).map(({ name }) => name),
-  )
-  const problem = findProblem(slot)
+  const shown = JSON.stringify(`${skill}.${command}`)
+  const names = namesOf(slot)
+  const data = { available: (slot?.commands ?? []).map(({ id }) => id) }
+  const problem = isUnloaded ? undefined : findProblem(slot)
+  if (problem !== undefined && (names.includes(command) || !isAllKnown(slot?.scan))) {
+    const isRefused = problem.code === 'CAPABILITY_NOT_GRANTED'
+    const reason = describeProblem(slot)
+    return isRefused
+      ? new SkillError('SCRIPT_REFUSED', `there is no command ${shown}; ${reason}`, { data })
+      : new SkillError(
+          'SCRIPT_FAILED',
+          names.includes(command)
+            ? `the command ${shown} does not load; ${reason}`
+            : `there is no command ${shown} in the code that can be read; ${reason}`,
+          { data },
+        )
+  }
+  const near = findNearNames(command, names)
   const hint = isUnloaded
     ? 'the skill was unloaded; reload it first'
-    : problem !== undefined
-      ? describeProblem(slot)
-      : near.length > 0
-        ? `did you mean ${near.map(each => JSON.stringify(`${skill}.${each}`)).join(' or ')}?`
-        : available.length === 0
-          ? 'the skill has no commands'
-          : `there are: ${available.join(', ')}`
-  const code =
-    problem === undefined
-      ? 'COMMAND_NOT_FOUND'
-      : problem.code === 'CAPABILITY_NOT_GRANTED'
-        ? 'SCRIPT_REFUSED'
-        : 'SCRIPT_FAILED'
-  return new SkillError(code, `there is no command ${JSON.stringify(`${skill}.${command}`)}; ${hint}`, {
-    data: { available },
-  })
+    : near.length > 0
+      ? `did you mean ${near.map(each => JSON.stringify(`${skill}.${each}`)).join(' or ')}?`
+      : names.length === 0
+        ? 'the skill has no commands'
+        : `there are: ${names.map(each => `${skill}.${each}`).join(', ')}`
+  return new SkillError('COMMAND_NOT_FOUND', `there is no command ${shown}; ${hint}`, { data })
+}
+
+/** The commands that serve, and those that the newest code has as far as it can be read. */
+function namesOf(slot: Offered | undefined): readonly string[] {
+  const names = [...(slot?.commands ?? []), ...(slot?.scan?.commands ?? [])].map(({ name }) => name)
+  return [...new Set(names)].sort()
+}
+
+/** Whether a command that was not found is not there: no code is beyond reading, and none has a name that only it knows. */
+function isAllKnown(scan: ScriptScan | undefined): boolean {
+  const isUnread = ({ code }: Diagnostic): boolean => code === 'SCRIPT_INVALID' || code === 'COMMAND_INVALID'
+  return scan?.isComplete === true && !scan.diagnostics.some(isUnread)
 }
 
 /** What keeps the newest commands of a skill from being called. */
-function findProblem(slot: Offered | undefined): Diagnostic | undefined {
+function findProblem(slot: Pick<Offered, 'commands' | 'problems'> | undefined): Diagnostic | undefined {
   return slot?.problems.find(
     ({ code, severity }) =>
       severity === 'error' ||
@@ -53,7 +72,9 @@ function findProblem(slot: Offered | undefined): Diagnostic | undefined {
 }
 
 /** The same in words, for a person or a model. */
-export function describeProblem(slot: Offered | undefined): string | undefined {
+export function describeProblem(
+  slot: Pick<Offered, 'commands' | 'problems'> | undefined,
+): string | undefined {
   const problem = findProblem(slot)
   if (problem === undefined) return undefined
   const { code, message, fix } = problem

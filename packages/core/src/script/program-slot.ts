@@ -79,8 +79,8 @@ export class ProgramSlot {
   #tried: Wanted | undefined
   #serving: Serving | undefined
   #problems: readonly Diagnostic[] = []
-  /** The files of the newest code, whether or not it loads. */
-  #newest: readonly string[] = []
+  /** What was found in the newest code, whether or not it loads. */
+  #newest: ScriptScan | undefined
   /** One step after the other; no step rejects. */
   #queue: Promise<void> = Promise.resolve()
   /** What is being ended and may still answer calls. */
@@ -102,7 +102,12 @@ export class ProgramSlot {
 
   /** The files of which the commands are made, those of the newest code and of the one that serves. */
   get sources(): readonly string[] {
-    return [...this.#newest, ...(this.#serving?.scan.sources ?? [])]
+    return [...(this.#newest?.sources ?? []), ...(this.#serving?.scan.sources ?? [])]
+  }
+
+  /** What was found in the newest code without running it; absent until then. */
+  get scan(): ScriptScan | undefined {
+    return this.#newest
   }
 
   /** Revision of the code that serves. */
@@ -233,7 +238,7 @@ export class ProgramSlot {
     const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
     // Meanwhile something else may be wanted, or this not be allowed any more.
     if (this.#isClosed || this.#wanted !== wanted || this.#host.isRejected(skill)) return
-    this.#newest = scan.sources
+    this.#newest = scan
     const declared = declaredCapabilities(skill).filter(isCapability)
     const notes = [...scan.diagnostics, ...checkCapabilities(skill)]
     if (scan.diagnostics.some(isError)) return await this.#fail(skill, notes)

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from 'preact'
+import type { SkillRow } from 'skillstoke/client'
+
+/** What is wrong with the newest text of one folder, and of no other of its name. */
+export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren {
+  if (row.diagnostics.length === 0) return null
+  return (
+    <ul class="findings" aria-label="Findings">
+      {row.diagnostics.map(finding => (
+        <li key={JSON.stringify(finding)} class={finding.severity}>
+          <strong>{finding.severity}</strong>
+          {describePlace(row, finding)}: {finding.message} <code>{finding.code}</code>
+          {finding.fix !== undefined && <p>Fix: {finding.fix}</p>}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The line, and the file if it is another one than the instructions. */
+function describePlace(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
+  const file = isAboutInstructions(row, path) ? '' : ` ${pathIn(row, path ?? '')}`
+  if (line === undefined) return file
+  return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`
+}
+
+/** Whether a finding is about the SKILL.md of a folder, or about the folder as a whole. */
+export function isAboutInstructions(row: SkillRow, path: string | undefined): boolean {
+  if (path === undefined || path === row.location || path === row.target) return true
+  return /^skill\.md$/i.test(pathIn(row, path))
+}
+
+/** A path within the folder, however its source displays paths. */
+function pathIn({ location }: SkillRow, path: string): string {
+  if (path.startsWith(`${location}/`)) return path.slice(location.length + 1)
+  const folder = `/${location.split('/').at(-1)}/`
+  const at = path.lastIndexOf(folder)
+  return at < 0 ? path : path.slice(at + folder.length)
+}

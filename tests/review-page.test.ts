@@ -1,0 +1,134 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, launchBrowser } from './fixtures/browser.ts'
+import { startDev } from './fixtures/dev.ts'
+import { GitRepository } from './fixtures/git-repository.ts'
+import { findBarriers, isTooWide, openPage } from './fixtures/open-page.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+let browser: Browser
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+})
+
+describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
+  const shots = process.env['SCREENSHOTS']
+
+  test('T46: Approve is for what is shown: not before its difference is there, nor before hidden text is confirmed', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'Be kind.\u{e0073}\u200b ✅️' }) })
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    const held = Promise.withResolvers<void>()
+    await page.route('**/diff', async route => {
+      await held.promise
+      await route.continue()
+    })
+    await page.getByRole('option', { name: /pdf/ }).click()
+    const approve = page.getByRole('button', { name: 'Approve' })
+    await page.getByText('Loading what would go live').waitFor()
+    expect(await approve.isDisabled()).toBe(true)
+    held.resolve()
+    await page
+      .getByRole('region', { name: 'What would go live' })
+      .getByText('+Be kind.<U+E0073><U+200B> ✅️')
+      .waitFor()
+    expect(await approve.isDisabled()).toBe(true)
+    expect(await findBarriers(page)).toEqual([])
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/hidden.png` })
+    // Its own text as well, although nothing of it is served.
+    await page.getByText('Nothing of this folder is served: it is pending.').waitFor()
+    await page.getByRole('tabpanel').getByText('Be kind.<U+E0073><U+200B> ✅️').waitFor()
+    await page.getByRole('checkbox', { name: /characters that show nothing/ }).check()
+    await approve.click()
+    await page.getByRole('button', { name: 'Pin this revision' }).waitFor()
+    expect((await dev.client.skill('pdf')).body).toBe('Be kind.\u{e0073}\u200b ✅️')
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('of two skills of one name each has its own text and findings, and the one that is not served is shadowed', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('a/pdf', { body: 'Of the first.' })
+    folder.write('b/pdf/SKILL.md', skillText('pdf', { body: 'Of the sec\u200bond.' }))
+    folder.write('b/pdf/scripts/run.sh', 'x\n\u2060')
+    await using dev = await startDev({
+      root: folder.at('a'),
+      state: folder.at('state'),
+      args: ['--root', folder.at('b'), '--no-agent'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await page.getByRole('option', { name: /ok pdf/ }).click()
+    await page.getByText('Of the first.').waitFor()
+    expect(await page.getByRole('list', { name: 'Findings' }).count()).toBe(0)
+    await page.getByRole('option', { name: /shadowed pdf/ }).click()
+    const findings = page.getByRole('list', { name: 'Findings' })
+    await findings.getByText('line 5, column 11: U+200B').waitFor()
+    await findings.getByText('scripts/run.sh line 2, column 1: U+2060').waitFor()
+    await page.getByText('Nothing of this folder is served: it is shadowed.').waitFor()
+    await page.getByText('Of the sec<U+200B>ond.').waitFor()
+    expect(await page.locator('.facts-list .badge').textContent()).toBe('shadowed')
+    await page.getByRole('tab', { name: 'source' }).click()
+    expect(await page.locator('.source li.warning').allTextContents()).toEqual([
+      expect.stringMatching(/^Of the sec<U\+200B>ond\.U\+200B: characters that show nothing/),
+    ])
+    expect(await findBarriers(page)).toEqual([])
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/shadowed.png` })
+    await page.getByRole('button', { name: folder.at('a/pdf') }).click()
+    await page.getByText('Of the first.').waitFor()
+    expect(await findings.count()).toBe(0)
+    expect(opened.trouble).toEqual([])
+  })
+
+  test('the history fits a telephone of 380 pixels, and goes back from there', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    for (const body of ['First.', 'Second.']) {
+      repository.commit(
+        { 'pdf/SKILL.md': skillText('pdf', { body }) },
+        {
+          author: `${'Adelheid '.repeat(4)}<ada@example.com>`,
+          message: `A message that is as long as they are: ${body}`,
+        },
+      )
+      await dev.client.reload()
+      const [row] = (await dev.client.skills()).skills
+      await dev.client.decide({
+        verb: 'approve',
+        skill: 'pdf',
+        revision: row?.revision ?? '',
+        note: 'x'.repeat(200),
+      })
+    }
+    await using opened = await openPage(browser, dev, { viewport: { width: 380, height: 800 } })
+    const { page } = opened
+    await page.getByRole('option', { name: /pdf/ }).click()
+    await page.getByRole('tab', { name: 'history' }).click()
+    const back = page.getByRole('button', { name: /Roll back/ })
+    await back.waitFor()
+    expect(await isTooWide(page)).toBe(false)
+    // Nor does any part of it scroll sideways.
+    expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
+    const box = await back.boundingBox()
+    expect((box?.x ?? 380) + (box?.width ?? 0)).toBeLessThanOrEqual(380)
+    expect(await findBarriers(page)).toEqual([])
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/history-380.png`, fullPage: true })
+    await back.click()
+    await page.getByRole('button', { name: 'Unpin' }).waitFor()
+    expect((await dev.client.skill('pdf')).body).toBe('First.')
+    expect(opened.trouble).toEqual([])
+  })
+})
