@@ -135,13 +135,12 @@ class SqliteDecisions implements DecisionStore {
 
   /** Adds up what was recorded since the last time, in the order in which it was. */
   #takeNewer(): readonly MadeDecision[] {
-    const made = this.#readNewer(this.#lastId)
-    for (const { id, place, decision } of made) {
+    return this.#readNewer(this.#lastId).map(({ id, place, decision }) => {
       this.#lastId = id
       const key = keyOf(place)
       this.#folders.set(key, withDecision(this.#folders.get(key), decision))
-    }
-    return made
+      return { place, decision }
+    })
   }
 
   #readNewer(lastId: number): readonly (MadeDecision & { readonly id: number })[] {

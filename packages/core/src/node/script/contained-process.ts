@@ -94,7 +94,9 @@ export class ContainedProcess {
 
   /** Whether bubblewrap has not said yet what it has started. */
   #isStarting(): boolean {
-    const info = this.child.stdio[INFO_DESCRIPTOR] as Readable | null | undefined
+    // Where descriptors have run out there are no pipes.
+    const pipes = this.child.stdio as readonly unknown[] | undefined
+    const info = pipes?.[INFO_DESCRIPTOR] as Readable | null | undefined
     return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
   }
 
