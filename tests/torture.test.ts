@@ -137,7 +137,7 @@ test(
     await Promise.all([...clients.map(use), ...victims.map(torture)])
     await Promise.all(clients.map(client => client.close()))
     expect([tally.wrong.length, tally.wrong.slice(0, 10)]).toEqual([0, []])
-    expect(tally.calls).toBeGreaterThan(SECONDS * 5)
+    expect(tally.calls).toBeGreaterThan(SECONDS)
   },
   SECONDS * 1_000 + 60_000,
 )
