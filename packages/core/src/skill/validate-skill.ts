@@ -1,8 +1,9 @@
 import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
-import { splitSkillText, toYamlDiagnostic } from './frontmatter.ts'
+import { splitSkillText } from './frontmatter.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
+import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
 const FIELDS = ['allowed-tools', 'compatibility', 'description', 'license', 'metadata', 'name']
 
@@ -53,7 +54,7 @@ function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Di
   }
   let value: unknown
   try {
-    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 16 })
+    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: MAX_YAML_DEPTH })
   } catch (thrown) {
     return [...diagnostics, toYamlDiagnostic(thrown, frontmatter, firstLine)]
   }
