@@ -66,6 +66,10 @@ export function createApi(options: ApiOptions): Hono {
     await skills.fresh(BOUND)
     return context.json(state.list())
   })
+  api.get('/not-skills', async context => {
+    await skills.fresh(BOUND)
+    return context.json(await skills.findNotSkills())
+  })
   api.get('/skills/:name', context => getSkill(context, options))
   api.get('/skills/:name/file', context => getFile(context, skills))
   api.get('/skills/:name/diff', context => getDiff(context, options))
@@ -88,10 +92,9 @@ function isJson(context: Context): boolean {
 async function getSkill(context: Context, { skills, state, within }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
-  const explanation = skills.explain(name, within)
   const rows = state.rowsOf(name, generation)
   if (rows.length === 0) {
-    const reason = explanation.steps[0]?.detail ?? ''
+    const reason = (await skills.why(name, within)).steps[0]?.detail ?? ''
     return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(name)}: ${reason}`)
   }
   const skill = generation.find(name)
@@ -103,7 +106,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
     text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
     body: skill === undefined ? null : await skills.readBody(skill),
     refusedText: refused === undefined ? null : ((await readNewestText(refused)) ?? null),
-    explanation,
+    explanation: skills.explain(name, within),
   } satisfies SkillDetail)
 }
 
@@ -147,10 +150,10 @@ async function explain(context: Context, { skills, within }: ApiOptions): Promis
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh(BOUND)
-  if (id === undefined) return context.json(skills.explain(name, within))
+  if (id === undefined) return context.json(await skills.why(name, within))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
-  if (session !== undefined) return context.json(skills.explain(name, { session }))
+  if (session !== undefined) return context.json(await skills.why(name, { session }))
   const ids = sessions.map(each => each.id).join(', ')
   const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
   return fail(context, 404, 'NOT_FOUND', reason)

@@ -1,6 +1,7 @@
 import { type Clock, type Hasher, type Logger, within } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
+import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -19,6 +20,8 @@ export interface SourceReadersOptions {
   readonly triggers: ReadTriggers
   readonly preScan: PreScan | undefined
 }
+
+const NOTHING_FOUND: NotSkills = Object.freeze({ found: Object.freeze([]), isComplete: true })
 
 /** All sources of a runtime, and when they are looked at: together, one skill at a time, or as their events say. */
 export class SourceReaders {
@@ -85,6 +88,17 @@ export class SourceReaders {
         await Promise.all([...locations].map(location => sync.refresh(location)))
       }),
     )
+  }
+
+  /** What lies in the sources and is not a skill, in order of precedence. */
+  async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
+    const answers = await Promise.all(
+      this.list().map(source => source.findNotSkills?.(query?.(source)) ?? NOTHING_FOUND),
+    )
+    return {
+      found: answers.flatMap(({ found }) => found),
+      isComplete: answers.every(({ isComplete }) => isComplete),
+    }
   }
 
   /** What the last readings failed with, one for each source. */
