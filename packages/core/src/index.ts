@@ -171,6 +171,7 @@ export type {
   SkillReloadStatus,
 } from './runtime/reload-report.ts'
 export type { ScriptReload } from './runtime/script-admin.ts'
+export type { ExplainWithin } from './runtime/skill-explainer.ts'
 export { createSkillRuntime, SkillRuntime } from './runtime/skill-runtime.ts'
 export {
   DEFAULT_REHASH_MS,
@@ -288,6 +289,7 @@ export {
   ROOT_GRACE_MS,
 } from './source/file-source.ts'
 export { type MemorySkill, MemorySource, type MemorySourceOptions } from './source/memory-source.ts'
+export type { NotSkill, NotSkillQuery, NotSkillReason, NotSkills } from './source/not-skill.ts'
 export {
   DEFAULT_FETCH_POLL_MS,
   DEFAULT_FETCH_TIMEOUT_MS,

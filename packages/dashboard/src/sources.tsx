@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { ApiClient, SourceState } from 'skillstoke/client'
+import type { ApiClient, NotSkillList, SourceState } from 'skillstoke/client'
 import { Fact } from './fact.tsx'
 import { formatCount, formatTime, plural } from './format.ts'
 import { status } from './store.ts'
@@ -11,6 +11,7 @@ interface SourcesProps {
   readonly client: ApiClient
 }
 
+const MAX_NOT_SKILLS = 50
 // A reading that found nothing new is no event.
 const REFRESH_MS = 5_000
 
@@ -22,20 +23,32 @@ export function Sources({ client }: SourcesProps): ComponentChildren {
     return () => clearInterval(timer)
   }, [])
   const asked = useLoaded(() => client.status(), [round.value, status.value?.generation.number])
+  const looked = useLoaded(() => client.notSkills(), [status.value?.generation.number])
+  const found = looked !== undefined && 'value' in looked ? looked.value.found : []
   const sources = (asked !== undefined && 'value' in asked ? asked.value : status.value)?.sources ?? []
   return (
     <section class="sources" aria-labelledby="sources-title">
       <h2 id="sources-title">Sources</h2>
       <ul>
         {sources.map(source => (
-          <Source key={source.label} source={source} />
+          <Source
+            key={source.label}
+            source={source}
+            notSkills={found.filter(each => each.isExpected && each.source === source.label)}
+          />
         ))}
       </ul>
     </section>
   )
 }
 
-function Source({ source }: { readonly source: SourceState }): ComponentChildren {
+interface SourceProps {
+  readonly source: SourceState
+  /** What a person would expect to be a skill. */
+  readonly notSkills: NotSkillList['found']
+}
+
+function Source({ source, notSkills }: SourceProps): ComponentChildren {
   const {
     label,
     path,
@@ -95,6 +108,18 @@ function Source({ source }: { readonly source: SourceState }): ComponentChildren
               <strong>{severity}</strong>: {message} <code>{code}</code>
             </li>
           ))}
+        </ul>
+      )}
+      {notSkills.length > 0 && (
+        <ul class="findings" aria-label={`Not skills in ${label}`}>
+          {notSkills.slice(0, MAX_NOT_SKILLS).map(({ location, message, fix }) => (
+            <li key={location} class="info">
+              <strong>{location}</strong> {message}. {fix}
+            </li>
+          ))}
+          {notSkills.length > MAX_NOT_SKILLS && (
+            <li class="info">and {formatCount(notSkills.length - MAX_NOT_SKILLS)} more</li>
+          )}
         </ul>
       )}
     </li>

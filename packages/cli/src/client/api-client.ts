@@ -8,6 +8,7 @@ import {
   type GrantRequest,
   KEY_HEADER,
   type LoginResult,
+  type NotSkillList,
   type ReloadResult,
   type RollbackResult,
   type RunEvent,
@@ -72,13 +73,19 @@ export class ApiClient {
     return (await this.#request('GET', '/api/skills')) as SkillList
   }
 
+  /** Looks for files and folders in the sources that are not skills. */
+  async notSkills(): Promise<NotSkillList> {
+    return (await this.#request('GET', '/api/not-skills')) as NotSkillList
+  }
+
   /** One skill with its files and instructions, by its name or a row's `target`. @throws {ApiError} NOT_FOUND, saying where it was looked for */
   async skill(name: string): Promise<SkillDetail> {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}`)) as SkillDetail
   }
 
   /**
-   * Where a skill stopped on its way to conversations, or to the one of an id.
+   * Where a skill stopped on its way to conversations, or to the one of an id. It is asked for by its name, by the name of its
+   * folder, or by a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<Explanation> {

@@ -6,6 +6,7 @@ import type {
   Digest,
   Explanation,
   Facet,
+  NotSkills,
   RevisionRecord,
   ScriptLine,
   SkillStatus,
@@ -75,6 +76,9 @@ export interface SkillList {
   readonly skills: readonly SkillRow[]
   readonly sources: readonly SourceReport[]
 }
+
+/** `GET /api/not-skills`: what lies in the sources and is not a skill, as a look at them finds it. */
+export type NotSkillList = NotSkills
 
 export interface FileInfo {
   readonly path: string

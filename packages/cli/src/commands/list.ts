@@ -1,7 +1,8 @@
 import { shortDigest } from '@skillstoke/core'
-import type { SkillList, SkillRow } from '../client/api-types.ts'
+import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { describeNotSkills } from '../not-skills.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -25,10 +26,13 @@ const DESCRIPTION_WIDTH = 70
 export async function list(config: Config, options: { readonly json: boolean }): Promise<number> {
   const { answer, from } = await askOrScan(
     config,
-    dev => dev.client.skills(),
+    async dev => {
+      const [skills, notSkills] = await Promise.all([dev.client.skills(), dev.client.notSkills()])
+      return { ...skills, notSkills: expectedOf(notSkills) }
+    },
     () => scan(config),
   )
-  const { generation, skills, sources } = answer
+  const { generation, skills, sources, notSkills } = answer
   const paint = createPaint(config.hasColor)
   const findings = findingsOf(sources, config)
   const code = findings.some(isFailure) ? EXIT_FINDINGS : EXIT_OK
@@ -37,12 +41,14 @@ export async function list(config: Config, options: { readonly json: boolean }):
     return code
   }
   printFindings(findings, paint)
+  const note = describeNotSkills(notSkills, paint)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)
     if (config.roots.length > 0)
       printLine(
         'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
       )
+    if (note !== undefined) printLine(note)
     printSource(from, paint)
     return code
   }
@@ -58,6 +64,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
   for (const { diagnostics } of sorted) {
     for (const each of diagnostics) if (each.severity !== 'info') printLine(formatDiagnostic(each, paint))
   }
+  if (note !== undefined) printLine(note)
   printLine(
     paint(
       'dim',
@@ -68,14 +75,22 @@ export async function list(config: Config, options: { readonly json: boolean }):
   return code
 }
 
-async function scan(config: Config): Promise<SkillList> {
+type Listing = SkillList & { readonly notSkills: NotSkillList['found'] }
+
+async function scan(config: Config): Promise<Listing> {
   await using skills = await openSkills(config, { watching: 'off', needsRoots: true })
   const { current } = skills
   return {
     generation: toGenerationId(current),
     skills: current.reports().map(report => toRow(report, null)),
     sources: current.sources(),
+    notSkills: expectedOf(await skills.findNotSkills()),
   }
+}
+
+/** What a person would expect to be a skill. */
+function expectedOf({ found }: NotSkillList): NotSkillList['found'] {
+  return found.filter(({ isExpected }) => isExpected)
 }
 
 function countServed(skills: readonly SkillRow[]): number {

@@ -23,7 +23,7 @@ export async function show(
   const reports = skills.current.reports().filter(report => report.name === name)
   const report = reports.find(each => each.serving !== undefined) ?? reports[0]
   if (report === undefined) {
-    const explanation = skills.explain(name)
+    const explanation = await skills.why(name)
     if (options.json) {
       printJson(explanation)
       return EXIT_FINDINGS

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -11,8 +13,9 @@ export interface WhyOptions {
   readonly session?: string
 }
 
-/** `stoke why`: where a skill stopped on its way to a conversation. */
-export async function why(name: string, config: Config, options: WhyOptions): Promise<number> {
+/** `stoke why`: where a skill stopped on its way to a conversation, or why something is not a skill. */
+export async function why(asked: string, config: Config, options: WhyOptions): Promise<number> {
+  const name = toAsked(asked)
   const { answer, from } = await askOrScan(
     config,
     dev => dev.client.why(name, options.session === undefined ? {} : { session: options.session }),
@@ -29,7 +32,7 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
         runtime: { catalog },
       })
       await skills.scripts.ready(skills.current.find(name))
-      return skills.explain(name, config.scope === undefined ? {} : { scope: config.scope })
+      return await skills.why(name, config.scope === undefined ? {} : { scope: config.scope })
     },
   )
   const isServed = answer.steps.every(step => step.ok)
@@ -46,4 +49,10 @@ export async function why(name: string, config: Config, options: WhyOptions): Pr
   printLine(formatTable(rows))
   printSource(from, paint)
   return isServed ? EXIT_OK : EXIT_FINDINGS
+}
+
+/** A path that leads somewhere from here is made absolute, because a running dev is somewhere else. */
+function toAsked(text: string): string {
+  const isPath = /[/\\]/.test(text) || text.startsWith('.')
+  return isPath && existsSync(text) ? resolve(text) : text
 }

@@ -10,6 +10,7 @@ import {
   type TokenCounter,
 } from '@skillstoke/core'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
+import { describeNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -74,6 +75,12 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
     if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
+    const { found } = await skills.findNotSkills()
+    const note = describeNotSkills(
+      found.filter(({ isExpected }) => isExpected),
+      paint,
+    )
+    if (note !== undefined) print(`  ${note}`)
     for (const report of skills.current.reports()) if (report.status === 'broken') this.#rejected(report)
     const commands = skills.scripts.list().length
     if (commands > 0) {

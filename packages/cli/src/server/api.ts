@@ -67,6 +67,10 @@ export function createApi(options: ApiOptions): Hono {
     await skills.fresh(BOUND)
     return context.json(state.list())
   })
+  api.get('/not-skills', async context => {
+    await skills.fresh(BOUND)
+    return context.json(await skills.findNotSkills())
+  })
   api.get('/skills/:name', context => getSkill(context, options))
   api.get('/skills/:name/file', context => getFile(context, skills))
   api.get('/skills/:name/diff', context => getDiff(context, options))
@@ -91,7 +95,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
   const generation = await skills.fresh(BOUND)
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) {
-    const reason = skills.explain(target, within).steps[0]?.detail ?? ''
+    const reason = (await skills.why(target, within)).steps[0]?.detail ?? ''
     return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(target)}: ${reason}`)
   }
   const { report, skill } = meant
@@ -156,10 +160,10 @@ async function explain(context: Context, { skills, within }: ApiOptions): Promis
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh(BOUND)
-  if (id === undefined) return context.json(skills.explain(name, within))
+  if (id === undefined) return context.json(await skills.why(name, within))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
-  if (session !== undefined) return context.json(skills.explain(name, { session }))
+  if (session !== undefined) return context.json(await skills.why(name, { session }))
   const ids = sessions.map(each => each.id).join(', ')
   const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
   return fail(context, 404, 'NOT_FOUND', reason)

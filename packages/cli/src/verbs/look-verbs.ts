@@ -79,12 +79,14 @@ function addRender(program: Command, finish: Finish): void {
 
 function addWhy(program: Command, finish: Finish): void {
   withSharedOptions(program.command('why'))
-    .description('tell where a skill stopped: found, parsed, eligible, scoped, listed')
-    .argument('<name>', 'name of the skill')
+    .description(
+      'tell where a skill stopped: found, parsed, eligible, scoped, listed; or why something is not a skill',
+    )
+    .argument('<name>', 'name of the skill or of its folder, or a path')
     .option('--session <id>', 'as this conversation of the running dev sees it')
     .addHelpText(
       'after',
-      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why pdf --session dev\n  stoke why pdf --json',
+      '\nExits with 1 when the skill does not get through.\n\nExamples:\n  stoke why pdf\n  stoke why ./skills/_draft\n  stoke why pdf --session dev\n  stoke why pdf --json',
     )
     .action(async (name: string, flags: SharedFlags & { session?: string }) => {
       const { why } = await import('../commands/why.ts')

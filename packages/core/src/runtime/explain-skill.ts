@@ -6,6 +6,8 @@ import type { SkillSession } from '../session/skill-session.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
+import type { NotSkill } from '../source/not-skill.ts'
+import { type AskedSkill, folderOf } from './find-asked.ts'
 
 /** The way of a skill into a conversation, in order. */
 export type ExplanationStep =
@@ -19,7 +21,12 @@ export type ExplanationStep =
   | 'loaded'
 
 export interface Explanation {
+  /** What was asked for. */
   readonly name: string
+  /** Name of the skill, if it was asked for by its folder or by a path. */
+  readonly skill?: string
+  /** What was meant instead and is not a skill, with the reason. */
+  readonly notSkills?: readonly NotSkill[]
   /**
    * Up to and including the first step that failed; all of them otherwise. `commands` is there for a skill that has any,
    * and stops nothing: the text goes its way without them.
@@ -32,58 +39,78 @@ interface ExplainOptions {
   readonly session?: SkillSession
   /** What can be called of the skill, where scripts are run. */
   readonly offer?: CommandOffer
+  /** The skill that was found for the question. */
+  readonly target?: AskedSkill
+  /** What was found for it besides skills. */
+  readonly notSkills?: readonly NotSkill[]
+  /** A finding that answers it instead, as a sentence. */
+  readonly answer?: string
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
 
 /** Says where a skill stopped, and why. Steps of a conversation are only there when one is given. */
 export function explainSkill(
-  name: string,
+  asked: string,
   generation: Generation,
   renderCatalog: (scope: Scope | undefined) => Catalog,
   options: ExplainOptions,
 ): Explanation {
+  const { target, notSkills = [] } = options
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
-  for (const [step, ok, detail] of walk(name, generation, renderCatalog, options)) {
+  const walked =
+    target === undefined
+      ? [describeMissing(asked, generation, options)]
+      : walk(asked, target, generation, renderCatalog, options)
+  for (const [step, ok, detail] of walked) {
     steps.push({ step, ok, detail })
     if (!ok && step !== 'commands') break
   }
-  return { name, steps }
+  return {
+    name: asked,
+    ...(target === undefined || target.report.name === asked ? {} : { skill: target.report.name }),
+    ...(target !== undefined || notSkills.length === 0 ? {} : { notSkills }),
+    steps,
+  }
+}
+
+function describeMissing(asked: string, generation: Generation, options: ExplainOptions): Step {
+  const sources = generation.sources()
+  const refused = sources.flatMap(source => source.diagnostics.filter(each => isAbout(each, asked)))
+  if (refused.length > 0)
+    return ['found', false, refused.map(each => `${each.path}: ${each.message}`).join('; ')]
+  const { answer, notSkills = [] } = options
+  if (notSkills.length > 0)
+    return [
+      'found',
+      false,
+      notSkills.map(({ path, message, fix }) => `${path} ${message}; ${fix}`).join('; '),
+    ]
+  if (answer !== undefined) return ['found', false, answer]
+  const near = findNearNames(
+    asked,
+    generation.reports().map(each => each.name),
+  ).map(each => JSON.stringify(each))
+  const hint = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+  const labels = sources.map(source => source.label).join(', ')
+  const what = asked.includes('/') ? 'nothing at this path' : 'no folder with this name'
+  return ['found', false, `${what} in ${labels === '' ? 'any source' : labels}${hint}`]
 }
 
 function* walk(
-  name: string,
+  asked: string,
+  target: AskedSkill,
   generation: Generation,
   renderCatalog: (scope: Scope | undefined) => Catalog,
   { scope: given, session, offer = NO_COMMANDS }: ExplainOptions,
 ): Generator<Step, void, undefined> {
   const scope = session?.scope ?? given
+  const { report } = target
+  const { name } = report
   const reports = generation.reports().filter(each => each.name === name)
-  const report = reports.find(each => each.serving !== undefined) ?? reports[0]
-  if (report === undefined) {
-    const near = findNearNames(
-      name,
-      generation.reports().map(each => each.name),
-    )
-    const hint =
-      near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
-    const refused = generation
-      .sources()
-      .flatMap(source => source.diagnostics.filter(each => isAbout(each, name)))
-    if (refused.length > 0) {
-      yield ['found', false, refused.map(each => `${each.path}: ${each.message}`).join('; ')]
-      return
-    }
-    const sources = generation
-      .sources()
-      .map(source => source.label)
-      .join(', ')
-    yield ['found', false, `no folder with this name in ${sources === '' ? 'any source' : sources}${hint}`]
-    return
-  }
-  yield ['found', true, reports.map(each => describePlace(each, reports.length > 1)).join('; ')]
+  yield ['found', true, describeFound(asked, target, reports)]
   yield describeParsing(report)
-  const serving = report.serving
+  const { serving } = report
   yield ['eligible', serving !== undefined, describeEligibility(report)]
   const { commands, problem } = offer
   if (commands.length > 0 || problem !== undefined)
@@ -158,6 +185,19 @@ function describeEligibility({ serving, diagnostics }: SkillReport): string {
   const reasons = diagnostics.filter(each => DECIDED.includes(each.code)).map(each => each.message)
   if (serving !== undefined) return [`serving ${shortDigest(serving)}`, ...reasons].join('; ')
   return reasons.join('; ') || 'no revision can be served'
+}
+
+function describeFound(
+  asked: string,
+  { report, inside }: AskedSkill,
+  reports: readonly SkillReport[],
+): string {
+  const { name } = report
+  const places = reports.map(each => describePlace(each, reports.length > 1)).join('; ')
+  if (inside !== undefined)
+    return `${places}; ${JSON.stringify(inside)} is a part of the skill ${JSON.stringify(name)}`
+  if (asked === name || folderOf(report) === name) return places
+  return `${places}; the SKILL.md in the folder ${JSON.stringify(folderOf(report))} names the skill ${JSON.stringify(name)}`
 }
 
 function describePlace(report: SkillReport, withStatus: boolean): string {

@@ -47,6 +47,7 @@ import {
 } from '../session/skill-session.ts'
 import { FACETS } from '../skill/diff-skills.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
+import type { NotSkills } from '../source/not-skill.ts'
 import { DEFAULT_SETTLE } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
@@ -58,13 +59,14 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { createScripts } from './create-scripts.ts'
 import { assertDemands, type Demands } from './demands.ts'
-import { type Explanation, explainSkill } from './explain-skill.ts'
+import type { Explanation } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { PreScan } from './pre-scan.ts'
 import { RecapturingStore } from './recapturing-store.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
 import { createScriptAdmin, reloadScripts, type ScriptAdminHost, type ScriptReload } from './script-admin.ts'
 import { SkillChanges } from './skill-changes.ts'
+import { type ExplainWithin, SkillExplainer } from './skill-explainer.ts'
 import {
   checkRuntimeOptions,
   DEFAULT_REHASH_MS,
@@ -114,6 +116,7 @@ export class SkillRuntime implements AsyncDisposable {
   readonly #logger: Logger
   readonly #changes: SkillChanges
   readonly #scripts: SkillScripts | undefined
+  readonly #explainer: SkillExplainer
   #binder: AgentBinder | undefined
   #isStarted = false
   #closing: Promise<void> | undefined
@@ -196,6 +199,12 @@ export class SkillRuntime implements AsyncDisposable {
     if (options.scripts !== undefined) this.#scripts = this.#createScripts(options.scripts, decisions)
     this.#catalogs = new CatalogCache(options.catalog ?? {})
     this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
+    this.#explainer = new SkillExplainer({
+      current: () => this.current,
+      sources: this.#sources,
+      renderCatalog: scope => this.renderCatalog(scope),
+      offer: name => this.#scripts?.offer(name) ?? NO_COMMANDS,
+    })
   }
 
   /** Reads every source for the first time; called by `createSkillRuntime`. */
@@ -476,13 +485,22 @@ export class SkillRuntime implements AsyncDisposable {
     return bytes
   }
 
-  /** Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded; and its commands. */
-  explain(
-    name: string,
-    options: { readonly scope?: Scope; readonly session?: SkillSession } = {},
-  ): Explanation {
-    const offer = this.#scripts?.offer(name) ?? NO_COMMANDS
-    return explainSkill(name, this.current, scope => this.renderCatalog(scope), { ...options, offer })
+  /**
+   * Where a skill stopped on its way to a conversation: found, parsed, eligible, scoped, listed, announced, loaded; and its
+   * commands. It is asked for by its name, by the name of its folder, or by a path. Nothing is looked at again; `why` does.
+   */
+  explain(asked: string, options: ExplainWithin = {}): Explanation {
+    return this.#explainer.explain(asked, options)
+  }
+
+  /** The same, and for what is not a skill the reason, after a look at the sources. */
+  async why(asked: string, options: ExplainWithin = {}): Promise<Explanation> {
+    return await this.#explainer.why(asked, options)
+  }
+
+  /** Finds what lies in the sources and is not a skill, by looking at them now. */
+  async findNotSkills(): Promise<NotSkills> {
+    return await this.#sources.findNotSkills()
   }
 
   /** How each source is doing, in order of precedence. */

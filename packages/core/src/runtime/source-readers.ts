@@ -2,6 +2,7 @@ import { type Clock, type Hasher, type Logger, within } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
+import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -23,6 +24,7 @@ export interface SourceReadersOptions {
 
 /** How long a request waits for a look at the disk; what takes longer becomes visible later. */
 const MAX_LOOK_MS = 2_000
+const NOTHING_FOUND: NotSkills = Object.freeze({ found: Object.freeze([]), isComplete: true })
 
 /** All sources of a runtime, and when they are looked at: together, one skill at a time, or as their events say. */
 export class SourceReaders {
@@ -99,6 +101,17 @@ export class SourceReaders {
   /** Reads the folder of a skill again whose bytes the store has lost. */
   async recapture({ source, location }: Skill): Promise<void> {
     await this.#syncs.find(({ label }) => label === source)?.recapture(location)
+  }
+
+  /** What lies in the sources and is not a skill, in order of precedence. */
+  async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
+    const answers = await Promise.all(
+      this.list().map(source => source.findNotSkills?.(query?.(source)) ?? NOTHING_FOUND),
+    )
+    return {
+      found: answers.flatMap(({ found }) => found),
+      isComplete: answers.every(({ isComplete }) => isComplete),
+    }
   }
 
   /** What the last readings failed with, one for each source. */

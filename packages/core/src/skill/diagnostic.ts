@@ -3,6 +3,7 @@ export type DiagnosticCode =
   // The text of SKILL.md
   | 'ENCODING_NOT_UTF8'
   | 'BYTE_ORDER_MARK'
+  | 'TEXT_BEFORE_FRONTMATTER'
   | 'FRONTMATTER_MISSING'
   | 'FRONTMATTER_UNCLOSED'
   | 'FRONTMATTER_TOO_LARGE'

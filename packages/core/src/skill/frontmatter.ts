@@ -1,5 +1,7 @@
-import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
 import type { Diagnostic } from './diagnostic.ts'
+import { readFieldByField } from './field-by-field.ts'
+import { isBlank, isField, toLines } from './frontmatter-lines.ts'
+import { loadYaml } from './yaml-text.ts'
 
 /** SKILL.md cut at its delimiters; nothing is interpreted yet. */
 export interface SplitSkillText {
@@ -27,10 +29,39 @@ const BYTE_ORDER_MARK = '\uFEFF'
  * `---` inside a value or in the body does not count; CRLF, LF and a missing body are all fine.
  */
 export function splitSkillText(text: string): Outcome<SplitSkillText> {
+  return splitFrom(text, text.startsWith(BYTE_ORDER_MARK) ? 1 : 0)
+}
+
+const BLANK_OR_COMMENT = /(?:[ \t]*\r?\n|[ \t]*<!--[\s\S]*?-->)+/y
+
+/** Cuts like `splitSkillText`, and skips blank lines and HTML comments before the first `---`, with a warning. */
+export function splitServedText(text: string): Outcome<SplitSkillText> {
+  const strict = splitSkillText(text)
+  const start = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0
+  BLANK_OR_COMMENT.lastIndex = start
+  const [skipped] = BLANK_OR_COMMENT.exec(text) ?? []
+  if (strict.ok || skipped?.endsWith('\n') !== true) return strict
+  const split = splitFrom(text, start + skipped.length)
+  // A rule above a paragraph is a line "---" too.
+  if (!split.ok) return split.diagnostics.some(({ code }) => code === 'FRONTMATTER_MISSING') ? strict : split
+  const first = toLines(split.value.frontmatter).find(line => !isBlank(line))
+  if (first === undefined || !isField(first)) return strict
+  const warning: Diagnostic = {
+    code: 'TEXT_BEFORE_FRONTMATTER',
+    severity: 'warning',
+    message: `the frontmatter starts on line ${split.value.frontmatterLine - 1}; other clients expect it on line 1`,
+    line: 1,
+    column: 1,
+    fix: 'remove what stands above the first "---"',
+  }
+  const diagnostics = [...split.diagnostics, warning]
+  return { ok: true, value: { ...split.value, diagnostics }, diagnostics }
+}
+
+function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
   const diagnostics: Diagnostic[] = []
-  let start = 0
+  const before = text.slice(0, start).split('\n').length
   if (text.startsWith(BYTE_ORDER_MARK)) {
-    start = 1
     diagnostics.push({
       code: 'BYTE_ORDER_MARK',
       severity: 'warning',
@@ -52,14 +83,14 @@ export function splitSkillText(text: string): Outcome<SplitSkillText> {
     })
   }
   let at = opening.next
-  for (let line = 2; at !== undefined; line++) {
+  for (let line = before + 1; at !== undefined; line++) {
     const current = readLine(text, at)
     if (isDelimiter(current.text)) {
       const frontmatter = text.slice(opening.next, at)
       const body = current.next === undefined ? '' : text.slice(current.next)
       return {
         ok: true,
-        value: { frontmatter, body, frontmatterLine: 2, bodyLine: line + 1, diagnostics },
+        value: { frontmatter, body, frontmatterLine: before + 1, bodyLine: line + 1, diagnostics },
         diagnostics,
       }
     }
@@ -69,15 +100,15 @@ export function splitSkillText(text: string): Outcome<SplitSkillText> {
     code: 'FRONTMATTER_UNCLOSED',
     severity: 'error',
     message: 'the frontmatter is not closed: there is no second line "---"',
-    line: 1,
+    line: before,
     column: 1,
     fix: 'put a line "---" between the fields and the instructions',
   })
 }
 
-/** Cuts like `splitSkillText`; a text without frontmatter, or with one that is never closed, is all body. */
+/** Cuts like `splitServedText`; a text without frontmatter, or with one that is never closed, is all body. */
 export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly ok: true } {
-  const split = splitSkillText(text)
+  const split = splitServedText(text)
   if (split.ok) return split
   const diagnostics = split.diagnostics.map(
     (diagnostic): Diagnostic => ({ ...diagnostic, severity: 'warning' }),
@@ -88,178 +119,32 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). When that fails, tries once more with plain scalars
- * quoted, which heals nearly all invalid files in the wild (an unquoted `: `), and says so.
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text is not valid as a whole, each field is read by
+ * itself, and a value that is not valid is read as plain text with a warning.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
-  const strict = loadYaml(yaml, firstLine)
-  if (strict.ok) return strict
-  const repair = quotePlainScalars(yaml)
-  if (repair === undefined) return strict
-  const second = loadYaml(repair.yaml, firstLine)
-  if (!second.ok) return strict
-  const [fault] = strict.diagnostics
-  return {
-    ...second,
-    diagnostics: repair.keys.map(({ key, line }) => ({
-      code: 'YAML_REPAIRED',
-      severity: 'warning',
-      message: `the value of "${key}" is not valid YAML as it stands (${fault?.message}); it was read as plain text`,
-      line: firstLine + line,
-      column: 1,
-      fix: `put the value of "${key}" in double quotes`,
-    })),
-  }
-}
-
-function loadYaml(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   // Nothing but blank lines and comments: js-yaml calls that an error, and YAML an empty document.
-  if (/^(?:[ \t]*(?:#[^\n]*)?(?:\r?\n|$))*$/.test(yaml))
-    return { ok: true, value: new Map(), diagnostics: [] }
-  try {
-    const value: unknown = load(yaml, { schema: CORE_SCHEMA, maxAliases: 0, maxDepth: 16 })
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { ok: true, value: new Map(Object.entries(value)), diagnostics: [] }
-    }
-    if (value === null || value === undefined) return { ok: true, value: new Map(), diagnostics: [] }
-    return failure([], {
-      code: 'FRONTMATTER_NOT_A_MAP',
-      severity: 'error',
-      message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value))}`}; it must be fields such as "name: my-skill"`,
-      line: firstLine,
-      column: 1,
-      fix: 'write one field a line, "name: ..." and "description: ..."',
-    })
-  } catch (thrown) {
-    return failure([], toYamlDiagnostic(thrown, yaml, firstLine))
-  }
+  if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
+  const loaded = loadYaml(yaml, { firstLine })
+  // Fields without a space after their colons are one text for YAML.
+  if (loaded.ok && typeof loaded.value !== 'string') return toFields(loaded.value, firstLine)
+  const repaired = readFieldByField(yaml, firstLine)
+  if (!repaired.ok || repaired.value.size > 0) return repaired
+  return loaded.ok ? toFields(loaded.value, firstLine) : failure([], loaded.fault)
 }
 
-/** The diagnostic for what js-yaml threw; its marks count lines and columns from 0. */
-export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: number): Diagnostic {
-  const unclosed = findUnclosed(yaml)
-  if (unclosed !== undefined) {
-    return {
-      code: 'YAML_INVALID',
-      severity: 'error',
-      message: `the ${unclosed.opener} that opens the value of "${unclosed.key}" is never closed`,
-      line: firstLine + unclosed.line,
-      column: unclosed.column,
-      fix: 'close it at the end of the value, or remove it',
-    }
-  }
-  // js-yaml throws plain errors for a few broken inputs too; somebody's text must never look like our failure.
-  const reason = thrown instanceof YAMLException ? thrown.reason : String(thrown)
-  const mark = thrown instanceof YAMLException ? thrown.mark : undefined
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(reason))
-  return {
-    code: 'YAML_INVALID',
+function toFields(value: unknown, firstLine: number): Outcome<FrontmatterFields> {
+  if (value === null || value === undefined) return { ok: true, value: new Map(), diagnostics: [] }
+  if (typeof value === 'object' && !Array.isArray(value))
+    return { ok: true, value: new Map(Object.entries(value)), diagnostics: [] }
+  return failure([], {
+    code: 'FRONTMATTER_NOT_A_MAP',
     severity: 'error',
-    message: known === undefined ? reason : `${reason}: ${known[1]}`,
-    line: firstLine + (mark?.line ?? 0),
-    column: (mark?.column ?? 0) + 1,
-    fix:
-      known?.[2] ??
-      'write one "key: value" a line, nested ones indented by two spaces, and quote unusual values',
-  }
-}
-
-const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: string])[] = [
-  [
-    /mapping is not allowed|bad indentation of a mapping/,
-    'mostly an unquoted ": " inside a value',
-    'put the value in double quotes',
-  ],
-  [/duplicated mapping key/, 'the field is there twice', 'keep one of the two'],
-  [/maxAliases/, 'references ("*name") are not read', 'write the value out'],
-  [/unknown .*tag/, 'tags ("!name") are not read', 'remove the tag'],
-  [/tab/i, 'YAML is indented by spaces', 'replace the tabs by spaces'],
-]
-
-const CLOSED: Readonly<Record<string, RegExp>> = {
-  '"': /^"(?:[^"\\]|\\.)*"/s,
-  "'": /^'(?:[^']|'')*'/,
-  '[': /\]/,
-  '{': /\}/,
-}
-
-/** A top-level value that opens a quotation or a collection which nothing in the rest of the frontmatter closes. */
-function findUnclosed(
-  yaml: string,
-): { key: string; opener: string; line: number; column: number } | undefined {
-  const lines = yaml.split('\n')
-  for (const [index, line] of lines.entries()) {
-    const [, head, key, opener] = /^(([A-Za-z_][\w.-]*)[ \t]*:[ \t]+)(["'[{])/.exec(line) ?? []
-    if (head === undefined || key === undefined || opener === undefined) continue
-    const rest = [line.slice(head.length), ...lines.slice(index + 1)].join('\n')
-    if (CLOSED[opener]?.test(rest) === false) {
-      return {
-        key,
-        opener: /["']/.test(opener) ? 'quotation mark' : `"${opener}"`,
-        line: index,
-        column: head.length + 1,
-      }
-    }
-  }
-  return undefined
-}
-
-interface Repair {
-  readonly yaml: string
-  /** The repaired top-level keys with their line in `yaml`, counted from 0. */
-  readonly keys: readonly { readonly key: string; readonly line: number }[]
-}
-
-const TOP_LEVEL_FIELD = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\r?$/
-// What a plain value that YAML reads as something other than text looks like: it is left alone.
-const TYPED = /^(?:~|null|true|false|[-+]?[0-9][0-9_.eE+-]*|[-+]?\.(?:inf|nan))$/i
-// A value that opens a block, or is a complete structure or quoted text, means what it says and is left alone; so is
-// one that opens a structure or a quote and never closes it, because nobody can say where its end was meant to be.
-const STRUCTURED = new RegExp(
-  [
-    String.raw`^[|>][-+0-9 \t]*(?:#.*)?$`, // a block
-    String.raw`^(?:\[.*\]|\{.*\}|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$`, // complete
-    String.raw`^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$`, // never closed
-    String.raw`^(?:\*[\w-]+$|&[\w-]+(?:\s|$)|![\w!/:-]*(?:\s|$))`, // an alias, an anchor, a tag
-  ].join('|'),
-)
-
-/** Quotes each top-level plain value, folding its indented continuation lines into it; `undefined` if none is there. */
-function quotePlainScalars(yaml: string): Repair | undefined {
-  const lines = yaml.split('\n')
-  const output: string[] = []
-  const keys: { key: string; line: number }[] = []
-  for (let i = 0; i < lines.length; i++) {
-    const line = lines[i] as string
-    const field = TOP_LEVEL_FIELD.exec(line)
-    const [, key, value] = field ?? []
-    if (key === undefined || value === undefined || TYPED.test(value) || STRUCTURED.test(value)) {
-      output.push(line)
-      continue
-    }
-    const continued = collectContinuation(lines, i + 1)
-    const text = [value, ...continued.texts].join(' ')
-    output.push(`${key}: ${JSON.stringify(text)}`, ...continued.texts.map(() => ''))
-    if (needsQuotes(text)) keys.push({ key, line: i })
-    i += continued.count
-  }
-  return keys.length === 0 ? undefined : { yaml: output.join('\n'), keys }
-}
-
-function collectContinuation(lines: readonly string[], from: number): { texts: string[]; count: number } {
-  const texts: string[] = []
-  let count = 0
-  for (let i = from; i < lines.length; i++) {
-    const line = (lines[i] as string).replace(/\r$/, '')
-    if (!/^[ \t]+\S/.test(line)) break
-    texts.push(line.trim())
-    count++
-  }
-  return { texts, count }
-}
-
-function needsQuotes(text: string): boolean {
-  return /:(?:\s|$)|\s#|^[-?:,[\]{}#&*!|>'"%@`]/.test(text)
+    message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value))}`}; it must be fields such as "name: my-skill"`,
+    line: firstLine,
+    column: 1,
+    fix: 'write one field a line, "name: ..." and "description: ..."',
+  })
 }
 
 function isDelimiter(line: string): boolean {

@@ -155,6 +155,37 @@ describe('parseSkill() repairs invalid YAML once', () => {
   })
 })
 
+describe('parseSkill() finds a frontmatter below the first line', () => {
+  test.each([
+    ['\n\n', 6],
+    [' \t\r\n', 5],
+    ['<!-- by hand -->\n', 5],
+    ['<!--\n---\nname: no\ndescription: no\n---\n-->\n\n<!-- -->\n', 12],
+    ['\uFEFF\n', 5],
+  ])('after %j, with a warning, and its lines are counted from the top', (lead, line) => {
+    const { skill, diagnostics, codes } = parse(`${lead}---\n${FIELDS}license: a: b\n---\nbody\n`)
+    expect(skill).toMatchObject({
+      name: 'pdf',
+      frontmatter: `${FIELDS}license: a: b\n`,
+      body: 'body',
+      bodyLine: line + 2,
+    })
+    expect(codes.slice(-2)).toEqual(['TEXT_BEFORE_FRONTMATTER', 'YAML_REPAIRED'])
+    expect(diagnostics.at(-1)?.line).toBe(line)
+  })
+
+  test.each([
+    ['other text', `Title\n---\n${FIELDS}---\nx`],
+    ['a comment that never ends', `<!-- x\n---\n${FIELDS}---\nx`],
+    ['a comment on the same line', `<!-- x -->---\n${FIELDS}---\nx`],
+    ['a rule above a paragraph', '\n---\nSome text.\n---\nx'],
+  ])('but not after %s', (_what, text) => {
+    expect(parse(text).codes).toEqual(['FRONTMATTER_MISSING'])
+    const policy = { description: 'empty' } as const
+    expect(parse(text, { directoryName: 'pdf', policy }).skill?.body).toBe(text.trim())
+  })
+})
+
 describe('parseSkill() refuses what cannot be served', () => {
   test.each(['', ' \n', '\uFEFF'])('a file with nothing in it, however forgivingly it is read: %j', text => {
     const policy = { names: 'any', description: 'empty' } as const

@@ -1,6 +1,6 @@
 import type { Diagnostic } from './diagnostic.ts'
 import { describeEscapedText } from './escaped-text.ts'
-import { type Outcome, parseFrontmatter, splitAnyText, splitSkillText } from './frontmatter.ts'
+import { type Outcome, parseFrontmatter, splitAnyText, splitServedText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
@@ -53,7 +53,7 @@ function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits
   const policy = { ...DEFAULT_READING, ...options.policy }
   // Nothing at all is no skill for anybody: it is what a file holds for a moment while it is being written.
   const isStrict = policy.description === 'required' || text.trim() === ''
-  const split = isStrict ? splitSkillText(text) : splitAnyText(text)
+  const split = isStrict ? splitServedText(text) : splitAnyText(text)
   if (!split.ok) return split
   const { frontmatter, frontmatterLine } = split.value
   if (frontmatter.length > limits.maxFrontmatterBytes) {

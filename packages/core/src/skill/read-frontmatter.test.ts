@@ -17,6 +17,8 @@ test('readFrontmatter() looks behind a byte order mark', () => {
 
 test.each([
   ['a value that had to be repaired', '---\nname: pdf\ndescription: use it: always\n---\n'],
+  ['a field that is read as text', '---\nname: pdf\ndescription: x\nargument-hint: [a] or [b]\n---\n'],
+  ['a frontmatter below the first line', '\n---\nname: pdf\ndescription: x\n---\n'],
   ['broken YAML', '---\nname: "pdf\n---\n'],
   ['no frontmatter', '# pdf'],
 ])('readFrontmatter() has nothing to repeat for %s', (_what, text) => {

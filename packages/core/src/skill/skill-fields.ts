@@ -40,6 +40,8 @@ export class SkillFields {
   readonly #firstLine: number
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
+  /** Made when the first finding needs it. */
+  #lines: ReadonlyMap<string, number> | undefined
 
   constructor(
     fields: FrontmatterFields,
@@ -334,10 +336,19 @@ export class SkillFields {
   }
 
   #lineOf(key: string): number {
-    const lines = this.#yaml.split('\n')
-    const index = lines.findIndex(line => line.startsWith(key) && /^\s*:/.test(line.slice(key.length)))
-    return index === -1 ? this.#firstLine : this.#firstLine + index
+    this.#lines ??= indexKeys(this.#yaml)
+    return this.#firstLine + (this.#lines.get(key) ?? 0)
   }
+}
+
+/** The first line on which each key stands, counted from 0. */
+function indexKeys(yaml: string): ReadonlyMap<string, number> {
+  const lines = new Map<string, number>()
+  for (const [index, line] of yaml.split('\n').entries()) {
+    const key = /^[^:]+(?=:)/.exec(line)?.[0].trimEnd()
+    if (key !== undefined && !lines.has(key)) lines.set(key, index)
+  }
+  return lines
 }
 
 /** Of two spellings of one field the first counts. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { parseSkill } from './parse-skill.ts'
 import { validateSkill } from './validate-skill.ts'
 
 const encoder = new TextEncoder()
@@ -79,6 +80,22 @@ describe('validateSkill() agrees with the reference validator', () => {
     ['license: a: b', 'YAML_INVALID'],
   ])('%j is invalid', (field, code) => {
     expect(codesOf(skill(`name: pdf\ndescription: x\n${field}`))).toEqual([code])
+  })
+
+  test.each([
+    ['argument-hint: [a] or [b]', 'YAML_INVALID'],
+    ['metadata:\n  a: @b', 'YAML_INVALID'],
+    ['license: "open', 'YAML_INVALID'],
+    ['metadata:\n\ta: b', 'YAML_INVALID'],
+    ['license: a\nlicense: b', 'YAML_INVALID'],
+  ])('%j is read as text when it is served, and is invalid here', (field, code) => {
+    const text = skill(`name: pdf\ndescription: x\n${field}`)
+    expect(parseSkill(encoder.encode(text)).ok).toBe(true)
+    expect(codesOf(text)).toEqual([code])
+  })
+
+  test.each(['\n', '<!-- x -->\n'])('the frontmatter starts on the first line, not after %j', lead => {
+    expect(codesOf(`${lead}${skill('name: pdf\ndescription: x')}`)).toEqual(['FRONTMATTER_MISSING'])
   })
 
   test('nothing is repaired: an unquoted ": " is an error at its line', () => {

@@ -1,9 +1,10 @@
 import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
-import { splitSkillText, toYamlDiagnostic } from './frontmatter.ts'
+import { splitSkillText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
+import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
 const FIELDS = ['allowed-tools', 'compatibility', 'description', 'license', 'metadata', 'name']
 
@@ -58,7 +59,7 @@ function validateText(text: string, directoryName: string | undefined): Diagnost
   }
   let value: unknown
   try {
-    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: 16 })
+    value = load(frontmatter, { schema: FAILSAFE_SCHEMA, maxAliases: 0, maxDepth: MAX_YAML_DEPTH })
   } catch (thrown) {
     return [...diagnostics, toYamlDiagnostic(thrown, frontmatter, firstLine)]
   }

@@ -28,11 +28,16 @@ export const IGNORE_FILE_NAME = '.skillignore'
 /** A layout as the mirror asks it. */
 export class LayoutRules {
   readonly #layout: FileLayout
-  readonly #skip: readonly { readonly isTopLevelOnly: boolean; readonly pattern: RegExp }[]
+  readonly #skip: readonly {
+    readonly text: string
+    readonly isTopLevelOnly: boolean
+    readonly pattern: RegExp
+  }[]
 
   constructor(layout: Partial<FileLayout> = {}) {
     this.#layout = { ...DEFAULT_LAYOUT, ...layout }
     this.#skip = this.#layout.skip.map(text => ({
+      text,
       isTopLevelOnly: text.startsWith('/'),
       pattern: toWildcard(text.startsWith('/') ? text.slice(1) : text),
     }))
@@ -40,9 +45,19 @@ export class LayoutRules {
 
   /** Whether no skill is looked for below a folder, or in a file; `depth` counts from 1 for what is right in the root. */
   isSkipped(name: string, depth: number): boolean {
-    return this.#skip.some(
+    return this.findSkip(name, depth) !== undefined
+  }
+
+  /** The entry of `skip` that names a folder or file, or `undefined`. */
+  findSkip(name: string, depth: number): string | undefined {
+    return this.#skip.find(
       ({ isTopLevelOnly, pattern }) => (!isTopLevelOnly || depth === 1) && pattern.test(name),
-    )
+    )?.text
+  }
+
+  /** Whether `standaloneFiles` makes skills of Markdown files in the root. */
+  get hasStandaloneFiles(): boolean {
+    return this.#layout.standaloneFiles
   }
 
   /** Whether a file that belongs to no skill is one by itself. */

@@ -1,4 +1,4 @@
-import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import { type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
@@ -7,6 +7,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { checkFileSourceOptions } from './check-file-source-options.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { EventTrust } from './event-trust.ts'
 import { type FileLayout, LayoutRules } from './file-layout.ts'
@@ -22,6 +23,8 @@ import {
 } from './mirror.ts'
 import { MirrorScanner } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
+import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import { NotSkillFinder, type NotSkillFinderOptions } from './not-skill-finder.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
@@ -105,6 +108,7 @@ export class FileSource implements SkillSource {
   readonly #reader: FolderReader
   readonly #guard: RootGuard
   readonly #trust: EventTrust
+  readonly #finderOptions: NotSkillFinderOptions
   readonly #displayPath: (path: string) => string
 
   /** Folders that a failed reading had found changed. */
@@ -129,7 +133,7 @@ export class FileSource implements SkillSource {
   constructor(options: FileSourceOptions) {
     if (options.label === '')
       throw new SkillError('INVALID_OPTION', 'label is empty; give the source a short name')
-    checkOptions(options)
+    checkFileSourceOptions(options)
     this.#options = options
     this.label = options.label
     this.origin = options.root
@@ -168,11 +172,16 @@ export class FileSource implements SkillSource {
       findFault: () => options.fileSystem.findWatchFault?.(options.root),
       findUnwatched: () => this.#scanner.describeUnwatched(),
     })
-    this.#scanner = new MirrorScanner({
-      ...shared,
+    const discovery = {
       layout,
       symlinks: options.symlinks ?? (this.trust === 'review' ? 'deny' : 'within-root'),
       nestedSkills: options.nestedSkills ?? this.trust === 'auto',
+    }
+    const { label, root } = options
+    this.#finderOptions = { ...shared, ...discovery, label, root, reading: this.reading }
+    this.#scanner = new MirrorScanner({
+      ...shared,
+      ...discovery,
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
       isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents,
@@ -213,6 +222,14 @@ export class FileSource implements SkillSource {
     await this.#fileSystem.drain?.()
     await this.#guard.settled
     await this.#checkLinks()
+  }
+
+  async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
+    const pass = this.#root === undefined ? undefined : await this.#createPass()
+    if (this.#root === undefined || pass === undefined) return { found: [], isComplete: true }
+    const locations = this.#published.current.entries.map(entry => entry.location)
+    const { insideFolders } = pass
+    return await new NotSkillFinder(this.#finderOptions, { query, locations, insideFolders }).find(this.#root)
   }
 
   /** Marks the folder of a skill, with everything in it, or the folder in which it would be. */
@@ -541,24 +558,4 @@ export class FileSource implements SkillSource {
     const { path } = listingOf(node)
     return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
   }
-}
-
-// What a timer can wait for.
-const LONGEST_MS = 2 ** 31 - 1
-
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
-function checkOptions(options: FileSourceOptions): void {
-  const { root, reading = {} } = options
-  if (root === '') throw new SkillError('INVALID_OPTION', 'root is empty; use the absolute path of a folder')
-  checkChoice('trust', options.trust, ['auto', 'review'])
-  checkChoice('symlinks', options.symlinks, ['within-root', 'follow', 'deny'])
-  checkChoice('watching', options.watching, ['auto', 'polling', 'off'])
-  checkChoice('onMissing', options.onMissing, ['wait', 'empty', 'throw'])
-  checkChoice('reading.names', reading.names, ['strict', 'lenient', 'any'])
-  checkChoice('reading.matchDirectory', reading.matchDirectory, ['warn', 'error', 'off'])
-  checkChoice('reading.description', reading.description, ['required', 'empty', 'first-heading'])
-  checkChoice('reading.missingName', reading.missingName, ['folder', 'error'])
-  checkChoice('reading.keys', reading.keys, ['exact', 'any-case'])
-  checkNumber('pollMs', options.pollMs, 1, LONGEST_MS)
-  checkNumber('reconcileMs', options.reconcileMs, 1, LONGEST_MS)
 }

@@ -9,6 +9,7 @@ import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts
 import type { SkillStore } from '../store/skill-store.ts'
 import type { FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
+import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
   ReadContext,
   SkillSource,
@@ -205,6 +206,10 @@ export class RemoteSource implements SkillSource {
 
   async follows(earlier: string): Promise<boolean> {
     return this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true)
+  }
+
+  async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
+    return await this.#source.findNotSkills(query)
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 
 /** Whether a change goes live at once or waits for approval. */
 export type Trust = 'auto' | 'review'
@@ -116,6 +117,8 @@ export interface SkillSource {
   /** Whether a known writer (a version control operation) is in the middle of its work. */
   isBusy?(): Promise<boolean>
   state(): SourceState
+  /** Finds what lies here and is not a skill, by looking at it now. Nothing is collected before. */
+  findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
   /** What the place calls the state that was read last: a commit, a digest. */
   version?(): string | undefined
   /** Whether that state comes after an earlier one; true where there is no order. */

@@ -1,0 +1,90 @@
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { SkillSource } from '../source/skill-source.ts'
+
+/** A folder that somebody asked for. */
+export interface AskedPlace {
+  /** Absent if it may be in any source. */
+  readonly source?: string
+  readonly location: string
+}
+
+/** A skill that somebody asked for, by its name or by the place where it is. */
+export interface AskedSkill {
+  readonly report: SkillReport
+  /** Path of what was asked for within the folder of the skill; absent for the folder itself and its text. */
+  readonly inside?: string
+}
+
+type Place = Pick<SkillSource, 'label' | 'origin'>
+
+/** Returns where a text can lead: an absolute path, a path within a source, or `source/path`. */
+export function toPlaces(asked: string, sources: readonly Place[]): readonly AskedPlace[] {
+  const path = asked
+    .normalize('NFC')
+    .replace(/\/+$/, '')
+    .replace(/^(?:\.\/)+/, '')
+  const places: AskedPlace[] = []
+  for (const { label, origin } of sources) {
+    for (const start of [origin.replace(/\/$/, ''), label]) {
+      if (path === start && start !== label) places.push({ source: label, location: '' })
+      else if (path.startsWith(`${start}/`))
+        places.push({ source: label, location: path.slice(start.length + 1) })
+    }
+  }
+  if (path !== '' && !path.startsWith('/')) places.push({ location: path })
+  return places
+}
+
+export function isAt(place: AskedPlace, source: string, location: string): boolean {
+  return (place.source === undefined || place.source === source) && place.location === location
+}
+
+/**
+ * Finds a skill by its name, as `source/name`, by the name of its folder, or by a path to its folder or into it. A name goes
+ * before a folder, a folder before what is in it, and what is served before what is not.
+ */
+export function findAsked(
+  asked: string,
+  generation: Generation,
+  sources: readonly Place[],
+): AskedSkill | undefined {
+  const reports = generation.reports()
+  const pick = (found: readonly SkillReport[]): AskedSkill | undefined => {
+    const report = found.find(({ serving }) => serving !== undefined) ?? found[0]
+    return report === undefined ? undefined : { report }
+  }
+  const places = toPlaces(asked, sources)
+  const isNamed = ({ name, source }: SkillReport): boolean => [name, `${source}/${name}`].includes(asked)
+  const isPlaced = (report: SkillReport): boolean =>
+    [report, ...(report.copies ?? [])].some(({ source, location }) =>
+      places.some(place => isAt(place, source, location)),
+    )
+  return (
+    pick(reports.filter(isNamed)) ??
+    pick(reports.filter(isPlaced)) ??
+    pick(reports.filter(report => folderOf(report) === asked.normalize('NFC'))) ??
+    findAround(places, reports)
+  )
+}
+
+/** Name of the folder of a skill, where it is known. */
+export function folderOf({ location, directory }: SkillReport): string {
+  const path = location === '' ? (directory ?? '') : location
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** Finds the innermost skill whose folder a place is in. */
+function findAround(places: readonly AskedPlace[], reports: readonly SkillReport[]): AskedSkill | undefined {
+  let best: AskedSkill | undefined
+  for (const report of reports)
+    for (const { source, location } of places) {
+      const start = report.location === '' ? '' : `${report.location}/`
+      const isInside = location.startsWith(start) && location.length > start.length
+      // Without a source, any first part of a path could be meant for a skill that is the root itself.
+      if (!isInside || (source ?? (start === '' ? undefined : report.source)) !== report.source) continue
+      if (best !== undefined && best.report.location.length >= report.location.length) continue
+      best = { report, inside: location.slice(start.length) }
+    }
+  if (best?.inside === undefined || !/^skill\.md$/i.test(best.inside)) return best
+  return { report: best.report }
+}

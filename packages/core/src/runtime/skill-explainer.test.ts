@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import type { DirectoryEntry, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { FileSource, type FileSourceOptions } from '../source/file-source.ts'
+import { MemorySource } from '../source/memory-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import { createSkillRuntime, type SkillRuntime } from './skill-runtime.ts'
+
+const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx\n`
+
+const FILES = {
+  '/skills/pdf/SKILL.md': text('pdf'),
+  '/skills/pdf/scripts/run.py': 'x',
+  '/skills/other-folder/SKILL.md': text('renamed'),
+  '/skills/office/word/SKILL.md': text('word'),
+  '/skills/office/excel/notes.txt': 'x',
+  '/skills/plural/SKILLS.md': text('plural-name'),
+  '/skills/mixed/Skill.md': text('mixed'),
+  '/skills/bare/readme.txt': 'x',
+  '/skills/_draft/SKILL.md': text('set-aside'),
+  '/skills/_drafts/inner/SKILL.md': text('inner'),
+  '/skills/.hidden/SKILL.md': text('hidden'),
+  '/skills/node_modules/dep/SKILL.md': text('dep'),
+  '/skills/.git/config': 'x',
+  '/skills/loose.md': text('loose'),
+  '/skills/README.md': 'x',
+  '/skills/a/b/c/d/e/f/deep/SKILL.md': text('deep'),
+  '/skills/host/SKILL.md': text('host'),
+  '/skills/host/.skillignore': 'left/\n',
+  '/skills/host/left/SKILL.md': text('left'),
+}
+
+async function open(
+  fileSystem: MemoryFileSystem,
+  options: Partial<FileSourceOptions> = {},
+): Promise<SkillRuntime> {
+  const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off', ...options })
+  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+}
+
+describe('SkillRuntime.why() finds a skill however it is asked for', () => {
+  test.each([
+    ['renamed', undefined],
+    ['other-folder', 'renamed'],
+    ['/skills/other-folder', 'renamed'],
+    ['/skills/other-folder/SKILL.md', 'renamed'],
+    ['other-folder/SKILL.md', 'renamed'],
+    ['skills/other-folder', 'renamed'],
+    ['skills/renamed', 'renamed'],
+    ['office/word', 'word'],
+    ['/skills/office/word/', 'word'],
+    ['/skills/pdf/scripts/run.py', 'pdf'],
+  ])('%j', async (asked, skill) => {
+    await using skills = await open(new MemoryFileSystem(FILES))
+    const explanation = await skills.why(asked)
+    expect(explanation.steps.map(({ step, ok }) => [step, ok])).toEqual([
+      ['found', true],
+      ['parsed', true],
+      ['eligible', true],
+      ['scoped', true],
+      ['listed', true],
+    ])
+    expect([explanation.name, explanation.skill]).toEqual([asked, skill])
+    expect(skills.explain(asked)).toEqual(explanation)
+  })
+
+  test('and says that its folder has another name, or that it is a part of it', async () => {
+    await using skills = await open(new MemoryFileSystem(FILES))
+    const detailOf = async (asked: string): Promise<string | undefined> =>
+      (await skills.why(asked)).steps[0]?.detail
+    expect(await detailOf('other-folder')).toContain('the folder "other-folder" names the skill "renamed"')
+    expect(await detailOf('pdf/scripts/run.py')).toContain('"scripts/run.py" is a part of the skill "pdf"')
+  })
+
+  test('and each of two folders of one name by its path', async () => {
+    const first = new MemorySource({ label: 'first' }, [{ name: 'pdf', description: 'First.' }])
+    const second = new MemorySource({ label: 'second' }, [{ name: 'pdf', description: 'Second.' }])
+    await using skills = await createSkillRuntime({ sources: [first, second], settle: NO_SETTLE })
+    const stepsOf = async (asked: string): Promise<unknown> =>
+      (await skills.why(asked)).steps.map(({ step, ok }) => [step, ok])
+    expect(await stepsOf('first/pdf')).toContainEqual(['eligible', true])
+    expect(await stepsOf('second/pdf')).toContainEqual(['eligible', false])
+  })
+})
+
+describe('SkillRuntime.why() says of what is not a skill', () => {
+  test.each([
+    ['plural', 'misnamed', 'a file "SKILLS.md"', 'rename "SKILLS.md" to "SKILL.md"'],
+    ['plural-name', 'misnamed', 'a file "SKILLS.md"', 'rename "SKILLS.md" to "SKILL.md"'],
+    ['/skills/plural/SKILLS.md', 'misnamed', 'a file "SKILLS.md"', 'rename "SKILLS.md" to "SKILL.md"'],
+    ['mixed', 'misnamed', 'a file "Skill.md"', 'rename "Skill.md" to "SKILL.md"'],
+    ['bare', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
+    ['/skills/bare', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
+    ['excel', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
+    ['office', 'category', 'holds skills', 'ask for one of the skills in it'],
+    ['_draft', 'skipped', 'start with "_" are not read at the top', 'rename it'],
+    ['set-aside', 'skipped', 'start with "_" are not read at the top', 'rename it'],
+    ['inner', 'skipped', 'is in "_drafts", which is skipped', 'move it out of "_drafts"'],
+    ['/skills/_drafts/inner/SKILL.md', 'skipped', 'is in "_drafts"', 'move it out of "_drafts"'],
+    ['.hidden', 'skipped', 'start with "." are not read', 'rename it'],
+    ['hidden', 'skipped', 'start with "." are not read', 'rename it'],
+    ['node_modules', 'skipped', 'called "node_modules"', 'move the skill out'],
+    ['/skills/node_modules/dep', 'skipped', 'called "node_modules"', 'move the skill out'],
+    ['loose.md', 'file', 'a skill is a folder', 'move it to "loose/SKILL.md"'],
+    ['loose', 'file', 'a skill is a folder', 'move it to "loose/SKILL.md"'],
+    ['/skills/office/excel/notes.txt', 'file', 'a skill is a folder', 'move it to "notes/SKILL.md"'],
+    ['deep', 'too-deep', '7 levels below the root', 'move it up'],
+    ['left', 'ignored', '/skills/host/.skillignore', 'take it out'],
+    ['host/left', 'ignored', '/skills/host/.skillignore', 'take it out'],
+  ])('%j: %s', async (asked, reason, message, fix) => {
+    await using skills = await open(new MemoryFileSystem(FILES))
+    const explanation = await skills.why(asked)
+    expect(explanation.notSkills).toMatchObject([{ source: 'skills', reason }])
+    expect(explanation.steps).toEqual([
+      { step: 'found', ok: false, detail: expect.stringContaining(message) },
+    ])
+    expect(explanation.steps[0]?.detail).toContain(fix)
+  })
+
+  test('that it is a part of another skill, where skills in skills are not read', async () => {
+    const files = { '/skills/pdf/SKILL.md': text('pdf'), '/skills/pdf/nested/SKILL.md': text('nested') }
+    await using skills = await open(new MemoryFileSystem(files), { nestedSkills: false })
+    expect((await skills.why('nested')).steps[0]?.detail).toContain('is a part of the skill "pdf"')
+  })
+
+  test('that there is nothing, with what may have been meant', async () => {
+    await using skills = await open(new MemoryFileSystem(FILES))
+    expect((await skills.why('pfd')).steps[0]?.detail).toContain(
+      'no folder with this name in skills; did you mean "pdf"?',
+    )
+    expect((await skills.why('/skills/nowhere')).steps[0]?.detail).toContain('nothing at this path')
+  })
+})
+
+describe('SkillRuntime.findNotSkills()', () => {
+  test('has what a person would expect to be a skill, and marks what nobody would', async () => {
+    await using skills = await open(new MemoryFileSystem(FILES))
+    const { found, isComplete } = await skills.findNotSkills()
+    expect(isComplete).toBe(true)
+    expect(found.filter(each => each.isExpected).map(each => [each.location, each.reason])).toEqual([
+      ['.hidden', 'skipped'],
+      ['_draft', 'skipped'],
+      ['_drafts/inner', 'skipped'],
+      ['a', 'no-skill-file'],
+      ['a/b/c/d/e/f/deep', 'too-deep'],
+      ['bare', 'no-skill-file'],
+      ['host/left', 'ignored'],
+      ['loose.md', 'file'],
+      ['mixed', 'misnamed'],
+      ['office/excel', 'no-skill-file'],
+      ['plural', 'misnamed'],
+    ])
+    expect(found.filter(each => !each.isExpected).map(each => each.location)).toEqual(
+      expect.arrayContaining(['.git', 'node_modules', 'office']),
+    )
+  })
+
+  test('lists one folder and reads nothing, however many skills are in it', async () => {
+    const files = Array.from({ length: 3_000 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)] as const)
+    const fileSystem = new CountingFileSystem({ ...Object.fromEntries(files), '/skills/bare/x': '' })
+    await using skills = await open(fileSystem)
+    fileSystem.calls = []
+    expect((await skills.findNotSkills()).found.map(each => each.location)).toEqual(['bare'])
+    expect(fileSystem.calls).toEqual(['list /skills', 'list /skills/bare'])
+    fileSystem.calls = []
+    await skills.why('s7')
+    expect(fileSystem.calls).toEqual([])
+  })
+
+  test('says so when there are too many folders to look at', async () => {
+    const files = Array.from({ length: 2_500 }, (_, i) => [`/skills/s${i}/x`, ''] as const)
+    await using skills = await open(new MemoryFileSystem(Object.fromEntries(files)))
+    const { found, isComplete } = await skills.findNotSkills()
+    expect([found.length < 2_500, isComplete]).toEqual([true, false])
+  })
+
+  test('is empty where there is no folder yet, and for a source that has no folders', async () => {
+    await using empty = await open(new MemoryFileSystem())
+    expect(await empty.findNotSkills()).toEqual({ found: [], isComplete: true })
+    const memory = new MemorySource({ label: 'memory' }, [{ name: 'pdf', description: 'x' }])
+    await using skills = await createSkillRuntime({ sources: [memory], settle: NO_SETTLE })
+    expect((await skills.findNotSkills()).found).toEqual([])
+  })
+})
+
+class CountingFileSystem extends MemoryFileSystem {
+  calls: string[] = []
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    this.calls.push(`list ${path}`)
+    return await super.list(path)
+  }
+
+  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+    this.calls.push(`read ${path}`)
+    return await super.read(path, options)
+  }
+}

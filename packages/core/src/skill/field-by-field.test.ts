@@ -1,0 +1,223 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Diagnostic } from './diagnostic.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
+import { parseSkill } from './parse-skill.ts'
+import type { ParsedSkill } from './skill-fields.ts'
+
+interface Parsed {
+  readonly skill: ParsedSkill | undefined
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+function parse(fields: string, limits = DEFAULT_LIMITS): Parsed {
+  const text = `---\nname: pdf\ndescription: Reads PDF files.\n${fields}\n---\nbody`
+  const outcome = parseSkill(new TextEncoder().encode(text), { limits })
+  const diagnostics = outcome.diagnostics.filter(({ code }) => code !== 'FIELD_UNKNOWN')
+  return { skill: outcome.ok ? outcome.value : undefined, diagnostics }
+}
+
+describe('a value that is not valid YAML is read as plain text', () => {
+  test.each([
+    ['[a] or [b]', 'text follows the closing bracket', 'double quotes'],
+    ['"a" or "b"', 'text follows the closing quotation mark', 'single quotes'],
+    [`"it" isn't`, 'text follows the closing quotation mark', 'a backslash before each'],
+    ['"open', 'the quotation mark at its start is never closed', 'single quotes'],
+    ['[open', 'the "[" at its start is never closed', 'double quotes'],
+    ['@scope/name', 'it starts with "@"', 'double quotes'],
+    ['*.md', 'it starts with "*"', 'double quotes'],
+    ['| a | b |', 'it starts with "|"', 'double quotes'],
+    ['!important now', 'it starts with "!"', 'double quotes'],
+    ['a: b', 'it has an unquoted ": "', 'double quotes'],
+  ])('%j, with a warning at its line that says why and how to quote it', (value, reason, fix) => {
+    const { skill, diagnostics } = parse(`license: MIT\nargument-hint: ${value}\nversion: 2`)
+    expect(skill).toMatchObject({ license: 'MIT', extra: { 'argument-hint': value, version: 2 } })
+    expect(diagnostics).toEqual([
+      {
+        code: 'YAML_REPAIRED',
+        severity: 'warning',
+        message: expect.stringContaining(reason),
+        line: 5,
+        column: 1,
+        fix: expect.stringContaining(fix),
+      },
+    ])
+  })
+
+  test('below other fields and in lists, beside values that keep their types', () => {
+    const { skill, diagnostics } = parse(
+      'hooks:\n  on: true\n  run:\n    - [a] b\n    - if: @x\n      times: 3\n  deep:\n    er: "q" r',
+    )
+    expect(skill?.extra).toEqual({
+      hooks: { on: true, run: ['[a] b', { if: '@x', times: 3 }], deep: { er: '"q" r' } },
+    })
+    expect(diagnostics.map(({ line, message }) => [line, /"([^"]+)"/.exec(message)?.[1]])).toEqual([
+      [7, 'hooks.run[0]'],
+      [8, 'hooks.run[1].if'],
+      [11, 'hooks.deep.er'],
+    ])
+  })
+
+  test('with the lines below it that are no fields', () => {
+    const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
+    expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
+    expect(diagnostics.map(({ line }) => line)).toEqual([4])
+  })
+
+  test('without a space after the colon', () => {
+    const { skill, diagnostics } = parse('license:MIT')
+    expect(skill?.license).toBe('MIT')
+    expect(diagnostics).toMatchObject([{ line: 4, fix: 'put a space after the colon' }])
+  })
+
+  test('and tabs indent like spaces, with a warning', () => {
+    const { skill, diagnostics } = parse('metadata:\n\tauthor: ann\n\tversion: "1"')
+    expect(skill?.metadata).toEqual({ author: 'ann', version: '1' })
+    expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs by spaces' }])
+  })
+
+  test('and of a field that is there twice the first one counts', () => {
+    const { skill, diagnostics } = parse('version: 1\nversion: 2')
+    expect(skill?.extra).toEqual({ version: 1 })
+    expect(diagnostics).toMatchObject([{ line: 5, message: expect.stringContaining('"version"') }])
+  })
+})
+
+describe('a field that decides something gets its strictest value', () => {
+  test.each([
+    'allowed-tools: *',
+    'allowed-tools: [Read] or [Bash]',
+    'allowed-tools: "Bash(*)',
+    'allowed-tools: Bash(git: *)',
+    'allowed-tools:Bash',
+    'allowed-tools Bash',
+    'allowed-tools:\n  - Bash\n  - @x',
+    'allowed-tools: Read\nallowed-tools: Bash',
+    '"allowed\\x2dtools": [Read] Bash',
+    '&a allowed-tools: [Read] Bash',
+    ' allowed-tools: Bash',
+    'license: a: b\n  allowed-tools: Bash',
+  ])('%j allows no tool', fields => {
+    const { skill, diagnostics } = parse(fields)
+    expect(skill?.allowedTools).toEqual([])
+    expect(diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'YAML_REPAIRED',
+        message: expect.stringMatching(/allowed-tools.*no tool is allowed/),
+      }),
+    )
+  })
+
+  test.each([
+    ['disable-model-invocation: [no', { 'disable-model-invocation': true }],
+    ['disable-model-invocation:false', { 'disable-model-invocation': true }],
+    [' disable-model-invocation: false', { 'disable-model-invocation': true }],
+    ['disable-model-invocation: false\ndisable-model-invocation: true', { 'disable-model-invocation': true }],
+    ['user-invocable: @true', { 'user-invocable': false }],
+    ['user-invocable: true\n  x: y', { 'user-invocable': false }],
+  ])('%j keeps everybody out', (fields, extra) => {
+    expect(parse(fields).skill?.extra).toEqual(extra)
+  })
+
+  test.each([
+    ['metadata:\n  capabilities: @net exec\n  author: ann', { capabilities: '', author: 'ann' }],
+    ['metadata:\n  capabilities: [net] or exec', { capabilities: '' }],
+    ['metadata:\n  capabilities: net\n  capabilities: exec', { capabilities: '' }],
+    ['metadata:\n  author: [a] b\n  capabilities: net', { author: '[a] b', capabilities: 'net' }],
+    ['metadata: {capabilities: exec} or not', {}],
+    ['metadata:\n  capabilities: exec\nmetadata:\n  author: ann', {}],
+  ])('%j asks for nothing that cannot be read', (fields, metadata) => {
+    expect(parse(fields).skill?.metadata).toEqual(metadata)
+  })
+
+  test('and one that can be read keeps its value beside a fault', () => {
+    const { skill } = parse(
+      'argument-hint: [a] [b]\nallowed-tools: Read # only\ndisable-model-invocation: true # x',
+    )
+    expect(skill?.allowedTools).toEqual(['Read'])
+    expect(skill?.extra['disable-model-invocation']).toBe(true)
+  })
+})
+
+describe('what stops a skill', () => {
+  test.each([
+    ['a reference, with other faults before it', 'a: [x] y\nb: &b 1\nc: *b', 6, 'are not read'],
+    ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'maxDepth'],
+    ['a second description', 'a: [x] y\ndescription: Other.', 5, 'there twice'],
+    ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'bad indentation'],
+  ])('%s', (_what, fields, line, message) => {
+    const { skill, diagnostics } = parse(fields)
+    expect(skill).toBeUndefined()
+    expect(diagnostics.find(({ severity }) => severity === 'error')).toMatchObject({
+      code: 'YAML_INVALID',
+      line,
+      message: expect.stringContaining(message),
+    })
+  })
+})
+
+test('readFieldByField() reads 20,000 faulty fields of whatever kind without trying any of them again and again', () => {
+  const limits = { ...DEFAULT_LIMITS, maxFrontmatterBytes: 1e7, maxSkillFileBytes: 1e7 }
+  const kinds: readonly ((index: number) => string)[] = [
+    index => `k${index}: [a] b`,
+    index => `k${index}: "open`,
+    () => 'same: *x',
+    index => (index === 0 ? 'metadata:' : `  k${index}: @b`),
+    index => (index === 0 ? 'list:' : '  - @b: ['),
+    index => (index === 0 ? 'license: a: b' : ' stray: ['),
+    index => (index === 0 ? 'metadata:' : `\tk${index}: [b`),
+  ]
+  for (const kind of kinds) {
+    const fields = Array.from({ length: 20_000 }, (_, index) => kind(index)).join('\n')
+    // With an effort that grows with the square this takes minutes.
+    expect(parse(fields, limits).skill?.description).toContain('Reads PDF files.')
+  }
+})
+
+const sign = fc.constantFrom(...'[]{}"\'`@*!|>%#:,-? \tab'.split(''))
+const text = fc.oneof(
+  fc.string({
+    unit: fc.oneof({ weight: 3, arbitrary: sign }, { weight: 1, arbitrary: fc.string({ maxLength: 1 }) }),
+    maxLength: 14,
+  }),
+  fc.constantFrom('true', '3', 'plain text', '"quoted"', '[a, b]', '|', '>-'),
+)
+
+test('parseSkill() serves every skill with a sound name and description, whatever the fields after them hold', () => {
+  const line = fc
+    .tuple(fc.constantFrom('', '  ', '\t', '    ', '- ', '  - '), text)
+    .map(parts => parts.join(''))
+  const field = fc
+    .tuple(fc.constantFrom('x', 'y', 'z'), text, fc.array(line, { maxLength: 3 }))
+    .map(([key, value, below]) => [`${key}: ${value}`, ...below.map(each => `  ${each}`)].join('\n'))
+  fc.assert(
+    fc.property(fc.array(field, { minLength: 1, maxLength: 4 }), fields => {
+      const { skill, diagnostics } = parse(`metadata:\n  a: "1"\n${fields.join('\n')}\nlicense: MIT`)
+      expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
+      expect(skill).toMatchObject({
+        name: 'pdf',
+        description: 'Reads PDF files.',
+        license: 'MIT',
+        body: 'body',
+      })
+      expect(skill?.metadata).toEqual({ a: '1' })
+      for (const { line: at } of diagnostics) expect(at).toBeGreaterThanOrEqual(4)
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+test('parseSkill() never allows a tool that YAML does not read from the field', () => {
+  fc.assert(
+    fc.property(text, text, (value, other) => {
+      const written = value.trim()
+      // A field that is there and empty restricts nothing, as if it were not there.
+      fc.pre(parse(`y: ${written}`).skill?.extra['y'] !== null)
+      const { skill, diagnostics } = parse(`x: [a] ${other}\nallowed-tools: ${written}`)
+      const isRepaired = diagnostics.some(({ message }) => message.includes('allowed-tools" is not valid'))
+      if (isRepaired) expect(skill?.allowedTools).toEqual([])
+      else expect(skill === undefined || skill.allowedTools !== undefined).toBe(true)
+    }),
+    { numRuns: 2_000 },
+  )
+})

@@ -1,0 +1,219 @@
+import { findClosedField } from './deciding-fields.ts'
+import type { Diagnostic } from './diagnostic.ts'
+import { FieldFindings } from './field-findings.ts'
+import type { FrontmatterFields, Outcome } from './frontmatter.ts'
+import {
+  expandTabs,
+  type FieldLines,
+  type FrontmatterLine,
+  isBlank,
+  isField,
+  isItem,
+  splitFields,
+  splitItems,
+  toLines,
+} from './frontmatter-lines.ts'
+import { adviseQuotes, explainValue, foldText, isUnclear } from './plain-text.ts'
+import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
+
+/**
+ * Reads each field of a frontmatter by itself, for a frontmatter that is not valid YAML as a whole. A value that is not
+ * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice a level, so
+ * the effort grows with the size of the text and not with the number of faults.
+ *
+ * The outcome is an error if the name or the description is unclear, or if a field exceeds what YAML may do here (references
+ * to anchors, nesting). A field that decides something gets its strictest value instead of text.
+ */
+export function readFieldByField(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
+  const findings = new FieldFindings(firstLine)
+  const fields = new FieldReader(yaml, findings).readMap(toLines(yaml), { key: '', path: '', depth: 0 })
+  findings.closeLost(fields)
+  const { diagnostics, hasError } = findings
+  return hasError ? { ok: false, diagnostics } : { ok: true, value: fields, diagnostics }
+}
+
+/** Where a value is in the frontmatter. */
+interface Place {
+  readonly key: string
+  /** Keys from the outermost one, joined by dots; empty for the frontmatter itself. */
+  readonly path: string
+  readonly depth: number
+}
+
+type Entries = readonly (readonly [key: string, value: unknown])[]
+
+const READ_AS_TEXT = '; it was read as plain text'
+const NO_SPACE = 'no space follows the colon'
+
+class FieldReader {
+  readonly #findings: FieldFindings
+  readonly #anchors: ReadonlySet<string>
+
+  constructor(yaml: string, findings: FieldFindings) {
+    this.#findings = findings
+    const anchors = yaml.matchAll(/(?<![^\s[{,])&([^\s,[\]{}]+)/g)
+    this.#anchors = new Set(Array.from(anchors, match => match[1] as string))
+  }
+
+  readMap(lines: readonly FrontmatterLine[], place: Place): Map<string, unknown> {
+    const { stray, fields } = splitFields(lines)
+    const map = new Map<string, unknown>()
+    const first = stray.find(line => !isBlank(line))
+    if (first !== undefined) {
+      const shown = JSON.stringify(first.text.trim().slice(0, 40))
+      this.#findings.warn(first, `${shown} is not a field; it was left out`, 'write "key: value"')
+      this.#findings.noteLost(stray)
+    }
+    for (const field of fields)
+      for (const [key, value] of this.#readField(field, place)) {
+        if (map.has(key)) map.set(key, this.#readAgain(toInner(place, key), map.get(key), field.first))
+        else map.set(key, value)
+      }
+    return map
+  }
+
+  /** Decides which value counts for a field that is there twice. */
+  #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
+    const problem = `"${path}": the field is there twice`
+    const fix = 'keep one of the two'
+    const closed = findClosedField(path)
+    if (path === 'name' || path === 'description')
+      this.#findings.fail(toFault(problem, fix, this.#findings.lineOf(line)))
+    else if (closed === undefined) this.#findings.warn(line, `${problem}; the first one counts`, fix)
+    else this.#findings.warn(line, `${problem}, so ${closed.meaning}`, fix)
+    return closed === undefined ? earlier : closed.value
+  }
+
+  /** Returns the entries of a field: mostly one, or several if YAML sees more keys in its lines. */
+  #readField(field: FieldLines, outer: Place): Entries {
+    const lines = [field.first, ...field.rest]
+    const loaded = this.#load(lines, outer)
+    if (loaded.ok && isRecord(loaded.value)) return Object.entries(loaded.value)
+    const place = toInner(outer, readKey(field.key))
+    const fault = loaded.ok ? this.#missingSpace(field) : loaded.fault
+    // What an explicit key decides cannot be told without YAML.
+    const isRefused = (field.key === '?' && outer.path === '') || this.#isRefused(loaded, lines)
+    const entries = isRefused ? undefined : this.#readFaulty(field, place, fault)
+    if (entries === undefined) this.#findings.fail(fault)
+    return entries ?? []
+  }
+
+  /** Reads a field that is not valid YAML. Returns `undefined` if nobody can say what it means. */
+  #readFaulty(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
+    const { first, rest, inline } = field
+    const { key, path } = place
+    if (path === 'name') return this.#readName(field, place, fault)
+    const nested = inline === '' || inline.startsWith('#') ? skipBlank(rest) : []
+    const isMap = nested[0] !== undefined && isField(nested[0])
+    const closed = path === 'metadata' && isMap ? undefined : findClosedField(path)
+    if (closed === undefined && path !== 'description') {
+      if (isMap) return [[key, Object.fromEntries(this.readMap(nested, place))]]
+      if (nested[0] !== undefined && isItem(nested[0])) return [[key, this.#readList(nested, place)]]
+    }
+    const text = foldText(inline, rest)
+    if (path === 'description' && isUnclear(text)) return undefined
+    const outcome = closed === undefined ? READ_AS_TEXT : `, so ${closed.meaning}`
+    this.#warnOfValue(first, { path, text, reason: explainValue(inline) ?? fault.message, outcome })
+    if (path === key) this.#findings.noteLost(rest)
+    return [[key, closed === undefined ? text : closed.value]]
+  }
+
+  /** The name is what stands on its own line. Lines below it that should not be there may be fields. */
+  #readName(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
+    const { first, rest, inline } = field
+    const alone = this.#load([first], place)
+    const name = alone.ok && isRecord(alone.value) ? alone.value['name'] : foldText(inline, [])
+    if (typeof name === 'string' && isUnclear(name)) return undefined
+    const reason = explainValue(inline) ?? fault.message
+    this.#warnOfValue(first, { path: 'name', text: inline, reason, outcome: '; its first line was read' })
+    const below = skipBlank(rest)
+    const entries = below.length === 0 ? [] : this.readMap(below, { key: '', path: '', depth: place.depth })
+    return [['name', name], ...entries]
+  }
+
+  #readList(lines: readonly FrontmatterLine[], place: Place): readonly unknown[] {
+    return splitItems(lines).flatMap((item, index): readonly unknown[] => {
+      const loaded = this.#load(item, place)
+      if (loaded.ok && Array.isArray(loaded.value)) return loaded.value
+      const [first, ...rest] = item as readonly [FrontmatterLine, ...FrontmatterLine[]]
+      if (!loaded.ok && this.#isRefused(loaded, item)) {
+        this.#findings.fail(loaded.fault)
+        return []
+      }
+      const inner = { key: place.key, path: `${place.path}[${index}]`, depth: place.depth + 1 }
+      const content = { ...first, text: first.text.replace('-', ' ') }
+      if (isField(content)) return [Object.fromEntries(this.readMap([content, ...rest], inner))]
+      const text = foldText(content.text.trim(), rest)
+      const reason = explainValue(content.text.trim()) ?? (loaded.ok ? '' : loaded.fault.message)
+      this.#warnOfValue(first, { path: inner.path, text, reason, outcome: READ_AS_TEXT })
+      return [text]
+    })
+  }
+
+  /** Loads lines as they are, or else with spaces in place of the tabs that indent them. */
+  #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
+    const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
+    const options = { firstLine: this.#findings.lineOf(first), maxDepth: MAX_YAML_DEPTH - place.depth }
+    const loaded = loadYaml(join(lines), options)
+    if (loaded.ok) return loaded
+    const expanded = lines.map(expandTabs)
+    if (expanded.every((line, index) => line.text === lines[index]?.text)) return loaded
+    const again = loadYaml(join(expanded), options)
+    if (!again.ok) return loaded
+    this.#findings.warn(
+      first,
+      'the line, or one below it, is indented by a tab',
+      'replace the tabs by spaces',
+    )
+    return again
+  }
+
+  /** Whether a field exceeds what YAML may do here: that is an error wherever it is. */
+  #isRefused(loaded: LoadedYaml, lines: readonly FrontmatterLine[]): boolean {
+    if (loaded.ok) return false
+    if (loaded.reason.includes('maxDepth')) return true
+    if (!loaded.reason.includes('maxAliases')) return false
+    const references = join(lines).matchAll(/\*([^\s,[\]{}]+)/g)
+    return Array.from(references, match => match[1] as string).some(name => this.#anchors.has(name))
+  }
+
+  #warnOfValue(
+    line: FrontmatterLine,
+    { path, text, reason, outcome }: { path: string; text: string; reason: string; outcome: string },
+  ): void {
+    const message = `the value of "${path}" is not valid YAML (${reason})${outcome}`
+    const fix = reason === NO_SPACE ? 'put a space after the colon' : adviseQuotes(path, text)
+    this.#findings.warn(line, message, fix)
+  }
+
+  #missingSpace({ first }: FieldLines): Diagnostic {
+    return toFault(NO_SPACE, 'put a space after the colon', this.#findings.lineOf(first))
+  }
+}
+
+/** The key as YAML reads it: without quotation marks, anchors and tags. */
+function readKey(key: string): string {
+  const loaded = loadYaml(key, { firstLine: 1 })
+  return loaded.ok && typeof loaded.value === 'string' ? loaded.value : key
+}
+
+function toInner(outer: Place, key: string): Place {
+  return { key, path: outer.path === '' ? key : `${outer.path}.${key}`, depth: outer.depth + 1 }
+}
+
+function toFault(message: string, fix: string, line: number): Diagnostic {
+  return { code: 'YAML_INVALID', severity: 'error', message, line, column: 1, fix }
+}
+
+function skipBlank(lines: readonly FrontmatterLine[]): readonly FrontmatterLine[] {
+  const start = lines.findIndex(line => !isBlank(line))
+  return start === -1 ? [] : lines.slice(start)
+}
+
+function join(lines: readonly FrontmatterLine[]): string {
+  return lines.map(line => line.text).join('\n')
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,67 @@
+import { findClosedField, findDecidingKey } from './deciding-fields.ts'
+import type { Diagnostic } from './diagnostic.ts'
+import type { FrontmatterLine } from './frontmatter-lines.ts'
+
+/** Collects what was tolerated in a frontmatter, and the first fault that was not. */
+export class FieldFindings {
+  readonly #firstLine: number
+  readonly #warnings: Diagnostic[] = []
+  /** Lines that look like a deciding field and are part of another one. */
+  readonly #lost = new Map<string, FrontmatterLine>()
+  #error: Diagnostic | undefined
+
+  constructor(firstLine: number) {
+    this.#firstLine = firstLine
+  }
+
+  get hasError(): boolean {
+    return this.#error !== undefined
+  }
+
+  get diagnostics(): readonly Diagnostic[] {
+    const error = this.#error === undefined ? [] : [this.#error]
+    return [...this.#warnings, ...error].sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+  }
+
+  /** Returns the line of the file, counted from 1. */
+  lineOf(line: FrontmatterLine): number {
+    return this.#firstLine + line.index
+  }
+
+  warn(line: FrontmatterLine, message: string, fix: string): void {
+    this.#warnings.push({
+      code: 'YAML_REPAIRED',
+      severity: 'warning',
+      message,
+      line: this.lineOf(line),
+      column: 1,
+      fix,
+    })
+  }
+
+  fail(fault: Diagnostic): void {
+    this.#error ??= fault
+  }
+
+  /** Remembers the deciding fields that lines seem to hold which were read as part of something else. */
+  noteLost(lines: readonly FrontmatterLine[]): void {
+    for (const line of lines) {
+      const key = findDecidingKey(line.text)
+      if (key !== undefined && !this.#lost.has(key)) this.#lost.set(key, line)
+    }
+  }
+
+  /** Gives every lost field its strictest value. */
+  closeLost(fields: Map<string, unknown>): void {
+    for (const [key, line] of this.#lost) {
+      const closed = findClosedField(key)
+      const spellings = [...fields.keys()].filter(other => other.toLowerCase() === key)
+      for (const spelling of [key, ...spellings]) fields.set(spelling, closed?.value)
+      this.warn(
+        line,
+        `the line is part of another field, so "${key}" is unclear and ${closed?.meaning}`,
+        'start the line in the column of the other fields',
+      )
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { findDecidingKey } from './deciding-fields.ts'
+
+/** A line of a frontmatter, without its line break. */
+export interface FrontmatterLine {
+  readonly text: string
+  /** Counted from 0 within the frontmatter. */
+  readonly index: number
+}
+
+/** The lines of one field: the line with its key, and everything up to the next field of the same level. */
+export interface FieldLines {
+  /** The key as it is written, quotation marks included. */
+  readonly key: string
+  /** What follows the colon on the same line, trimmed. */
+  readonly inline: string
+  readonly first: FrontmatterLine
+  readonly rest: readonly FrontmatterLine[]
+}
+
+export function toLines(text: string): FrontmatterLine[] {
+  return text.split('\n').map((line, index) => ({ text: line.replace(/\r$/, ''), index }))
+}
+
+/** Columns before the text; a tab counts as two spaces, as most editors insert for YAML. */
+export function indentOf({ text }: FrontmatterLine): number {
+  const [spaces] = /^[ \t]*/.exec(text) ?? ['']
+  return spaces.length + spaces.replaceAll(' ', '').length
+}
+
+export function isBlank({ text }: FrontmatterLine): boolean {
+  return /^\s*(?:#.*)?$/.test(text)
+}
+
+/** Replaces the tabs that indent a line by two spaces each. */
+export function expandTabs(line: FrontmatterLine): FrontmatterLine {
+  const [spaces] = /^[ \t]*/.exec(line.text) ?? ['']
+  return { ...line, text: spaces.replaceAll('\t', '  ') + line.text.slice(spaces.length) }
+}
+
+/** Whether a line starts with a key and a colon, as YAML wants it or nearly so. */
+export function isField(line: FrontmatterLine): boolean {
+  return cutKey(line) !== undefined
+}
+
+/**
+ * Cuts lines at the fields of their outermost level. A field that is indented less than the ones before it belongs to the
+ * same level. What comes before the first field is returned as `stray`.
+ */
+export function splitFields(lines: readonly FrontmatterLine[]): {
+  stray: readonly FrontmatterLine[]
+  fields: readonly FieldLines[]
+} {
+  const stray: FrontmatterLine[] = []
+  const fields: (FieldLines & { rest: FrontmatterLine[] })[] = []
+  let level = Number.POSITIVE_INFINITY
+  for (const line of lines) {
+    const rest = fields.at(-1)?.rest ?? stray
+    const indent = isBlank(line) ? Number.POSITIVE_INFINITY : indentOf(line)
+    const cut = fields.length === 0 || indent <= level ? cutKey(line) : undefined
+    if (cut === undefined) rest.push(line)
+    else {
+      fields.push({ ...cut, first: line, rest: [] })
+      level = indent
+    }
+  }
+  return { stray, fields }
+}
+
+/** Cuts lines at their outermost `- `. */
+export function splitItems(lines: readonly FrontmatterLine[]): readonly (readonly FrontmatterLine[])[] {
+  const items: FrontmatterLine[][] = []
+  let level = Number.POSITIVE_INFINITY
+  for (const line of lines) {
+    const item = items.at(-1)
+    const indent = isBlank(line) ? Number.POSITIVE_INFINITY : indentOf(line)
+    if (item === undefined || (indent <= level && isItem(line))) {
+      items.push([line])
+      level = Math.min(level, indent)
+    } else item.push(line)
+  }
+  return items
+}
+
+export function isItem({ text }: FrontmatterLine): boolean {
+  return /^[ \t]*-(?:[ \t]|$)/.test(text)
+}
+
+const QUOTED_KEY = /^[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*:(?:[ \t]|$)/
+const PLAIN_KEY = /^[ \t]*([^\s"'[{:#](?:[^:]|:(?![ \t]|$))*):(?=[ \t]|$)/
+// The space after the colon is missing: `version:2`. An address (`https://...`) is no field.
+const TIGHT_KEY = /^[ \t]*([A-Za-z_][\w-]+):(?!\/\/)/
+
+function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefined {
+  const { text } = line
+  if (isBlank(line) || isItem(line)) return undefined
+  const deciding = findDecidingKey(text)
+  if (deciding !== undefined) return cutAt(text, deciding, text.indexOf(':') + 1 || text.length)
+  const quoted = QUOTED_KEY.exec(text)
+  if (quoted !== null) return cutAt(text, quoted[1] as string, quoted[0].length)
+  // An explicit key ("? key") starts a field too, which nothing but YAML itself can read.
+  if (/^[ \t]*\?(?:[ \t]|$)/.test(text)) return cutAt(text, '?', text.indexOf('?') + 1)
+  const plain = PLAIN_KEY.exec(text.replace(/\s#.*$/, ''))
+  if (plain !== null) return cutAt(text, (plain[1] as string).trim(), plain[0].length)
+  const tight = TIGHT_KEY.exec(text)
+  return tight === null ? undefined : cutAt(text, tight[1] as string, tight[0].length)
+}
+
+function cutAt(text: string, key: string, end: number): { key: string; inline: string } {
+  return { key, inline: text.slice(end).trim() }
+}

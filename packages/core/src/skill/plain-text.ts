@@ -1,0 +1,50 @@
+import { type FrontmatterLine, indentOf, isBlank } from './frontmatter-lines.ts'
+
+const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
+
+/**
+ * Returns the text that a person reads off a value that is not valid YAML: the lines joined by spaces, or the lines of a
+ * literal block as they are, without the marks around them.
+ */
+export function foldText(inline: string, rest: readonly FrontmatterLine[]): string {
+  if (inline.startsWith('|') && BLOCK_HEADER.test(inline)) return cutIndent(rest).join('\n').trim()
+  const first = BLOCK_HEADER.test(inline) || inline.startsWith('#') ? '' : inline
+  const parts = [first, ...rest.filter(line => !isBlank(line)).map(line => line.text.trim())]
+  return parts.filter(part => part !== '').join(' ')
+}
+
+function cutIndent(lines: readonly FrontmatterLine[]): readonly string[] {
+  const filled = lines.filter(line => line.text.trim() !== '')
+  const indent = filled.reduce((least, line) => Math.min(least, indentOf(line)), Number.POSITIVE_INFINITY)
+  return lines.map(({ text }) => {
+    let [width, at] = [0, 0]
+    for (; width < indent && at < text.length; at++) width += text[at] === '\t' ? 2 : 1
+    return text.slice(at)
+  })
+}
+
+const UNCLOSED = /^(?:\[[^\]]*|\{[^}]*|"[^"]*|'[^']*)$/
+const ANCHOR_OR_TAG = /^(?:&[\w-]+(?:\s|$)|![!<])/
+
+/** Whether nobody can say where a text was meant to end, or whether it was meant as text. */
+export function isUnclear(text: string): boolean {
+  return text === '' || UNCLOSED.test(text) || ANCHOR_OR_TAG.test(text)
+}
+
+/** Says why a value is not valid YAML, if the value itself shows it. */
+export function explainValue(inline: string): string | undefined {
+  const [start = ''] = inline
+  if (UNCLOSED.test(inline))
+    return `the ${/["']/.test(start) ? 'quotation mark' : `"${start}"`} at its start is never closed`
+  if (/[@`%*&!|>]/.test(start)) return `it starts with ${JSON.stringify(start)}, which has a meaning in YAML`
+  if (/["']/.test(start)) return 'text follows the closing quotation mark'
+  if (/[[{]/.test(start)) return 'text follows the closing bracket'
+  return /:(?:\s|$)/.test(inline) ? 'it has an unquoted ": "' : undefined
+}
+
+/** Tells how to quote a value, for the marks that it has itself. */
+export function adviseQuotes(key: string, text: string): string {
+  if (!/["\\]/.test(text)) return `put the value of "${key}" in double quotes`
+  if (!text.includes("'")) return `put the value of "${key}" in single quotes`
+  return `put the value of "${key}" in double quotes, with a backslash before each double quote and backslash in it`
+}

@@ -1,0 +1,107 @@
+import type { DirectoryEntry } from '../fs/file-system.ts'
+import type { NotSkill, NotSkillReason } from './not-skill.ts'
+
+/** What is said of something that is not a skill, before it is known where it is. */
+export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isExpected'>
+
+// SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL: what was meant is plain.
+const NEARLY = /^sk[il]+s?(?:\.[a-z.]+)?$/i
+
+export function isNearlySkillFile(name: string): boolean {
+  return NEARLY.test(name)
+}
+
+// Texts that repositories have at their top.
+const DOCUMENTS =
+  /^(?:readme|licen[cs]e|changelog|changes|contributing|code_of_conduct|security|support|notice|agents|claude|gemini|index|todo)\b/i
+
+/** Whether a file in the root of a source looks like a skill that somebody wrote without a folder. */
+export function isLooseText(name: string): boolean {
+  return /\.(?:md|markdown)$/i.test(name) && !DOCUMENTS.test(name) && !name.startsWith('.')
+}
+
+/** Describes a folder by what is in it. */
+export function describeFolder(
+  entries: readonly DirectoryEntry[],
+  skillFile: string,
+  place: { readonly isCategory: boolean; readonly isExpected: boolean },
+): NotSkillFinding {
+  const same = entries.find(({ name, kind }) => name === skillFile && kind === 'directory')
+  if (same !== undefined)
+    return finding(
+      'misnamed',
+      `has a folder ${quote(skillFile)} where a file is expected`,
+      `write the text to a file ${skillFile}`,
+      true,
+    )
+  const near = entries.find(({ name, kind }) => kind !== 'directory' && isNearlySkillFile(name))
+  if (near !== undefined) {
+    const message = `has no ${skillFile}, but a file ${quote(near.name)}`
+    return finding('misnamed', message, `rename ${quote(near.name)} to ${quote(skillFile)}`, true)
+  }
+  if (place.isCategory)
+    return finding('category', 'holds skills and is not one itself', 'ask for one of the skills in it', false)
+  const message = entries.length === 0 ? 'is empty' : `has no ${skillFile}`
+  const fix = `add a ${skillFile} that starts with "---", a name, a description and "---"`
+  return finding('no-skill-file', message, fix, place.isExpected)
+}
+
+/** Describes a folder whose name the layout skips, by the entry that says so. */
+export function describeSkipped(skip: string, isExpected: boolean): NotSkillFinding {
+  const fix = isPrefix(skip)
+    ? 'rename it, or name it as a root of its own'
+    : 'move the skill out of it, or name it as a root of its own'
+  return finding('skipped', `is skipped: ${describeRule(skip)}`, fix, isExpected)
+}
+
+/** Describes a skill in a folder whose name the layout skips. */
+export function describeInSkipped(skip: string, folder: string): NotSkillFinding {
+  const message = `is in ${quote(folder)}, which is skipped: ${describeRule(skip)}`
+  const fix = `move it out of ${quote(folder)}, or name that folder as a root of its own`
+  return finding('skipped', message, fix, true)
+}
+
+function describeRule(skip: string): string {
+  const pattern = skip.replace(/^\//, '')
+  const names = isPrefix(skip) ? `that start with ${quote(pattern.slice(0, -1))}` : `called ${quote(pattern)}`
+  return `folders ${names} are not read ${skip.startsWith('/') ? 'at the top of a source' : 'in a source'}`
+}
+
+function isPrefix(skip: string): boolean {
+  return /^[^*]+\*$/.test(skip)
+}
+
+export function describeTooDeep(depth: number, maxDepth: number, isExpected: boolean): NotSkillFinding {
+  const message = `is ${depth} levels below the root; skills are found down to ${maxDepth}`
+  return finding('too-deep', message, 'move it up, or name a folder above it as a root', isExpected)
+}
+
+export function describeIgnored(ignoreFile: string): NotSkillFinding {
+  return finding('ignored', `is named by ${quote(ignoreFile)}`, 'take it out of that file', true)
+}
+
+/** Describes a file outside the folders of skills. */
+export function describeFile(name: string, skillFile: string, isExpected: boolean): NotSkillFinding {
+  const stem = name.replace(/\.[^.]*$/, '')
+  const folder = isNearlySkillFile(name) || stem === '' ? 'my-skill' : stem
+  const message = `is a file; a skill is a folder with a ${skillFile}`
+  return finding('file', message, `move it to "${folder}/${skillFile}"`, isExpected)
+}
+
+export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFinding {
+  const message = isDenied
+    ? 'is a link, and links are not followed in this source'
+    : 'is a link that cannot be followed'
+  const fix = isDenied
+    ? 'put the folder itself there'
+    : 'point it at a folder in the root, or allow its target as a link root'
+  return finding('link', message, fix, isExpected)
+}
+
+function finding(reason: NotSkillReason, message: string, fix: string, isExpected: boolean): NotSkillFinding {
+  return { reason, message, fix, isExpected }
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text)
+}

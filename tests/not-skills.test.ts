@@ -1,0 +1,155 @@
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { stoke } from './fixtures/cli.ts'
+import { startDev } from './fixtures/dev.ts'
+import { follow } from './fixtures/follow.ts'
+import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+
+interface Explained {
+  readonly name: string
+  readonly skill?: string
+  readonly notSkills?: readonly { readonly reason: string }[]
+  readonly steps: readonly { readonly ok: boolean; readonly detail: string }[]
+}
+interface Listed {
+  readonly skills: readonly unknown[]
+  readonly notSkills: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** A root with a skill, a skill whose folder has another name, and what people take for skills. */
+function prepare(folder: TemporaryFolder): void {
+  folder.writeSkill('skills/pdf')
+  folder.write('skills/folder/SKILL.md', skillText('inside'))
+  folder.write('skills/plural/SKILLS.md', skillText('plural'))
+  folder.writeSkill('skills/_draft')
+  folder.write('skills/loose.md', 'x')
+  folder.writeSkill('skills/node_modules/dep')
+  folder.write('skills/.git/config', 'x')
+  mkdirSync(folder.at('skills/empty'))
+}
+
+const flagsOf = (folder: TemporaryFolder): string[] => [
+  '--root',
+  folder.at('skills'),
+  '--state',
+  folder.at('state'),
+]
+
+describe('stoke list', () => {
+  test('ends with a line about what is not a skill, without what nobody would expect to be one', () => {
+    using folder = new TemporaryFolder()
+    prepare(folder)
+    const { stdout, status } = stoke(['list', ...flagsOf(folder)])
+    expect(stdout).toContain('4 entries are not skills: _draft, empty, loose.md and 1 more (stoke why NAME)')
+    expect([status, stdout.includes('node_modules')]).toEqual([0, false])
+    const { json } = stoke<Listed>(['list', '--json', ...flagsOf(folder)])
+    expect(json.skills).toHaveLength(2)
+    expect(json.notSkills).toEqual(
+      [
+        ['_draft', 'skipped'],
+        ['empty', 'no-skill-file'],
+        ['loose.md', 'file'],
+        ['plural', 'misnamed'],
+      ].map(([location, reason]) => ({
+        source: 'root-1',
+        location,
+        path: folder.at(`skills/${location}`),
+        reason,
+        message: expect.any(String),
+        fix: expect.any(String),
+        isExpected: true,
+      })),
+    )
+  })
+
+  test('says it of an empty list, too, and nothing where there is nothing to say', () => {
+    using folder = new TemporaryFolder()
+    folder.write('skills/plural/SKILLS.md', 'x')
+    const run = stoke(['list', ...flagsOf(folder)])
+    expect(run.stdout).toContain('1 folder is not a skill: plural (stoke why NAME)')
+    folder.remove('skills/plural')
+    folder.writeSkill('skills/pdf')
+    expect(stoke(['list', ...flagsOf(folder)]).stdout).not.toContain('not a skill')
+    expect(stoke<Listed>(['list', '--json', ...flagsOf(folder)]).json.notSkills).toEqual([])
+  })
+})
+
+describe('stoke why', () => {
+  const ask = (folder: TemporaryFolder, asked: string): { status: number | null; json: Explained } =>
+    stoke<Explained>(['why', asked, '--json', ...flagsOf(folder)], { cwd: folder.path })
+
+  test.each(['inside', 'folder', './skills/folder', 'skills/folder/SKILL.md'])(
+    'finds a skill by %j',
+    asked => {
+      using folder = new TemporaryFolder()
+      prepare(folder)
+      const { status, json } = ask(folder, asked)
+      expect(status).toBe(0)
+      expect([json.skill ?? json.name, json.steps.every(({ ok }) => ok)]).toEqual(['inside', true])
+    },
+  )
+
+  test.each([
+    ['plural', 'misnamed', 'rename "SKILLS.md" to "SKILL.md"'],
+    ['./skills/plural/SKILLS.md', 'misnamed', 'rename "SKILLS.md" to "SKILL.md"'],
+    ['_draft', 'skipped', 'rename it'],
+    ['skills/_draft', 'skipped', 'rename it'],
+    ['loose', 'file', 'move it to "loose/SKILL.md"'],
+    ['empty', 'no-skill-file', 'add a SKILL.md'],
+    ['node_modules', 'skipped', 'move the skill out'],
+    ['dep', undefined, 'no folder with this name'],
+    ['./skills/node_modules/dep', 'skipped', 'move the skill out'],
+  ])('says why %j is not a skill, and the way out', (asked, reason, detail) => {
+    using folder = new TemporaryFolder()
+    prepare(folder)
+    const { status, json } = ask(folder, asked)
+    expect([status, json.notSkills?.[0]?.reason]).toEqual([1, reason])
+    expect(json.steps).toEqual([{ step: 'found', ok: false, detail: expect.stringContaining(detail) }])
+  })
+
+  test('a running dev answers the same, and lists the same', async () => {
+    using folder = new TemporaryFolder()
+    prepare(folder)
+    const asked = ['folder', './skills/folder', 'plural', 'skills/_draft', 'loose', 'nothing']
+    const scanned = asked.map(each => ask(folder, each).json)
+    const listed = stoke<Listed>(['list', '--json', ...flagsOf(folder)]).json.notSkills
+    await using dev = await startDev({ root: folder.at('skills'), state: folder.at('state') })
+    await dev.printed(/4 entries are not skills: _draft, empty, loose\.md and 1 more/)
+    expect(await dev.client.why(folder.at('skills/_draft'))).toMatchObject({
+      notSkills: [{ reason: 'skipped' }],
+    })
+    const told = asked.map(each => ask(folder, each).json)
+    const withoutOrigin = (each: Explained): unknown => ({ ...each, from: undefined })
+    expect(told.map(withoutOrigin)).toEqual(scanned.map(withoutOrigin))
+    expect(stoke<Listed>(['list', '--json', ...flagsOf(folder)]).json.notSkills).toEqual(listed)
+  })
+})
+
+test('a link that is not followed without a word is told: one that leads nowhere, and any in a reviewed source', async () => {
+  using folder = new TemporaryFolder()
+  using outside = new TemporaryFolder()
+  outside.writeSkill('linked')
+  symlinkSync(folder.at('gone'), folder.at('dangling'))
+  symlinkSync(outside.at('linked'), folder.at('linked'))
+  await using skills = await follow(folder.path, { trust: 'review' })
+  const reasonOf = async (asked: string): Promise<unknown> =>
+    (await skills.why(asked)).notSkills?.[0]?.message
+  expect(await reasonOf('linked')).toContain('links are not followed in this source')
+  expect(await reasonOf(folder.at('dangling'))).toContain('is a link')
+  expect((await skills.findNotSkills()).found.map(each => [each.location, each.isExpected])).toEqual([
+    ['dangling', false],
+    ['linked', true],
+  ])
+})
+
+test('what is found now is what is there now', async () => {
+  using folder = new TemporaryFolder()
+  folder.write('pdf/SKILLS.md', skillText('pdf'))
+  await using skills = await follow(folder.path)
+  expect((await skills.findNotSkills()).found).toMatchObject([{ location: 'pdf', reason: 'misnamed' }])
+  folder.remove('pdf/SKILLS.md')
+  expect((await skills.findNotSkills()).found).toMatchObject([{ location: 'pdf', message: 'is empty' }])
+  folder.writeSkill('pdf')
+  await skills.reload()
+  expect((await skills.findNotSkills()).found).toEqual([])
+})
