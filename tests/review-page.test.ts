@@ -122,6 +122,13 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(await isTooWide(page)).toBe(false)
     // Nor does any part of it scroll sideways.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
+    // Nor are its words broken into columns of letters.
+    expect(
+      await page
+        .getByText('Adelheid')
+        .first()
+        .evaluate(each => each.clientWidth),
+    ).toBeGreaterThan(200)
     const box = await back.boundingBox()
     expect((box?.x ?? 380) + (box?.width ?? 0)).toBeLessThanOrEqual(380)
     expect(await findBarriers(page)).toEqual([])
