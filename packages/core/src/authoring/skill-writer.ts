@@ -9,7 +9,7 @@ import { parseSkill } from '../skill/parse-skill.ts'
 import type { Skill } from '../skill/skill.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
-import { reviewSkill } from './review-skill.ts'
+import { adviseRepairs, reviewSkill } from './review-skill.ts'
 import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 
@@ -296,7 +296,8 @@ export class SkillWriter {
     const found = parsed.diagnostics.filter(
       diagnostic => isError(diagnostic) || diagnostic.code === 'NAME_DIRECTORY_MISMATCH',
     )
-    if (parsed.ok && found.length === 0) return reviewSkill(parsed.value, files)
+    if (parsed.ok && found.length === 0)
+      return [...adviseRepairs(parsed.diagnostics), ...reviewSkill(parsed.value, files)]
     const reasons = found.map(
       ({ message, line, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`,
     )
