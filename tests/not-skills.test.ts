@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { CHROMIUM, collectTrouble, launchBrowser } from './fixtures/browser.ts'
 import { stoke } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
 import { follow } from './fixtures/follow.ts'
@@ -34,6 +35,40 @@ const flagsOf = (folder: TemporaryFolder): string[] => [
   '--state',
   folder.at('state'),
 ]
+
+test.skipIf(CHROMIUM === undefined)(
+  'the page tells on "Sources" what is not a skill, and the way out',
+  async () => {
+    using folder = new TemporaryFolder()
+    prepare(folder)
+    folder.write('skills/<b>x/readme.txt', 'x')
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent'],
+    })
+    const browser = await launchBrowser()
+    try {
+      const page = await browser.newPage()
+      page.setDefaultTimeout(10_000)
+      const trouble = collectTrouble(page, dev.url)
+      await page.goto(dev.pageUrl)
+      await page.getByRole('link', { name: /Sources/ }).click()
+      const list = page.getByRole('list', { name: 'Not skills in root-1' })
+      await list.getByText('rename "SKILLS.md" to "SKILL.md"').waitFor()
+      expect((await list.getByRole('listitem').allTextContents()).map(text => text.split(' ')[0])).toEqual([
+        '<b>x',
+        '_draft',
+        'empty',
+        'loose.md',
+        'plural',
+      ])
+      expect(trouble).toEqual([])
+    } finally {
+      await browser.close()
+    }
+  },
+)
 
 describe('stoke list', () => {
   test('ends with a line about what is not a skill, without what nobody would expect to be one', () => {

@@ -114,7 +114,7 @@ function Source({ source, notSkills }: SourceProps): ComponentChildren {
         <ul class="findings" aria-label={`Not skills in ${label}`}>
           {notSkills.slice(0, MAX_NOT_SKILLS).map(({ location, message, fix }) => (
             <li key={location} class="info">
-              <strong>{location}</strong> {message}. {fix}
+              <strong>{location}</strong> {message}; {fix}
             </li>
           ))}
           {notSkills.length > MAX_NOT_SKILLS && (

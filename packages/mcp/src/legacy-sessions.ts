@@ -6,6 +6,9 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
+  /** How long a session stays after its last request, even if others want its place. */
+  readonly graceMs: number
+  /** How long a session stays after its last request if nobody wants its place. */
   readonly idleMs: number
   readonly maxRequestBytes: number
 }
@@ -20,13 +23,16 @@ interface LegacySession {
 
 /**
  * Streamable HTTP as 2025-era clients speak it: a session each, because only on one can they be sent notifications.
- * Sessions nobody uses are closed; a client then gets 404 and begins a new one, as the specification says.
+ * An idle session is closed; its client then gets 404 and begins a new one, as the specification says. A session that is in
+ * use is never closed for another client: beyond the limit, a new client gets 503 and is told when to try again.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
-  /** Handshakes that are under way. */
+  /** Handshakes that are under way and have no session yet. */
   #beginning = 0
+  /** Sessions that are being closed. */
+  readonly #ending = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
 
   constructor(options: LegacySessionsOptions) {
@@ -44,13 +50,18 @@ export class LegacySessions {
 
   async close(): Promise<void> {
     this.#cancelSweep?.()
-    await Promise.all([...this.#sessions.values()].map(session => session.server.close()))
+    for (const [id, session] of this.#sessions) this.#end(id, session)
+    await Promise.all(this.#ending)
   }
 
   async #begin(request: Request): Promise<Response> {
     const { createServer, maxSessions, maxRequestBytes } = this.#options
-    if (this.#sessions.size + this.#beginning >= maxSessions && !(await this.#makeRoom()))
-      return toErrorResponse(503, -32_000, `${maxSessions} sessions are open; close one, or try again later`)
+    if (this.#sessions.size + this.#beginning >= maxSessions && !this.#makeRoom()) return this.#refuse()
+    let isBeginning = true
+    const hasBegun = (): void => {
+      if (isBeginning) this.#beginning--
+      isBeginning = false
+    }
     this.#beginning++
     try {
       const server = createServer()
@@ -59,6 +70,7 @@ export class LegacySessions {
         maxRequestBodySize: maxRequestBytes,
         onsessioninitialized: id => {
           this.#sessions.set(id, session)
+          hasBegun()
           this.#sweepLater()
         },
         onsessionclosed: id => void this.#sessions.delete(id),
@@ -70,8 +82,17 @@ export class LegacySessions {
       if (transport.sessionId === undefined) await server.close()
       return response
     } finally {
-      this.#beginning--
+      hasBegun()
     }
+  }
+
+  #refuse(): Response {
+    const { maxSessions, graceMs } = this.#options
+    const idleAt = [...this.#sessions.values()].filter(isUnused).map(({ lastUsed }) => lastUsed + graceMs)
+    const waitMs = Math.min(graceMs, ...idleAt.map(time => time - this.#now))
+    const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
+    const reason = `${maxSessions} sessions are in use, which is the limit; try again in ${seconds} s`
+    return toErrorResponse(503, -32_000, reason, { 'Retry-After': String(seconds) })
   }
 
   /** A session is in use until the last byte of its answer has been taken, or nobody wants it any more. */
@@ -90,12 +111,13 @@ export class LegacySessions {
     }
   }
 
-  /** Closes the session that has been unused for longest; `false` when all are in use. */
-  async #makeRoom(): Promise<boolean> {
-    const unused = [...this.#sessions].filter(([, session]) => session.open === 0)
-    const oldest = unused.sort(([, a], [, b]) => a.lastUsed - b.lastUsed)[0]
+  /** Ends the session that has been idle for longest; `false` if none is idle. The place is free at once. */
+  #makeRoom(): boolean {
+    const limit = this.#now - this.#options.graceMs
+    const idle = [...this.#sessions].filter(([, session]) => isUnused(session) && session.lastUsed <= limit)
+    const oldest = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed)[0]
     if (oldest === undefined) return false
-    await this.#end(...oldest)
+    this.#end(...oldest)
     return true
   }
 
@@ -108,18 +130,24 @@ export class LegacySessions {
     this.#cancelSweep = undefined
     const limit = this.#now - this.#options.idleMs
     for (const [id, session] of this.#sessions)
-      if (session.open === 0 && session.lastUsed <= limit) void this.#end(id, session)
+      if (isUnused(session) && session.lastUsed <= limit) this.#end(id, session)
     if (this.#sessions.size > 0) this.#sweepLater()
   }
 
-  async #end(id: string, session: LegacySession): Promise<void> {
+  #end(id: string, { server }: LegacySession): void {
     this.#sessions.delete(id)
-    await session.server.close()
+    const ending = server.close().finally(() => this.#ending.delete(ending))
+    this.#ending.add(ending)
   }
 
   get #now(): number {
     return this.#options.clock.monotonic()
   }
+}
+
+/** Whether no request is under way and no stream is open. */
+function isUnused({ open }: LegacySession): boolean {
+  return open === 0
 }
 
 /** The same answer, telling when its body has come to an end, whichever. */
@@ -149,6 +177,11 @@ function onceTaken(response: Response, done: () => void): Response {
   return new Response(observed, { status, statusText, headers })
 }
 
-function toErrorResponse(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
+function toErrorResponse(
+  status: number,
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers })
 }

@@ -329,19 +329,68 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('when there are too many, the one unused for longest makes room', async () => {
-    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxSessions: 2 })
+  const GRACE_MS = 10_000
+  const limited = { maxSessions: 2, sessionGraceMs: GRACE_MS }
+
+  test('when there are too many, the one that has been idle for longest makes room', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 3; count++) {
       ids.push((await it.request({}, initialize)).headers.get('mcp-session-id') as string)
       await it.clock.advance(1)
       if (count === 1) await it.request({ 'mcp-session-id': ids[0] as string }, list)
-      await it.clock.advance(1)
+      await it.clock.advance(GRACE_MS)
     }
     const statuses = await Promise.all(
       ids.map(async id => (await it.request({ 'mcp-session-id': id }, list)).status),
     )
     expect(statuses).toEqual([200, 404, 200])
+  })
+
+  test('one that was used a moment ago keeps its place, and a new client is told when to try again', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
+    const ids: string[] = []
+    for (let count = 0; count < 2; count++) {
+      ids.push((await it.request({}, initialize)).headers.get('mcp-session-id') as string)
+      await it.clock.advance(3_000)
+    }
+    const refused = await it.request({}, initialize)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '4'])
+    for (const id of ids) expect((await it.request({ 'mcp-session-id': id }, list)).status).toBe(200)
+    await it.clock.advance(GRACE_MS - 1)
+    expect((await it.request({}, initialize)).status).toBe(503)
+    await it.clock.advance(1)
+    expect((await it.request({}, initialize)).status).toBe(200)
+  })
+
+  test('one with an open stream keeps its place however long nothing is said', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
+    const clients = [await it.connect('2025-11-25'), await it.connect('2025-11-25')]
+    await it.clock.advance(10 * GRACE_MS)
+    const refused = await it.request({}, initialize)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10'])
+    for (const client of clients) expect((await client.listTools()).tools).not.toEqual([])
+  })
+
+  test('as many as may be begin at once, and not one more', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { ...limited, maxSessions: 20 })
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, async () => (await it.request({}, initialize)).status),
+    )
+    expect(statuses.filter(status => status === 200)).toHaveLength(20)
+    expect(statuses.filter(status => status === 503)).toHaveLength(30)
+    expect(it.skills.sessions()).toHaveLength(20)
+    await it.clock.advance(GRACE_MS)
+    await Promise.all(Array.from({ length: 50 }, () => it.request({}, initialize)))
+    expect(it.skills.sessions()).toHaveLength(20)
+  })
+
+  test.each([
+    [{ maxSessions: 0 }, 'maxSessions is 0'],
+    [{ maxSessions: 1.5 }, 'maxSessions is 1.5'],
+    [{ sessionGraceMs: -1 }, 'sessionGraceMs is -1'],
+  ])('%j is refused', async (options, message) => {
+    await expect(open({}, options)).rejects.toThrow(message)
   })
 
   test('one that was refused something is as unused as any other', async () => {

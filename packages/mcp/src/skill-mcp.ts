@@ -39,8 +39,13 @@ export interface SkillMcpOptions {
   readonly pageSize?: number
   /** Least time between two notifications of changes. @default 250 */
   readonly noticeIntervalMs?: number
-  /** 2025-era HTTP sessions that may be open at once. @default 256 */
+  /** 2025-era HTTP sessions that may be open at once. Beyond, a new client gets 503 with Retry-After. @default 256 */
   readonly maxSessions?: number
+  /**
+   * How long after its last request a 2025-era HTTP session keeps its place, when `maxSessions` are open and a new client
+   * wants one. Sessions with an open stream always keep theirs. @default 30,000
+   */
+  readonly sessionGraceMs?: number
   /** After how long an unused 2025-era HTTP session is closed. @default 1,800,000 */
   readonly sessionIdleMs?: number
   /** Largest request body over HTTP. @default 1,048,576 */
@@ -67,6 +72,7 @@ export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   pageSize: 100,
   noticeIntervalMs: 250,
   maxSessions: 256,
+  sessionGraceMs: 30_000,
   sessionIdleMs: 1_800_000,
   maxRequestBytes: 1_048_576,
   commandTools: false,
@@ -111,11 +117,14 @@ export class SkillMcp implements AsyncDisposable {
   #sessionCount = 0
   #closing: Promise<void> | undefined
 
+  /** @throws {SkillError} INVALID_OPTION */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger
-    const { scope, pageSize, ttlMs, maxSessions, sessionIdleMs, maxRequestBytes } = this.#options
+    checkSessionOptions(this.#options)
+    const { scope, pageSize, ttlMs, maxSessions, sessionGraceMs, sessionIdleMs, maxRequestBytes } =
+      this.#options
     const clock = options.clock ?? systemClock
     this.#source = new RuntimeSkillSource(skills, {
       pageSize,
@@ -136,6 +145,7 @@ export class SkillMcp implements AsyncDisposable {
       createServer: () => this.#createLasting('legacy'),
       clock,
       maxSessions,
+      graceMs: sessionGraceMs,
       idleMs: sessionIdleMs,
       maxRequestBytes,
     })
@@ -326,6 +336,14 @@ export class SkillMcp implements AsyncDisposable {
     this.#warned.add(message)
     this.#logger.warn(`mcp: ${message}`)
   }
+}
+
+/** @throws {SkillError} INVALID_OPTION */
+function checkSessionOptions({ maxSessions, sessionGraceMs }: Readonly<Defaults>): void {
+  if (!Number.isInteger(maxSessions) || maxSessions < 1)
+    throw new SkillError('INVALID_OPTION', `maxSessions is ${maxSessions}; use a whole number from 1 on`)
+  if (!(sessionGraceMs >= 0))
+    throw new SkillError('INVALID_OPTION', `sessionGraceMs is ${sessionGraceMs}; use a number from 0 on`)
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000

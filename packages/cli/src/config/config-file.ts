@@ -22,6 +22,7 @@ export interface LoadedConfigFile {
   readonly onDuplicate: 'first-wins' | 'last-wins' | undefined
   readonly reading: Partial<ReadingPolicy>
   readonly port: number | undefined
+  readonly maxSessions: number | undefined
 }
 
 interface LoadedRoot {
@@ -112,6 +113,7 @@ function toLoaded(path: string, file: ConfigFile): Omit<LoadedConfigFile, 'sourc
     onDuplicate: file.onDuplicate,
     reading: toReading(file.reading),
     port: file.server?.port,
+    maxSessions: file.server?.maxSessions,
   }
 }
 

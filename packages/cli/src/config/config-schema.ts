@@ -98,7 +98,9 @@ export interface ConfigFile {
         readonly description?: ReadingPolicy['description'] | undefined
       }
     | undefined
-  readonly server?: { readonly port?: number | undefined } | undefined
+  readonly server?:
+    | { readonly port?: number | undefined; readonly maxSessions?: number | undefined }
+    | undefined
 }
 
 /** `skillstoke.json`. The schema that is shipped beside the package is made from this. */
@@ -170,6 +172,11 @@ export const configSchema: z.ZodType<ConfigFile> = z
     server: z
       .strictObject({
         port: z.int().min(0).max(65_535).optional().describe('Port of the dev server; 0 takes a free one.'),
+        maxSessions: z
+          .int()
+          .min(1)
+          .optional()
+          .describe('MCP sessions over HTTP that may be open at once; 256 without it.'),
       })
       .optional(),
   })

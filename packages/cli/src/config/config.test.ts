@@ -34,7 +34,7 @@ describe('skillstoke.json', () => {
       "linkRoots": ["shared"],
       "scope": { "include": ["support-*"], "exclude": ["support-old"] },
       "catalog": { "maxTokens": 500 },
-      "server": { "port": 4000 },
+      "server": { "port": 4000, "maxSessions": 500 },
     }`)
     const config = await resolveConfig({}, {})
     expect(config.roots).toEqual([
@@ -46,26 +46,30 @@ describe('skillstoke.json', () => {
       linkRoots: [join(folder, 'shared')],
       scope: { include: ['support-*'], exclude: ['support-old'] },
       catalog: { maxTokens: 500 },
-      server: { port: 4000, isPortNamed: true, host: '127.0.0.1' },
+      server: { port: 4000, isPortNamed: true, host: '127.0.0.1', maxSessions: 500 },
       file: join(folder, 'skillstoke.json'),
     })
   })
 
   test('comes after the environment, which comes after flags', async () => {
-    write('{"roots": ["of-file"], "server": {"port": 1}, "scope": {"include": ["of-file"]}}')
+    write(
+      '{"roots": ["of-file"], "server": {"port": 1, "maxSessions": 1}, "scope": {"include": ["of-file"]}}',
+    )
     const environment = {
       SKILLSTOKE_ROOTS: 'of-environment:second',
       SKILLSTOKE_PORT: '2',
+      SKILLSTOKE_MAX_SESSIONS: '2',
       SKILLSTOKE_STATE: '/state',
     }
     const paths = (roots: readonly { path: string }[]): string[] => roots.map(root => root.path)
     const of = async (flags: ConfigFlags, given: NodeJS.ProcessEnv): Promise<unknown> => {
       const { roots, server, areRootsChosen } = await resolveConfig(flags, given)
-      return [paths(roots), server.port, areRootsChosen]
+      return [paths(roots), server.port, server.maxSessions, areRootsChosen]
     }
-    expect(await of({}, {})).toEqual([['of-file'], 1, false])
-    expect(await of({}, environment)).toEqual([['of-environment', 'second'], 2, true])
-    expect(await of({ root: ['of-flag'], port: 3 }, environment)).toEqual([['of-flag'], 3, true])
+    expect(await of({}, {})).toEqual([['of-file'], 1, 1, false])
+    expect(await of({}, environment)).toEqual([['of-environment', 'second'], 2, 2, true])
+    const flags = { root: ['of-flag'], port: 3, maxSessions: 3 }
+    expect(await of(flags, environment)).toEqual([['of-flag'], 3, 3, true])
     expect((await resolveConfig({ include: ['of-flag'] }, {})).scope).toEqual({ include: ['of-flag'] })
     expect((await resolveConfig({}, environment)).stateDirectory).toBe('/state')
   })
@@ -102,6 +106,7 @@ describe('skillstoke.json', () => {
       'skillstoke.json:2:35: "roots[0].label": a label has 1 to 64',
     ],
     ['{"server": {"port": 70000}}', 'skillstoke.json:1:21: "server.port": '],
+    ['{"server": {"maxSessions": 0}}', 'skillstoke.json:1:28: "server.maxSessions": '],
     ['{"server": {"host": "0.0.0.0"}}', 'skillstoke.json:1:13: there is no field "server.host"'],
     ['{"catalog": {"maxTokens": 1.5}}', 'skillstoke.json:1:27: "catalog.maxTokens": '],
     ['{"linkRoots": ["../other"]}', 'skillstoke.json:1:16: "linkRoots[0]" is "../other", outside the folder'],
@@ -141,7 +146,18 @@ describe('skillstoke.json', () => {
 
 describe('the environment', () => {
   test('a variable that is set to nothing is not set', async () => {
-    const names = ['ROOTS', 'CONFIG', 'STATE', 'PORT', 'HOST', 'TOKEN', 'MODEL', 'BASE_URL', 'API_KEY']
+    const names = [
+      'ROOTS',
+      'CONFIG',
+      'STATE',
+      'PORT',
+      'MAX_SESSIONS',
+      'HOST',
+      'TOKEN',
+      'MODEL',
+      'BASE_URL',
+      'API_KEY',
+    ]
     const empty = Object.fromEntries(names.map(name => [`SKILLSTOKE_${name}`, '']))
     expect(await resolveConfig({}, empty)).toEqual(await resolveConfig({}, {}))
   })
@@ -149,6 +165,7 @@ describe('the environment', () => {
   test.each([
     [{ SKILLSTOKE_PORT: 'x' }, 'SKILLSTOKE_PORT is "x"'],
     [{ SKILLSTOKE_PORT: '70000' }, 'a port is a number from 0 to 65535'],
+    [{ SKILLSTOKE_MAX_SESSIONS: '0' }, 'SKILLSTOKE_MAX_SESSIONS is "0"; use a whole number above 0'],
     [{ SKILLSTOKE_TOKEN: 'short' }, 'SKILLSTOKE_TOKEN has 5 characters; use at least 16'],
     [{ SKILLSTOKE_TOKEN: 'with a space in the middle' }, 'characters that no header can carry'],
   ])('%j makes no sense', async (environment, message) => {

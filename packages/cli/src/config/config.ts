@@ -32,6 +32,8 @@ export interface ServerConfig {
   readonly port: number
   /** Whether exactly this port was asked for; otherwise another one may take its place. */
   readonly isPortNamed: boolean
+  /** MCP sessions over HTTP that may be open at once. @default that of the MCP server */
+  readonly maxSessions?: number
   /** Names under which it may be called besides those of the loopback interface. */
   readonly allowedHosts: readonly string[]
   /** Instead of one made at each start. */
@@ -86,6 +88,7 @@ export interface ConfigFlags {
   readonly format?: CatalogFormatName
   readonly host?: string
   readonly port?: number
+  readonly maxSessions?: number
   readonly allowHost?: readonly string[]
   readonly model?: string
   readonly baseUrl?: string
@@ -197,6 +200,8 @@ function resolveServer(
   file: LoadedConfigFile | undefined,
 ): ServerConfig {
   const port = flags.port ?? parsePort(environment['SKILLSTOKE_PORT']) ?? file?.port
+  const maxSessions =
+    flags.maxSessions ?? parseMaxSessions(environment['SKILLSTOKE_MAX_SESSIONS']) ?? file?.maxSessions
   const token = environment['SKILLSTOKE_TOKEN']
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new UsageError('SKILLSTOKE_TOKEN has characters that no header can carry; use letters and digits')
@@ -208,6 +213,7 @@ function resolveServer(
     host: flags.host ?? environment['SKILLSTOKE_HOST'] ?? DEFAULT_HOST,
     port: port ?? DEFAULT_PORT,
     isPortNamed: port !== undefined,
+    ...(maxSessions === undefined ? {} : { maxSessions }),
     allowedHosts: flags.allowHost ?? [],
     ...(token === undefined ? {} : { token }),
   }
@@ -219,6 +225,14 @@ function parsePort(text: string | undefined): number | undefined {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`SKILLSTOKE_PORT is ${JSON.stringify(text)}; a port is a number from 0 to 65535`)
   return port
+}
+
+function parseMaxSessions(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1)
+    throw new UsageError(`SKILLSTOKE_MAX_SESSIONS is ${JSON.stringify(text)}; use a whole number above 0`)
+  return count
 }
 
 function parseSwitch(name: string, environment: NodeJS.ProcessEnv): boolean {

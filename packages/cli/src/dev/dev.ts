@@ -48,8 +48,14 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     const tellSessions = (): void => server.state.tellSessions()
     const log = new TurnLog(tellSessions)
     const turnsOf = (id: string): readonly Turn[] => (id === SESSION_ID ? log.list() : [])
+    const { maxSessions } = config.server
     const mcp = parts.use(
-      new SkillMcp(skills, { version: readVersion(), onSessionChange: tellSessions, ...scope }),
+      new SkillMcp(skills, {
+        version: readVersion(),
+        ...(maxSessions === undefined ? {} : { maxSessions }),
+        onSessionChange: tellSessions,
+        ...scope,
+      }),
     )
     const server = parts.use(await DevServer.start({ config, skills, mcp, countTokens, turnsOf }))
     parts.defer(tellOthers(config, server))

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
-import type { SkillMcp } from '@skillstoke/mcp'
+import { DEFAULT_MCP_OPTIONS, type SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
 import type { Turn } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
@@ -30,6 +30,8 @@ const LAST_WORDS_MS = 250
 const KEEP_ALIVE_MS = 15_000
 const MAX_EVENT_STREAMS = 256
 const MAX_CONNECTIONS = 1_024
+/** An MCP session holds one connection for its stream, and needs others for its calls. */
+const CONNECTIONS_PER_SESSION = 3
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 30_000
 /** How often the two limits above are enforced. */
@@ -103,7 +105,8 @@ export class DevServer implements AsyncDisposable {
     app.onError(onApiError)
     const serverOptions = { connectionsCheckingInterval: CHECK_INTERVAL_MS }
     this.#server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server
-    this.#server.maxConnections = MAX_CONNECTIONS
+    const { maxSessions = DEFAULT_MCP_OPTIONS.maxSessions } = config.server
+    this.#server.maxConnections = Math.max(MAX_CONNECTIONS, CONNECTIONS_PER_SESSION * maxSessions)
     this.#server.headersTimeout = HEADERS_TIMEOUT_MS
     this.#server.requestTimeout = REQUEST_TIMEOUT_MS
     this.#server.setTimeout(STALLED_MS)

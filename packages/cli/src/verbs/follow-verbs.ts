@@ -3,6 +3,7 @@ import { resolveConfig } from '../config/config.ts'
 import {
   collect,
   type Finish,
+  parseCount,
   parseHost,
   parsePort,
   type SharedFlags,
@@ -30,6 +31,11 @@ function addDev(program: Command, finish: Finish): void {
     )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)', parseHost)
     .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
+    .option(
+      '--max-sessions <count>',
+      'MCP sessions over HTTP that may be open at once (default: 256)',
+      parseCount,
+    )
     .option('--no-agent', 'without the demo agent')
     .option('--ask <question>', 'what the demo agent is asked, now and after each change')
     .option(

@@ -5,7 +5,7 @@ import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillPath } from '../skill/skill-path.ts'
-import { reviewSkill } from './review-skill.ts'
+import { adviseRepairs, reviewSkill } from './review-skill.ts'
 
 /** One file that is about to be written. */
 export interface FileDraft {
@@ -42,7 +42,10 @@ export function checkWrite(
   const policy: Partial<ReadingPolicy> = { ...rules.reading, matchDirectory: 'error' }
   const parsed = parseSkill(bytes, { directoryName: draft.skill, limits, policy })
   if (parsed.ok && !parsed.diagnostics.some(isError))
-    return reviewSkill(parsed.value, served?.files.map(file => file.path) ?? [])
+    return [
+      ...adviseRepairs(parsed.diagnostics),
+      ...reviewSkill(parsed.value, served?.files.map(file => file.path) ?? []),
+    ]
   const found = parsed.diagnostics.filter(isError)
   const reasons = found.map(
     ({ message, line, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`,

@@ -1,3 +1,4 @@
+import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { ParsedSkill } from '../skill/skill-fields.ts'
 
 const MAX_LINES = 500
@@ -17,4 +18,11 @@ export function reviewSkill(skill: ParsedSkill, files: readonly string[]): reado
   if (deep !== undefined)
     advice.push(`${JSON.stringify(deep)} is more than one level deep; models often stop reading there`)
   return advice
+}
+
+/** Advice about fields that are not valid YAML and were read all the same, which other clients may not do. */
+export function adviseRepairs(diagnostics: readonly Diagnostic[]): readonly string[] {
+  return diagnostics
+    .filter(({ code }) => code === 'YAML_REPAIRED')
+    .map(({ line, message, fix }) => `line ${line ?? 1}: ${message}; ${fix ?? 'correct it'}`)
 }

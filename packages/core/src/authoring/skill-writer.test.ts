@@ -250,6 +250,17 @@ describe('write_skill_file', () => {
     })
   })
 
+  test('says which fields are not valid YAML, though they are read', async () => {
+    await using it = await open()
+    const content = '---\nname: tone\ndescription: Use when asked.\nargument-hint: [a] or [b]\n---\nBody.\n'
+    const { text: answer, isError } = await it.write('tone', 'SKILL.md', content)
+    expect([isError ?? false, answer]).toEqual([
+      false,
+      expect.stringContaining('line 4: the value of "argument-hint"'),
+    ])
+    expect(answer).toContain('in double quotes')
+  })
+
   test('can leave reloading to reload_skills, and keep to a scope', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))

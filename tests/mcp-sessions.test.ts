@@ -1,0 +1,128 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, test } from 'vitest'
+import { type DevProcess, startDev } from './fixtures/dev.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const AT_ONCE = 25
+
+/** A client of 2025-11-25 that holds no stream open: a session is all that it has. */
+class PlainClient {
+  readonly #dev: DevProcess
+  #session: string | undefined
+  #calls = 0
+
+  constructor(dev: DevProcess) {
+    this.#dev = dev
+  }
+
+  /** Begins a session, if the server lets it; returns the answer. */
+  async begin(): Promise<Response> {
+    const params = {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'x', version: '1' },
+    }
+    const response = await this.#send({ method: 'initialize', params })
+    if (response.ok) this.#session = response.headers.get('mcp-session-id') ?? undefined
+    return response
+  }
+
+  get isAdmitted(): boolean {
+    return this.#session !== undefined
+  }
+
+  async call(): Promise<number> {
+    const params = { name: 'skill', arguments: { name: 'refund' } }
+    return (await this.#send({ method: 'tools/call', params })).status
+  }
+
+  async #send(message: Readonly<Record<string, unknown>>): Promise<Response> {
+    const session = this.#session === undefined ? {} : { 'mcp-session-id': this.#session }
+    const response = await fetch(this.#dev.mcpUrl, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${this.#dev.token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...session,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++this.#calls, ...message }),
+    })
+    await response.arrayBuffer()
+    return response
+  }
+}
+
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (let start = 0; start < items.length; start += AT_ONCE)
+    results.push(...(await Promise.all(items.slice(start, start + AT_ONCE).map(work))))
+  return results
+}
+
+describe('more MCP clients than there may be sessions', () => {
+  test('300 that call in turn: 256 are served to the end, the others are told to try again', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent'],
+    })
+    const clients = Array.from({ length: 300 }, () => new PlainClient(dev))
+    const statuses: number[] = []
+    for (let round = 0; round < 4; round++) {
+      await inTurns(clients, async client => {
+        if (client.isAdmitted) {
+          statuses.push(await client.call())
+          return
+        }
+        const answer = await client.begin()
+        expect([200, 503]).toContain(answer.status)
+        if (answer.status === 503) expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+      })
+      expect(clients.filter(client => client.isAdmitted)).toHaveLength(256)
+    }
+    expect(statuses).toHaveLength(3 * 256)
+    expect(new Set(statuses)).toEqual(new Set([200]))
+  })
+
+  test('the limit comes from the configuration, and from the command line before it', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    folder.write('config.json', JSON.stringify({ roots: ['skills'], server: { maxSessions: 2 } }))
+    const admittedBy = async (args: readonly string[]): Promise<number> => {
+      const config = ['--no-agent', '--config', folder.at('config.json'), ...args]
+      await using dev = await startDev({ state: folder.at('state'), args: config })
+      const clients = Array.from({ length: 6 }, () => new PlainClient(dev))
+      await inTurns(clients, client => client.begin())
+      return clients.filter(client => client.isAdmitted).length
+    }
+    expect(await admittedBy([])).toBe(2)
+    expect(await admittedBy(['--max-sessions', '4'])).toBe(4)
+  })
+
+  test('clients of the SDK, which hold a stream open, keep their sessions', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/refund')
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent', '--max-sessions', '10'],
+    })
+    const connect = async (): Promise<Client> => {
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } })
+      const requestInit = { headers: { authorization: `Bearer ${dev.token}` } }
+      await client.connect(new StreamableHTTPClientTransport(dev.mcpUrl, { requestInit }))
+      return client
+    }
+    const outcomes = await Promise.allSettled(Array.from({ length: 15 }, connect))
+    const clients = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    expect(clients).toHaveLength(10)
+    for (let round = 0; round < 3; round++) {
+      const answers = clients.map(client => client.callTool({ name: 'skill', arguments: { name: 'refund' } }))
+      for (const { isError } of await Promise.all(answers)) expect(isError ?? false).toBe(false)
+    }
+    await Promise.all(clients.map(client => client.close()))
+  })
+})
