@@ -11,6 +11,8 @@ const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)
 const CLIENTS = 8
 const SKILLS = ['t0', 't1', 't2', 't3', 't4']
 const HALF_MS = 50
+/** A half that lies there for longer than this looks like a whole: a machine under load lets writers sleep too long. */
+const LONGEST_HALF_MS = 200
 
 /** One skill, and what somebody does to it. */
 class Victim {
@@ -28,6 +30,8 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
+  /** The ends of halves that lay there for too long; reading them is no fault of the reader. */
+  readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
     async () => this.#write('SKILL.md', this.#textOf(++this.#next)),
@@ -70,8 +74,10 @@ class Victim {
   /** A slow program: it empties the file, writes a part, and the rest later. */
   async #writeHalf(path: string, content: string): Promise<void> {
     const cut = content.indexOf(' ', content.length / 2)
+    const start = performance.now()
     this.#write(path, content.slice(0, cut))
     await pause(HALF_MS)
+    if (performance.now() - start > LONGEST_HALF_MS) this.overslept.push(content.slice(cut - 30, cut))
     appendFileSync(this.#folder.at(this.#directory, path), content.slice(cut))
   }
 }
@@ -107,7 +113,7 @@ test(
       return result.isError === true ? `FAILED ${text}` : text
     }
     const check = (what: string, said: string, pattern: RegExp): void => {
-      if (!pattern.test(said)) tally.wrong.push(`${what}: ${said.slice(0, 300)}`)
+      if (!pattern.test(said)) tally.wrong.push(`${what}: ${said.slice(0, 1_000)}`)
     }
     const use = async (client: Client): Promise<void> => {
       while (performance.now() < end) {
@@ -136,7 +142,9 @@ test(
     }
     await Promise.all([...clients.map(use), ...victims.map(torture)])
     await Promise.all(clients.map(client => client.close()))
-    expect([tally.wrong.length, tally.wrong.slice(0, 10)]).toEqual([0, []])
+    const ends = victims.flatMap(({ overslept }) => overslept)
+    const wrong = tally.wrong.filter(each => !ends.some(end => each.includes(end)))
+    expect([wrong.length, wrong.slice(0, 10)]).toEqual([0, []])
     expect(tally.calls).toBeGreaterThan(SECONDS)
   },
   SECONDS * 1_000 + 60_000,
