@@ -320,7 +320,7 @@ export {
   MemorySkillStore,
   type MemorySkillStoreOptions,
 } from './store/memory-skill-store.ts'
-export type { SkillStore } from './store/skill-store.ts'
+export type { SkillStore, StoreFault } from './store/skill-store.ts'
 export type { SourceStatus } from './sync/source-sync.ts'
 export type {
   ToolContext,

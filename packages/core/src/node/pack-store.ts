@@ -13,7 +13,15 @@ import {
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Digest, digestOf, SkillError, type SkillFile, type SkillStore, toMessage } from '../index.ts'
+import {
+  type Digest,
+  digestOf,
+  SkillError,
+  type SkillFile,
+  type SkillStore,
+  type StoreFault,
+  toMessage,
+} from '../index.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { mergeIndexes, PACK_INDEX_SCHEMA, PackIndex, type PackPosition } from './pack-index.ts'
@@ -63,7 +71,10 @@ class PackStore implements SkillStore {
   /** Asked for, and in the index since long ago. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
-  #fault: string | undefined
+  /** What keeps the last writing from the disk. */
+  #failure: StoreFault | undefined
+  /** What went wrong and has been mended; told for as long as the process lives. */
+  #mended: StoreFault | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
 
@@ -71,12 +82,13 @@ class PackStore implements SkillStore {
     this.#folder = folder
     this.#kept = kept
     this.#index = new PackIndex(kept.database)
+    this.#failure = this.#findFault()
     this.#gitBlobs = gitBlobs
-    this.#fault = damage ?? kept.fault
+    this.#mended = damage === undefined ? undefined : { message: damage, isStoring: true }
   }
 
-  get fault(): string | undefined {
-    return this.#fault
+  get fault(): StoreFault | undefined {
+    return this.#failure ?? this.#mended
   }
 
   has(digest: Digest): boolean {
@@ -104,7 +116,7 @@ class PackStore implements SkillStore {
       this.#write()
     } catch (thrown) {
       // Reading goes on from memory; the next flush tries again.
-      this.#fault = toMessage(thrown)
+      this.#failure = toFault(thrown)
     }
   }
 
@@ -157,7 +169,7 @@ class PackStore implements SkillStore {
     // One at a time; what was put during a flush needs one more.
     while (this.#flushing !== undefined) await this.#flushing
     const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size
-    if (waiting === 0 && this.#fault === this.#kept.fault && !this.#kept.isGone()) return
+    if (waiting === 0 && this.#failure === undefined && !this.#kept.isGone()) return
     this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))
     await this.#flushing
   }
@@ -184,13 +196,18 @@ class PackStore implements SkillStore {
       const wasGone = this.#kept.isGone()
       if (wasGone) this.#restore()
       await this.#flushAll()
-      this.#fault = wasGone
-        ? 'the state directory was removed; what is served has been written anew'
-        : this.#kept.fault
+      this.#failure = this.#findFault()
+      if (wasGone) this.#mended = REMOVED
     } catch (thrown) {
-      this.#fault = toMessage(thrown)
+      this.#failure = toFault(thrown)
       throw thrown
     }
+  }
+
+  /** A copy that ends with the process is written, and nothing is stored. */
+  #findFault(): StoreFault | undefined {
+    const { fault } = this.#kept
+    return fault === undefined ? undefined : { message: fault, isStoring: false }
   }
 
   /** Writes names and packs anew, as far as they are still open here; the rest is read again where it came from. */
@@ -310,6 +327,15 @@ class PackStore implements SkillStore {
   #assertOpen(): void {
     if (this.#isClosed) throw new SkillError('CLOSED', 'the store is closed')
   }
+}
+
+const REMOVED: StoreFault = {
+  message: 'the state directory was removed; what is served has been written anew',
+  isStoring: true,
+}
+
+function toFault(thrown: unknown): StoreFault {
+  return { message: toMessage(thrown), isStoring: false }
 }
 
 /** Copies a pack that is open here and has no name any more. */

@@ -2,7 +2,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore } from '../store/skill-store.ts'
+import type { SkillStore, StoreFault } from '../store/skill-store.ts'
 
 /** What a store that has lost bytes needs to get them again. */
 export interface RecaptureHost {
@@ -24,7 +24,7 @@ export class RecapturingStore implements SkillStore {
     this.#host = host
   }
 
-  get fault(): string | undefined {
+  get fault(): StoreFault | undefined {
     return this.#store.fault
   }
 

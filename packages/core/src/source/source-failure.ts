@@ -1,5 +1,6 @@
 import { toMessage } from '../errors.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { StoreFault } from '../store/skill-store.ts'
 
 /** What is told when a place could not be read; `rest` says what is shown of it all the same. */
 export function describeFailure(
@@ -15,12 +16,13 @@ export function describeFailure(
   }
 }
 
-/** What is told while a store cannot keep what was read. */
-export function describeStoreFault(fault: string): Diagnostic {
+/** What is told while something is wrong with the store. */
+export function describeStoreFault({ message, isStoring }: StoreFault): Diagnostic {
+  const diagnostic = { code: 'STORE_FAILED', severity: 'warning' } as const
+  if (isStoring) return { ...diagnostic, message }
   return {
-    code: 'STORE_FAILED',
-    severity: 'warning',
-    message: `what is read is not being stored: ${fault}; it is served from memory and does not outlive this process`,
+    ...diagnostic,
+    message: `what is read is not being stored: ${message}; it is served from memory and does not outlive this process`,
     fix: 'make room for the state directory, or make it writable; what is missing is stored then',
   }
 }

@@ -1,6 +1,14 @@
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 
+/** What is wrong with a store. */
+export interface StoreFault {
+  /** For people: half a sentence. */
+  readonly message: string
+  /** Whether what is read is stored all the same; if not, it lives in memory. */
+  readonly isStoring: boolean
+}
+
 /**
  * What was read, by content: file bytes by their digest, whole folders by their revision. A skill is captured here
  * before it becomes visible, so everything that a reader can see stays readable while it is retained.
@@ -29,8 +37,8 @@ export interface SkillStore {
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
 
-  /** Why nothing is being stored at the moment, or what was wrong with what was stored; absent when all is well. */
-  readonly fault?: string | undefined
+  /** What is wrong at the moment; absent when all is well. Reading goes on in any case. */
+  readonly fault?: StoreFault | undefined
 
   /** Resolves when everything put before is as durable as the medium can make it. */
   flush(): Promise<void>

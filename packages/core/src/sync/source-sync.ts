@@ -34,7 +34,7 @@ export interface SourceStatus extends SourceState {
   readonly lastError?: string
   /** Wall time of the last failure, in milliseconds since the epoch; it stays after a recovery. */
   readonly lastErrorAt?: number
-  /** Why what is read is not being stored, or what was wrong with what was stored; serving goes on from memory. */
+  /** What is wrong with the store; serving goes on. */
   readonly storeFault?: string
   /** Readings that failed since the last one that did not. */
   readonly failures: number
@@ -171,7 +171,7 @@ export class SourceSync {
       origin,
       trust,
       ...source.state(),
-      ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault }),
+      ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault.message }),
       ...(version === undefined ? {} : { version }),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
       failures: this.#failures,
