@@ -34,6 +34,7 @@ export class LegacySessions {
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
+  #isClosed = false
 
   constructor(options: LegacySessionsOptions) {
     this.#options = options
@@ -49,6 +50,7 @@ export class LegacySessions {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#cancelSweep?.()
     for (const [id, session] of this.#sessions) this.#end(id, session)
     await Promise.all(this.#ending)
@@ -63,8 +65,8 @@ export class LegacySessions {
       isBeginning = false
     }
     this.#beginning++
+    const server = createServer()
     try {
-      const server = createServer()
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         maxRequestBodySize: maxRequestBytes,
@@ -78,9 +80,14 @@ export class LegacySessions {
       const session: LegacySession = { transport, server, open: 0, lastUsed: this.#now }
       await server.connect(transport)
       const response = await this.#use(session, request)
+      const id = transport.sessionId
       // Anything but a handshake gets its error and leaves nothing behind.
-      if (transport.sessionId === undefined) await server.close()
+      if (id === undefined) await server.close()
+      else if (this.#isClosed) this.#end(id, session)
       return response
+    } catch (thrown) {
+      await server.close()
+      throw thrown
     } finally {
       hasBegun()
     }
@@ -158,6 +165,12 @@ function onceTaken(response: Response, done: () => void): Response {
     return response
   }
   const reader = body.getReader()
+  // A body that is given up while a part of it is awaited comes to an end twice.
+  let isOpen = true
+  const end = (): void => {
+    if (isOpen) done()
+    isOpen = false
+  }
   const observed = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -167,10 +180,10 @@ function onceTaken(response: Response, done: () => void): Response {
       } catch (thrown) {
         controller.error(thrown)
       }
-      done()
+      end()
     },
     async cancel(reason) {
-      done()
+      end()
       await reader.cancel(reason)
     },
   })

@@ -372,6 +372,30 @@ describe('sessions of 2025-era clients', () => {
     for (const client of clients) expect((await client.listTools()).tools).not.toEqual([])
   })
 
+  test('one whose streams were given up makes room, and one with a newer stream does not', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
+    const begin = async (): Promise<string> =>
+      (await it.request({}, initialize)).headers.get('mcp-session-id') as string
+    const stream = async (id: string): Promise<ReadableStreamDefaultReader> => {
+      const headers = { 'mcp-session-id': id, accept: 'text/event-stream' }
+      const { body } = await it.mcp.fetch(new Request('http://127.0.0.1/mcp', { headers }))
+      return (body as ReadableStream<Uint8Array>).getReader()
+    }
+    const [left, kept] = [await begin(), await begin()]
+    for (const id of [left, kept]) {
+      const reader = await stream(id)
+      const awaited = reader.read()
+      await reader.cancel()
+      await awaited
+    }
+    const newer = await stream(kept)
+    await it.clock.advance(GRACE_MS)
+    expect((await it.request({}, initialize)).status).toBe(200)
+    expect((await it.request({}, initialize)).status).toBe(503)
+    expect((await it.request({ 'mcp-session-id': kept }, list)).status).toBe(200)
+    await newer.cancel()
+  })
+
   test('as many as may be begin at once, and not one more', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { ...limited, maxSessions: 20 })
     const statuses = await Promise.all(
