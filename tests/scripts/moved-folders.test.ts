@@ -44,6 +44,38 @@ describe('a folder that is moved', () => {
     expect(await call()).toBe('mended')
   })
 
+  test('loses what is taken back from it, also while code runs that was started before the move', async () => {
+    using folder = new TemporaryFolder()
+    const fields = 'metadata:\n  capabilities: env:TOKEN'
+    folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
+    folder.write('t/scripts/go.js', commandText('go', 'return process.env.TOKEN'))
+    await using skills = await openScripts(folder.path, { env: { ...process.env, TOKEN: 'of-the-host' } })
+    await skills.review.grant('t', ['env:TOKEN'])
+    const call = async (): Promise<unknown> => (await skills.scripts.execute('t.go')).value
+    expect(await call()).toBe('[redacted TOKEN]')
+    renameSync(folder.at('t'), folder.at('t2'))
+    expect(await call()).toBe('[redacted TOKEN]')
+    await skills.review.revoke('t', ['env:TOKEN'])
+    await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+    folder.write('t2/scripts/go.js', commandText('go', 'return "newer"'))
+    await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
+  })
+
+  test('takes its code along: another folder that gets its name has its own, or none', async () => {
+    using folder = new TemporaryFolder()
+    for (const location of ['a', 'b']) folder.write(`${location}/SKILL.md`, skillText('t', {}))
+    folder.write('a/scripts/go.js', commandText('go', 'return "of a"'))
+    folder.write('b/scripts/go.js', BROKEN_CODE)
+    await using skills = await openScripts(folder.path)
+    const call = async (): Promise<unknown> => (await skills.scripts.execute('t.go')).value
+    expect(await call()).toBe('of a')
+    await skills.review.disable('skills/a')
+    expect(skills.current.get('t').location).toBe('b')
+    await expect(call()).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
+    folder.write('b/scripts/go.js', commandText('go', 'return "of b"'))
+    expect(await call()).toBe('of b')
+  })
+
   test('keeps it when it moves and breaks in one step, also over a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/t')

@@ -1,4 +1,4 @@
-import type { FolderPlace } from '../registry/admission.ts'
+import type { FolderMove, FolderPlace } from '../registry/admission.ts'
 import type { Capability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
 
@@ -90,8 +90,17 @@ export interface DecisionStore {
   /** What was wrong with the decisions when they were opened, for people. */
   readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
+  /** Takes up what other processes have decided until now. */
+  refresh(): void
   /** Resolves when the decision outlives the process, where the store does. */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
+  /**
+   * Takes what was decided about folders to their present paths; resolves when that outlives the process, where the store does.
+   * Folders may have changed places with each other. Every process of the store sees a move by itself and says so.
+   */
+  move(origin: string, moves: readonly FolderMove[]): Promise<void>
+  /** The folders of a source about which there are decisions. */
+  listFolders(origin: string): readonly (readonly [location: string, decided: FolderDecisions])[]
   /** Every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /** Calls back when decisions were made, in this process or in another one; returns a function that stops. */
@@ -263,6 +272,31 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
   return copy
 }
 
+/** Takes what is known of folders, by `keyOf`, to their present paths. */
+export function moveFolders<Known>(
+  folders: Map<string, Known>,
+  origin: string,
+  moves: readonly Pick<FolderMove, 'from' | 'to'>[],
+): void {
+  const known = moves.map(({ from }) => folders.get(keyOf({ origin, location: from })))
+  for (const { from, to } of moves)
+    for (const location of [from, to]) folders.delete(keyOf({ origin, location }))
+  for (const [index, { to }] of moves.entries()) {
+    const taken = known[index]
+    if (taken !== undefined) folders.set(keyOf({ origin, location: to }), taken)
+  }
+}
+
+/** What is known of the folders of one source, by location. */
+export function listFolders<Known>(
+  folders: ReadonlyMap<string, Known>,
+  origin: string,
+): readonly (readonly [location: string, known: Known])[] {
+  return Array.from(folders, ([key, known]) => [JSON.parse(key) as [string, string], known] as const).flatMap(
+    ([[of, location], known]) => (of === origin ? [[location, known] as const] : []),
+  )
+}
+
 /** Decisions that end with the process. */
 export class MemoryDecisions implements DecisionStore {
   readonly isLasting = false
@@ -274,11 +308,23 @@ export class MemoryDecisions implements DecisionStore {
     return this.#folders.get(keyOf(place))
   }
 
+  /** No other process decides here. */
+  refresh(): void {}
+
   async record(place: FolderPlace, decision: RecordedDecision): Promise<void> {
     const key = keyOf(place)
     this.#folders.set(key, withDecision(this.#folders.get(key), decision))
     this.#log.set(key, [...(this.#log.get(key) ?? []), decision])
     for (const onChange of this.#listeners) onChange([{ place, decision }])
+  }
+
+  async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
+    moveFolders(this.#folders, origin, moves)
+    moveFolders(this.#log, origin, moves)
+  }
+
+  listFolders(origin: string): readonly (readonly [string, FolderDecisions])[] {
+    return listFolders(this.#folders, origin)
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {

@@ -21,8 +21,12 @@ export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOp
     admit: request => {
       // Whoever freezes a folder for the first time wants to begin with it as it is.
       const waits = isFrozen === true && !(request.live === undefined && request.isFirst)
-      return decide(request, decisions.find(placeOf(request)), waits)
+      const decided = decisions.find(placeOf(request))
+      const left = decided?.approved.size ? undefined : findLeftWrite(request, decisions)
+      return decide(request, decided, { isFrozen: waits, left })
     },
+    refresh: () => decisions.refresh(),
+    moved: (origin, moves) => decisions.move(origin, moves),
     standing: place => toStanding(decisions.find(place)),
     isLasting: decisions.isLasting === true,
   }
@@ -35,13 +39,13 @@ function placeOf({ origin, skill }: AdmissionRequest): FolderPlace {
 function decide(
   { skill, live, trust }: AdmissionRequest,
   decided: FolderDecisions | undefined,
-  isFrozen: boolean,
+  { isFrozen, left }: Pick<Case, 'isFrozen'> & { readonly left: AgentWrite | undefined },
 ): AdmissionVerdict {
   const rejection = decided?.rejected.get(skill.revision)
   if (rejection !== undefined)
     return { kind: 'hold', reason: `rejected by ${describeMeta(rejection)}`, isRejected: true }
   if (decided?.approved.has(skill.revision) === true) return { kind: 'admit' }
-  const write = findHeldWrites(skill, decided).at(-1)
+  const write = findHeldWrites(skill, decided).at(-1) ?? left
   const isSame = live?.revision === skill.revision
   const reason = findReason({ trust, isFrozen, write, forgotten: decided?.forgotten, isSame })
   if (reason === undefined) return { kind: 'admit' }
@@ -68,6 +72,20 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
   if (forgotten !== undefined && !isSame)
     return `agents have written more to this folder than can be remembered, the last dropped text by ${describeMeta(forgotten)}`
   return isFrozen && !isSame ? 'changes wait while the skills are frozen' : undefined
+}
+
+/**
+ * What an agent wrote of this revision in a folder that is not there any more: it may have been moved while no process ran, and a
+ * text that was not approved is not approved under another path.
+ */
+function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
+  const { skill, origin } = request
+  for (const [location, decided] of decisions.listFolders(origin))
+    if (decided.writes.length > 0 && !request.isPresent(location)) {
+      const write = findHeldWrites(skill, decided).at(-1)
+      if (write !== undefined) return write
+    }
+  return undefined
 }
 
 /** What an agent wrote of this revision and nobody has approved. */

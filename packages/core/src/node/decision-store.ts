@@ -2,13 +2,17 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
   type DecisionStore,
   type FolderDecisions,
+  type FolderMove,
   type FolderPlace,
+  keyOfPlace as keyOf,
+  listFolders,
   type MadeDecision,
+  moveFolders,
   type RecordedDecision,
   SkillError,
   withDecision,
 } from '../index.ts'
-import type { KeptDatabase } from './private-database.ts'
+import { inTransaction, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
@@ -53,12 +57,32 @@ interface Row {
   readonly body: string
 }
 
+/** Folders of one source that have other paths now. */
+interface FolderMoves {
+  readonly origin: string
+  readonly moves: readonly FolderMove[]
+}
+
+/** What one row says. */
+type Step = MadeDecision | FolderMoves
+
+function toStep({ origin, location, body }: Row): Step {
+  const parsed = JSON.parse(body) as
+    | RecordedDecision
+    | { readonly kind: 'moved'; readonly moves: readonly FolderMove[] }
+  return parsed.kind === 'moved'
+    ? { origin, moves: parsed.moves }
+    : { place: { origin, location }, decision: parsed }
+}
+
 class SqliteDecisions implements DecisionStore {
   readonly isLasting = true
   readonly damage?: string
   readonly #kept: KeptDatabase
   #statements: Statements
   readonly #folders = new Map<string, FolderDecisions>()
+  /** Where each folder that was moved is now, by source and identity. */
+  readonly #moved = new Map<string, string>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
   readonly #timer: NodeJS.Timeout
   #lastId = 0
@@ -77,6 +101,10 @@ class SqliteDecisions implements DecisionStore {
     return this.#folders.get(keyOf(place))
   }
 
+  refresh(): void {
+    if (this.#kept.database.isOpen) this.#poll()
+  }
+
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     const { fault } = this.#kept
@@ -87,9 +115,38 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(this.#takeNewer())
   }
 
-  async list({ origin, location }: FolderPlace): Promise<readonly RecordedDecision[]> {
-    const rows = this.#statements.ofPlace.all(origin, location) as unknown as { readonly body: string }[]
-    return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
+  async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
+    const { database } = this.#kept
+    if (!database.isOpen) return
+    this.#poll()
+    const hasDecisions = moves.some(({ from, to }) =>
+      [from, to].some(location => this.find({ origin, location }) !== undefined),
+    )
+    if (!hasDecisions) return
+    if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
+    this.#restoreIfGone()
+    // Another process may have seen the same and said so, a moment ago.
+    inTransaction(database, () => {
+      this.#tell(this.#takeNewer())
+      const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
+      if (isNew) this.#statements.insert.run(origin, '', JSON.stringify({ kind: 'moved', moves }))
+    })
+    this.#tell(this.#takeNewer())
+  }
+
+  listFolders(origin: string): readonly (readonly [string, FolderDecisions])[] {
+    return listFolders(this.#folders, origin)
+  }
+
+  async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {
+    const lists = new Map<string, RecordedDecision[]>()
+    const rows = this.#statements.ofOrigin.all(place.origin) as unknown as Row[]
+    for (const row of rows) {
+      const made = toStep(row)
+      if ('moves' in made) moveFolders(lists, made.origin, made.moves)
+      else lists.set(keyOf(made.place), [...(lists.get(keyOf(made.place)) ?? []), made.decision])
+    }
+    return lists.get(keyOf(place)) ?? []
   }
 
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
@@ -123,31 +180,40 @@ class SqliteDecisions implements DecisionStore {
   /** What was decided outlives the directory: it is written into a new one. */
   #restoreIfGone(): void {
     if (!this.#kept.isGone()) return
-    const known = new Set(this.#readNewer(0).map(toKey))
+    const known = new Set(this.#readNewer(0).flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     this.#kept.restore(mergeDecisions)
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
     // In the new database everything has another number, and another process may have decided meanwhile.
     this.#folders.clear()
+    this.#moved.clear()
     this.#lastId = 0
     this.#tell(this.#takeNewer().filter(made => !known.has(toKey(made))))
   }
 
   /** Adds up what was recorded since the last time, in the order in which it was. */
   #takeNewer(): readonly MadeDecision[] {
-    return this.#readNewer(this.#lastId).map(({ id, place, decision }) => {
+    return this.#readNewer(this.#lastId).flatMap(({ id, step }) => {
       this.#lastId = id
-      const key = keyOf(place)
-      this.#folders.set(key, withDecision(this.#folders.get(key), decision))
-      return { place, decision }
+      if ('moves' in step) {
+        this.#follow(step)
+        return []
+      }
+      const key = keyOf(step.place)
+      this.#folders.set(key, withDecision(this.#folders.get(key), step.decision))
+      return step
     })
   }
 
-  #readNewer(lastId: number): readonly (MadeDecision & { readonly id: number })[] {
-    return (this.#statements.newer.all(lastId) as unknown as Row[]).map(({ id, origin, location, body }) => ({
-      id,
-      place: { origin, location },
-      decision: JSON.parse(body) as RecordedDecision,
+  #follow({ origin, moves }: FolderMoves): void {
+    moveFolders(this.#folders, origin, moves)
+    for (const { identity, to } of moves) this.#moved.set(`${origin}\0${identity}`, to)
+  }
+
+  #readNewer(lastId: number): readonly { readonly id: number; readonly step: Step }[] {
+    return (this.#statements.newer.all(lastId) as unknown as Row[]).map(row => ({
+      id: row.id,
+      step: toStep(row),
     }))
   }
 
@@ -175,7 +241,7 @@ function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
 interface Statements {
   readonly insert: StatementSync
   readonly newer: StatementSync
-  readonly ofPlace: StatementSync
+  readonly ofOrigin: StatementSync
   readonly version: StatementSync
 }
 
@@ -183,11 +249,9 @@ function prepare(database: DatabaseSync): Statements {
   return {
     insert: database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'),
     newer: database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id'),
-    ofPlace: database.prepare('SELECT body FROM decision WHERE origin = ? AND location = ? ORDER BY id'),
+    ofOrigin: database.prepare(
+      'SELECT id, origin, location, body FROM decision WHERE origin = ? ORDER BY id',
+    ),
     version: database.prepare('PRAGMA data_version'),
   }
-}
-
-function keyOf({ origin, location }: FolderPlace): string {
-  return JSON.stringify([origin, location])
 }

@@ -9,6 +9,14 @@ export interface FolderPlace {
   readonly location: string
 }
 
+/** A folder of a source that has another path now: from one location to another. */
+export interface FolderMove {
+  /** What the file system knows it by, whatever its path. */
+  readonly identity: string
+  readonly from: string
+  readonly to: string
+}
+
 /** What the registry asks before a new revision goes live. */
 export interface AdmissionRequest {
   readonly skill: Skill
@@ -17,6 +25,8 @@ export interface AdmissionRequest {
   /** What the source is on this machine. */
   readonly origin: string
   readonly trust: 'auto' | 'review'
+  /** Whether the source has a folder with a skill at a location. */
+  isPresent(location: string): boolean
   /** Nothing of the source was ever shown before, neither in this process nor in an earlier one with the same store. */
   readonly isFirst: boolean
 }
@@ -26,6 +36,13 @@ export interface AdmissionPolicy {
   admit(request: AdmissionRequest): AdmissionVerdict
   /** What holds for a folder whatever its newest text is. */
   standing?(place: FolderPlace): StandingDecision | undefined
+  /** Takes up what other processes have decided until now; called before new contents are decided about. */
+  refresh?(): void
+  /**
+   * Takes over what was decided about folders to where they are now. It is awaited before anything is asked about them.
+   * Folders may have changed places with each other.
+   */
+  moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
   /**
    * Whether what stands outlives the process. The store then notes for which folders there are decisions, so that their
    * loss is noticed. @default false

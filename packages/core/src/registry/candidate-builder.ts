@@ -6,10 +6,10 @@ import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
-import type { Candidate, HeldRevision, Standing } from './candidate.ts'
+import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
 import type { DecisionMemory } from './decision-memory.ts'
 import type { LastGood, LastGoodSource } from './last-good.ts'
-import type { FreshEntry } from './pair-candidates.ts'
+import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 
 /** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
 export type InvalidPolicy = 'keep-last-good' | 'drop'
@@ -34,6 +34,8 @@ export interface CandidateSource extends LastGoodSource {
   readonly trust: 'auto' | 'review'
   /** Nothing of it was ever shown before; absent until that is known. */
   readonly isFirst: boolean | undefined
+  /** Whether there is a skill at a location. */
+  isPresent(location: string): boolean
 }
 
 /** Decides what each folder would serve: its newest text, what is pinned, or what was good last. */
@@ -46,14 +48,54 @@ export class CandidateBuilder {
     this.#lastGood = options.lastGood
   }
 
+  /** Takes up what was decided elsewhere until now. */
+  refresh(): void {
+    try {
+      this.#options.admission.refresh?.()
+    } catch (error) {
+      this.#options.logger.error('what other processes have decided could not be read', { error })
+    }
+  }
+
+  /**
+   * Folders have other paths now, and may have changed places with each other: what was noted and decided about them follows. Other
+   * processes of the store may have done the same a moment ago.
+   */
+  async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
+    const { memory, admission, logger } = this.#options
+    const { origin } = slot
+    const targets = new Set(moves.map(({ to }) => to))
+    memory.look(origin)
+    for (const { from, to, former } of moves) {
+      if (!targets.has(from)) this.#lastGood.remember(origin, from, undefined)
+      this.#lastGood.remember(origin, to, former.folder.lastGood)
+      if (!targets.has(from)) this.#lastGood.keepPinned(origin, from, undefined)
+    }
+    for (const { from, to, former } of moves) if (former.isLost) memory.move(origin, from, to)
+    try {
+      const decided = moves.map(({ identity, from, to }) => ({ identity, from, to }))
+      await admission.moved?.(origin, decided)
+    } catch (error) {
+      logger.error('decisions about folders that were moved could not be taken along', { origin, error })
+      for (const { from, to } of moves) memory.move(origin, from, to)
+      return
+    }
+    const lost = new Set(moves.flatMap(({ to, former }) => (former.isLost ? to : [])))
+    for (const { from, to } of moves)
+      for (const location of [from, to])
+        if (!lost.has(location) && admission.standing?.({ origin, location }) === undefined)
+          memory.forget({ origin, location })
+  }
+
   /** Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
     const restored = new Map<string, Skill>()
     this.#options.memory.look(slot.origin)
-    for (const { entry, old, moved } of fresh) {
+    for (const { entry, old, former, approved } of fresh) {
       const standing = this.#askStanding(slot, entry.location)
       const pinned = standing?.pinned?.revision
-      const known = [entry.skill, old?.live].find(skill => skill?.revision === pinned)
+      const live = this.#findLive(slot, entry, { old, former }, standing)
+      const known = [entry.skill, live].find(skill => skill?.revision === pinned)
       if (pinned !== undefined) {
         const skill = known ?? (await this.#lastGood.readRevision(slot, entry, pinned))
         if (skill !== undefined) {
@@ -62,20 +104,25 @@ export class CandidateBuilder {
         }
       }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
-      if (this.#findLive(slot, entry, old, standing) !== undefined) continue
+      if (approved !== undefined && live?.revision !== approved && pinned === undefined) {
+        const skill = await this.#findApproved(slot, entry, live, approved)
+        if (skill !== undefined) restored.set(entry.location, skill)
+      }
+      if (live !== undefined) continue
       const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
       if (isNewest && this.#isAdmitted(slot, entry, entry.skill, undefined)) continue
-      const skill = await this.#findServable(slot, entry, moved, standing?.approved ?? [])
+      const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
       if (skill !== undefined) restored.set(entry.location, skill)
     }
     return restored
   }
 
   /** What becomes of a folder, given what `restore` found. */
-  build(slot: CandidateSource, { entry, old }: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
+  build(slot: CandidateSource, fresh: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
+    const { entry, old, former } = fresh
     const { store, onInvalid, refusesDuplicates, remarksOn } = this.#options
     const decision = this.#askStanding(slot, entry.location)
-    const lastGood = this.#findLive(slot, entry, old, decision) ?? restored.get(entry.location)
+    const lastGood = restored.get(entry.location) ?? this.#findLive(slot, entry, fresh, decision)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
     let held: HeldRevision | undefined
     if (entry.skill !== undefined) {
@@ -86,19 +133,23 @@ export class CandidateBuilder {
       } else live = isSameForReaders(lastGood, entry.skill) ? lastGood : entry.skill
     }
     const standing = toStanding(decision)
-    if (standing?.kind === 'pinned') live = restored.get(entry.location) ?? lastGood
+    if (standing?.kind === 'pinned') live = lastGood
     if (standing?.kind === 'disabled') live = undefined
     // What was served before it was disabled or pinned comes back afterwards.
-    if (live !== old?.live && standing === undefined)
+    const folder = this.#toSeat(slot, fresh)
+    if ((live !== old?.live || former !== old) && standing === undefined) {
+      folder.lastGood = live?.revision
       this.#lastGood.remember(slot.origin, entry.location, live?.revision)
+    }
     const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
-    if (pinned !== undefined || old?.standing?.kind === 'pinned')
+    if (pinned !== undefined || former?.standing?.kind === 'pinned')
       this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
     const { index: sourceIndex, label: source, trust } = slot
     const remarks = live === undefined ? [] : remarksOn(live)
     const isLost = decision?.isLost === true
     const candidate = {
       entry,
+      folder,
       live,
       held,
       standing,
@@ -114,6 +165,12 @@ export class CandidateBuilder {
     return candidate
   }
 
+  #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {
+    if (former === undefined) return { location, lastGood: this.#lastGood.find(origin, location) }
+    former.folder.location = location
+    return former.folder
+  }
+
   /** The folder is gone. */
   forget(slot: CandidateSource, candidate: Candidate): void {
     for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
@@ -124,30 +181,36 @@ export class CandidateBuilder {
   #findLive(
     slot: CandidateSource,
     entry: SourceEntry,
-    old: Candidate | undefined,
+    { old, former }: Pick<FreshEntry, 'old' | 'former'>,
     standing: StandingDecision | undefined,
   ): Skill | undefined {
-    const live = old?.live
+    // What served a folder under another path is made anew, for its present one.
+    const live = former === old ? old?.live : undefined
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
     // A pin served it whatever else held; without the pin that is asked again.
     const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /**
-   * What served a folder last, under the path that it had before, too; or else what somebody has approved: another runtime may
-   * have served it by other rules.
-   */
+  /** What was approved a moment ago of an entry whose newest text must wait: that may have been written meanwhile. */
+  async #findApproved(
+    slot: CandidateSource,
+    entry: SourceEntry,
+    live: Skill | undefined,
+    approved: Digest,
+  ): Promise<Skill | undefined> {
+    if (this.#isAdmitted(slot, entry, entry.skill, live)) return undefined
+    const skill = await this.#lastGood.readRevision(slot, entry, approved)
+    return this.#isAdmitted(slot, entry, skill, live) ? skill : undefined
+  }
+
+  /** What served a folder last, or else what was approved: another runtime may have served it by other rules. */
   async #findServable(
     slot: CandidateSource,
     entry: SourceEntry,
-    moved: Candidate | undefined,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    const served = moved?.live?.revision
-    const last =
-      (await this.#lastGood.read(slot, entry)) ??
-      (served === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, served))
+    const last = await this.#lastGood.read(slot, entry)
     if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
@@ -191,7 +254,8 @@ export class CandidateBuilder {
       return this.#lastGood.isLast(slot.origin, location, skill.revision) ? ADMIT : HOLD_LOST
     try {
       const { origin, trust, isFirst = false } = slot
-      return admission.admit({ skill, live, origin, trust, isFirst })
+      const isPresent = (other: string): boolean => slot.isPresent(other)
+      return admission.admit({ skill, live, origin, trust, isFirst, isPresent })
     } catch (error) {
       logger.error('the admission policy failed', { skill: skill.name, error })
       return { kind: 'hold', reason: `the admission policy failed: ${toMessage(error)}` }

@@ -9,9 +9,18 @@ import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 
+/** The same object for the same folder, whatever its path and its text become. */
+export interface FolderSeat {
+  /** Where it is now. */
+  location: string
+  /** The revision that is noted as served last, also while another one is pinned, or none is served. */
+  lastGood: Digest | undefined
+}
+
 /** What the registry has decided about one folder of one source. */
 export interface Candidate {
   readonly entry: SourceEntry
+  readonly folder: FolderSeat
   /** The revision that may be served: the newest when it is whole and admitted, else the last good one. */
   readonly live: Skill | undefined
   /** Why the newest revision is not live although it is whole. */

@@ -41,6 +41,17 @@ export class DecisionMemory {
     this.#noted.set(origin, true)
   }
 
+  /** Takes the note about a folder whose decisions are lost to its present path. */
+  move(origin: string, from: string, to: string): void {
+    const value = this.#store.getRef(folderNote(origin, from))
+    if (value !== undefined) this.#store.setRef(folderNote(origin, to), value)
+  }
+
+  /** No decision stands about a folder. */
+  forget({ origin, location }: FolderPlace): void {
+    if (this.#noted.get(origin) === true) this.#store.setRef(folderNote(origin, location), undefined)
+  }
+
   /** Returns what held for a folder whose decisions are lost; `undefined` when nobody has decided about it. */
   recall({ origin, location }: FolderPlace): StandingDecision | undefined {
     if (this.#noted.get(origin) !== true) return undefined

@@ -27,9 +27,14 @@ export class LastGood {
     this.#store.setRef(refOf(origin, location), revision)
   }
 
+  /** Which revision of a folder was served last. */
+  find(origin: string, location: string): Digest | undefined {
+    return this.#store.getRef(refOf(origin, location))
+  }
+
   /** Keeps what a pin serves from being collected, beside what was served before it. */
   keepPinned(origin: string, location: string, revision: Digest | undefined): void {
-    this.#store.setRef(JSON.stringify(['pinned', origin, location]), revision)
+    this.#store.setRef(pinOf(origin, location), revision)
   }
 
   /** Whether a source was shown before, whatever it had then. */
@@ -44,18 +49,18 @@ export class LastGood {
 
   /** Whether another revision of a folder was served last than the one that is there. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const revision = this.#store.getRef(refOf(origin, location))
+    const revision = this.find(origin, location)
     return revision !== undefined && revision !== skill?.revision
   }
 
   /** Whether a revision was served last from a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.#store.getRef(refOf(origin, location)) === revision
+    return this.find(origin, location) === revision
   }
 
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
   async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
-    const revision = this.#store.getRef(refOf(source.origin, entry.location))
+    const revision = this.find(source.origin, entry.location)
     return revision === undefined ? undefined : await this.readRevision(source, entry, revision)
   }
 
@@ -89,6 +94,10 @@ export class LastGood {
 
 function markOf(origin: string): string {
   return JSON.stringify(['known', origin])
+}
+
+function pinOf(origin: string, location: string): string {
+  return JSON.stringify(['pinned', origin, location])
 }
 
 function refOf(origin: string, location: string): string {

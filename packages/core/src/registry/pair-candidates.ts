@@ -1,20 +1,30 @@
 import { compareText } from '../skill/compare.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import type { FolderMove } from './admission.ts'
 import type { Candidate } from './candidate.ts'
 
 /** An entry that the registry has not decided about yet. */
 export interface FreshEntry {
   readonly entry: SourceEntry
-  /** The candidate that the folder had so far. */
+  /** The candidate that had the path so far. */
   readonly old: Candidate | undefined
-  /** The candidate of the same folder under the path that it had before. */
-  readonly moved?: Candidate
+  /** The candidate of the same folder, under whatever path. */
+  readonly former: Candidate | undefined
+  /** A revision of it that was approved a moment ago. */
+  readonly approved?: Digest
 }
 
-/** Folders to decide about, and those that are gone. */
+/** Folders to decide about, those that are gone, and those that have another path now. */
 export interface PairedEntries {
   readonly fresh: readonly FreshEntry[]
   readonly removed: readonly Candidate[]
+  readonly moves: readonly MovedFolder[]
+}
+
+/** A folder that has another path now. */
+export interface MovedFolder extends FolderMove {
+  readonly former: Candidate
 }
 
 /**
@@ -34,7 +44,7 @@ export function pairWithCandidates(
     oldEnd--
     end--
   }
-  const fresh: FreshEntry[] = []
+  const fresh: Omit<FreshEntry, 'former'>[] = []
   const removed: Candidate[] = []
   let i = start
   for (const entry of entries.slice(start, end)) {
@@ -45,18 +55,38 @@ export function pairWithCandidates(
     if (old?.entry !== entry) fresh.push({ entry, old })
   }
   removed.push(...candidates.slice(i, oldEnd))
-  return { fresh: withMoved(fresh, removed), removed }
+  return { ...findFormer(fresh, removed), removed }
 }
 
-function withMoved(fresh: readonly FreshEntry[], removed: readonly Candidate[]): readonly FreshEntry[] {
-  if (removed.length === 0) return fresh
-  const byIdentity = new Map(
-    removed.flatMap(candidate =>
-      candidate.entry.identity === undefined ? [] : [[candidate.entry.identity, candidate] as const],
-    ),
-  )
-  return fresh.map(each => {
-    const moved = each.old === undefined ? byIdentity.get(each.entry.identity ?? '') : undefined
-    return moved === undefined ? each : { ...each, moved }
+/**
+ * Pairs folders with what they were before. A folder is known by its identity: one that lies elsewhere now has moved, and what is
+ * at its old path is another one. Any other folder goes on from what was at its path, such as one that was replaced as a whole.
+ */
+function findFormer(
+  fresh: readonly Omit<FreshEntry, 'former'>[],
+  removed: readonly Candidate[],
+): Pick<PairedEntries, 'fresh' | 'moves'> {
+  const isReplaced = ({ entry, old }: Omit<FreshEntry, 'former'>): boolean =>
+    old?.entry.identity !== entry.identity
+  const displaced = fresh.flatMap(each => (isReplaced(each) ? (each.old ?? []) : []))
+  const left = new Map([...removed, ...displaced].map(each => [each.entry.identity, each]))
+  left.delete(undefined)
+  const moved = new Map<Candidate, string>()
+  for (const { entry, old } of fresh.filter(isReplaced)) {
+    const former = left.get(entry.identity)
+    // Two folders with one identity are one that was seen twice while it was moved: the first one counts.
+    if (former !== undefined && former !== old && !moved.has(former)) moved.set(former, entry.location)
+  }
+  const byTarget = new Map(Array.from(moved, ([former, to]) => [to, former]))
+  const moves = Array.from(moved, ([former, to]) => ({
+    identity: former.entry.identity as string,
+    from: former.entry.location,
+    to,
+    former,
+  }))
+  const paired = fresh.map(each => {
+    const stayed = each.old !== undefined && moved.has(each.old) ? undefined : each.old
+    return { ...each, former: byTarget.get(each.entry.location) ?? stayed }
   })
+  return { fresh: paired, moves }
 }

@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
-import { applySorted } from '../skill/compare.ts'
+import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -8,7 +8,7 @@ import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
-import { type Candidate, createReports, findIn, findWritten } from './candidate.ts'
+import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
 import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
@@ -62,6 +62,9 @@ interface SourceSlot extends RegisteredSource {
   storeFault: Diagnostic | undefined
   /** Nothing of it was ever shown before; known with its first contents. */
   isFirst: boolean | undefined
+  /** What is being decided about, or was last. */
+  next: SourceContents
+  isPresent(location: string): boolean
 }
 
 /**
@@ -78,6 +81,7 @@ export class SkillRegistry {
   readonly #builder: CandidateBuilder
   readonly #digest: GenerationDigest
   readonly #remarks = new WeakMap<Skill, readonly Diagnostic[]>()
+  readonly #folders = new WeakMap<Skill, FolderSeat>()
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
   /** Folders that are live in one conversation only. */
@@ -152,6 +156,10 @@ export class SkillRegistry {
       fault: undefined,
       storeFault: undefined,
       isFirst: undefined,
+      next: EMPTY_CONTENTS,
+      isPresent(location) {
+        return binarySearch(this.next.entries, location, entry => entry.location) >= 0
+      },
     })
   }
 
@@ -192,7 +200,11 @@ export class SkillRegistry {
       const old = slot.candidates.find(({ live }) => live === skill)
       if (old === undefined || JSON.stringify(old.remarks) === JSON.stringify(diagnostics)) return
       this.#remarks.set(skill, diagnostics)
-      await this.#apply(slot, slot.contents, { fresh: [{ entry: old.entry, old }], removed: [] })
+      await this.#apply(slot, slot.contents, {
+        fresh: [{ entry: old.entry, old, former: old }],
+        removed: [],
+        moves: [],
+      })
     })
   }
 
@@ -200,6 +212,17 @@ export class SkillRegistry {
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
+  }
+
+  /** Whether two skills that were served are the same folder, which may have been moved and written in between. */
+  isSameFolder(a: Skill, b: Skill): boolean {
+    const folder = this.#folders.get(a)
+    return folder !== undefined && folder === this.#folders.get(b)
+  }
+
+  /** The location where the folder of a skill that was served is now, or was last. */
+  locationOf(skill: Skill): string {
+    return this.#folders.get(skill)?.location ?? skill.location
   }
 
   /** Any stored revision of a folder as a skill; `undefined` when the store does not have it, or cannot read it. */
@@ -215,16 +238,22 @@ export class SkillRegistry {
 
   /**
    * Asks the admission policy again: about one folder, or about all. Resolves when the outcome is visible.
+   * @param approved the revision of the folder that was approved, which may not be its newest any more
    * @throws {SkillError} CLOSED
    */
-  async reconsider(place?: FolderPlace): Promise<Generation> {
+  async reconsider(place?: FolderPlace, approved?: Digest): Promise<Generation> {
     for (const slot of this.#slots) {
       if (place !== undefined && slot.origin !== place.origin) continue
       await this.#enqueue(slot.label, async () => {
         const fresh = slot.candidates
           .filter(({ entry }) => place === undefined || entry.location === place.location)
-          .map(old => ({ entry: old.entry, old }))
-        if (fresh.length > 0) await this.#apply(slot, slot.contents, { fresh, removed: [] })
+          .map(old => ({
+            entry: old.entry,
+            old,
+            former: old,
+            ...(approved === undefined ? {} : { approved }),
+          }))
+        if (fresh.length > 0) await this.#apply(slot, slot.contents, { fresh, removed: [], moves: [] })
       })
     }
     return this.#current
@@ -300,6 +329,8 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
+    // An agent of another process notes what it writes before it does.
+    this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
@@ -309,10 +340,20 @@ export class SkillRegistry {
   }
 
   /** Decides about folders, and shows what came of it in one step. */
-  async #apply(slot: SourceSlot, contents: SourceContents, { fresh, removed }: PairedEntries): Promise<void> {
+  async #apply(
+    slot: SourceSlot,
+    contents: SourceContents,
+    { fresh, removed, moves }: PairedEntries,
+  ): Promise<void> {
+    slot.next = contents
+    if (moves.length > 0) await this.#builder.move(slot, moves)
     const restored = await this.#builder.restore(slot, fresh)
     const after: Candidate[] = []
-    await this.#inSlices(fresh, pair => after.push(this.#builder.build(slot, pair, restored)))
+    await this.#inSlices(fresh, pair => {
+      const candidate = this.#builder.build(slot, pair, restored)
+      if (candidate.live !== undefined) this.#folders.set(candidate.live, candidate.folder)
+      after.push(candidate)
+    })
     for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
     this.#written += after.filter(isWritten).length - before.filter(isWritten).length

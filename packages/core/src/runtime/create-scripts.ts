@@ -37,9 +37,10 @@ export function createScripts(parts: ScriptsParts): SkillScripts {
     logger,
     current: () => registry.current,
     refresh: name => sources.refresh(name),
-    grantedTo: skill => review.grantedTo(skill),
+    isSameFolder: (a, b) => registry.isSameFolder(a, b),
+    grantedTo: skill => review.grantedTo({ ...skill, location: registry.locationOf(skill) }),
     isRejected: skill => {
-      const place = placeOf(skill)
+      const place = placeOf({ ...skill, location: registry.locationOf(skill) })
       return place !== undefined && decisions.find(place)?.rejected.has(skill.revision) === true
     },
     remark: (skill, diagnostics) => registry.remark(skill, diagnostics),

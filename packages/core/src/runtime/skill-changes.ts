@@ -8,7 +8,7 @@ import {
 import type { WriteLock } from '../authoring/write-lock.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
-import type { DecisionStore, MadeDecision } from '../history/decisions.ts'
+import { type DecisionStore, keyOf, type MadeDecision } from '../history/decisions.ts'
 import { findHiddenIn } from '../history/hidden-in-revision.ts'
 import { HistoryRecorder } from '../history/history-recorder.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
@@ -125,10 +125,15 @@ export class SkillChanges {
 
   /** Shows what was decided, here or in another process. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
-    const { registry, events, logger } = this.#options
-    const places = new Map(made.map(({ place }) => [`${place.origin}\0${place.location}`, place]))
+    const { registry, store, events, logger } = this.#options
+    const places = new Map(made.map(({ place }) => [keyOf(place), place]))
     try {
-      for (const place of places.values()) await registry.reconsider(place)
+      for (const place of places.values()) {
+        const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
+        await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
+      }
+      // What came of it has to outlive the process, so that an older value is not written over it at the end.
+      await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
       this.#fetchApproved(made)
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })

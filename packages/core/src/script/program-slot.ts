@@ -26,7 +26,7 @@ export interface SlotHost {
   readonly store: SkillStore
   readonly clock: Clock
   readonly logger: Logger
-  /** What may be done by the scripts of a revision. */
+  /** What may be done by the scripts of a revision, wherever its folder is now. */
   grantedTo(skill: Skill): readonly Capability[]
   /** Whether somebody has decided that a revision must not be served. */
   isRejected(skill: Skill): boolean

@@ -24,6 +24,8 @@ export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
   current(): Generation
   /** Looks at the folders of a name; resolves when what is there is visible. */
   refresh(name: string): Promise<void>
+  /** Whether two skills are the same folder, under whatever path. */
+  isSameFolder(a: Skill, b: Skill): boolean
   /** Nothing of a skill is served any more: what `remember` kept may go. */
   forget(skill: Skill): void
   /** Told of everything that happens, in order. */
@@ -370,6 +372,9 @@ export class SkillScripts {
 
   #want(skill: Skill): ProgramSlot | undefined {
     if (this.#isClosed || this.#unloaded.has(keyOf(skill))) return undefined
+    const known = this.#slots.get(keyOf(skill))?.skill
+    // Another folder has the name now: code of the former one is none of its own.
+    if (known !== undefined && known !== skill && !this.#host.isSameFolder(known, skill)) this.#forget(known)
     // Most skills have no code, and cost nothing here.
     if (!this.#slots.has(keyOf(skill)) && !skill.files.some(({ path }) => mayExportCommands(path)))
       return undefined
