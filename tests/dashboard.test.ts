@@ -439,14 +439,19 @@ test('the API decides, and says what cannot be; metrics tell how the sources are
     status: 400,
     message: expect.stringContaining(`use ${revision}`),
   })
-  await expect(client.decide({ verb: 'approve', skill: 'pdf' })).rejects.toMatchObject({ status: 400 })
+  for (const verb of ['approve', 'reject', 'pin'] as const)
+    await expect(client.decide({ verb, skill: 'pdf' })).rejects.toMatchObject({ status: 400 })
+  const capabilities = ['net']
+  await expect(client.grant({ verb: 'grant', skill: 'maps', capabilities })).rejects.toMatchObject({
+    status: 400,
+  })
   await expect(client.decide({ verb: 'approve', skill: 'nope', revision })).rejects.toMatchObject({
     status: 404,
   })
   await expect(client.decide({ verb: 'bless' as 'approve', skill: 'pdf' })).rejects.toMatchObject({
     status: 400,
   })
-  await expect(client.rollback('maps')).rejects.toMatchObject({ status: 404 })
+  await expect(client.rollback('maps', revision)).rejects.toMatchObject({ status: 404 })
   expect(await client.decide({ verb: 'approve', skill: 'team/pdf', revision })).toMatchObject({
     status: 'ok',
   })

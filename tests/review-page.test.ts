@@ -55,6 +55,30 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
+  test('hidden text in a file that is too large to be looked at before can be confirmed, too', async () => {
+    using folder = new TemporaryFolder()
+    const repository = new GitRepository(folder.at('team.git'))
+    repository.commit({
+      'pdf/SKILL.md': skillText('pdf', { body: 'Large.' }),
+      'pdf/large.md': `${'All of it is visible, to here.\n'.repeat(10_000)}\u200b\n`,
+    })
+    await using dev = await startDev({
+      state: folder.at('state'),
+      args: ['--source', `file://${repository.directory}`, '--no-agent'],
+    })
+    await using opened = await openPage(browser, dev)
+    const { page } = opened
+    await page.getByRole('option', { name: /pdf/ }).click()
+    const approve = page.getByRole('button', { name: 'Approve' })
+    await approve.click()
+    await page.getByRole('alert').getByText('large.md:10001:1: U+200B').waitFor()
+    expect(await approve.isDisabled()).toBe(true)
+    await page.getByRole('checkbox', { name: /characters that show nothing/ }).check()
+    await approve.click()
+    await page.getByRole('button', { name: 'Pin this revision' }).waitFor()
+    expect(opened.trouble.filter(each => !each.includes('409'))).toEqual([])
+  })
+
   test('of two skills of one name each has its own text and findings, and the one that is not served is shadowed', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/pdf', { body: 'Of the first.' })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import {
@@ -244,3 +244,27 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     })
   })
 })
+
+test('a revision whose bytes are damaged is not approved before somebody can look at it', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')
+  const store = await openPackStore(folder.at('state'))
+  await using skills = await createSkillRuntime({
+    sources: [directory(folder.at('skills'), { trust: 'review' })],
+    store,
+    decisions: await openDecisions(folder.at('state')),
+  })
+  await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
+  await store.flush()
+  for (const path of packsOf(folder)) writeFileSync(path, new Uint8Array(statSync(path).size))
+  await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
+  expect(skills.current.list()).toEqual([])
+})
+
+function packsOf(folder: TemporaryFolder): readonly string[] {
+  const store = folder.at('state/store')
+  return readdirSync(store)
+    .filter(name => name.endsWith('.pack'))
+    .map(name => join(store, name))
+}

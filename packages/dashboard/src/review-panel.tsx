@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<DecisionVerb, string>> = {
  * shown.
  */
 export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildren {
-  const { isRunning, failure, run } = useAction()
+  const { isRunning, failure, code, run } = useAction()
   const isHiddenSeen = useSignal(false)
   const isWaiting = row.revision !== null && (row.status === 'pending' || row.status === 'rejected')
   const diff = useLoaded(isWaiting ? () => client.diff(row.target) : undefined, [
@@ -46,8 +46,9 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
   ])
   const shown =
     diff !== undefined && 'value' in diff && diff.value.to === row.revision ? diff.value : undefined
-  const hidden = row.diagnostics.filter(({ code }) => code === 'HIDDEN_TEXT')
-  const isReadyToApprove = shown !== undefined && (hidden.length === 0 || isHiddenSeen.value)
+  // In large files the server looks for it only when somebody approves, and refuses then.
+  const hasHidden = code === 'HIDDEN_TEXT' || row.diagnostics.some(each => each.code === 'HIDDEN_TEXT')
+  const isReadyToApprove = shown !== undefined && (!hasHidden || isHiddenSeen.value)
   const decide = (verb: DecisionVerb): void => {
     // The revision that is on the page: when there is another one by now, the server says so.
     const revision = isWaiting ? row.revision : verb === 'pin' ? row.serving : null
@@ -59,7 +60,7 @@ export function ReviewPanel({ row, client }: ReviewPanelProps): ComponentChildre
     <section class="review" aria-label="Decisions">
       {isWaiting && <Waiting row={row} diff={shown} />}
       {diff !== undefined && 'failure' in diff && <p role="alert">{diff.failure}</p>}
-      {isWaiting && hidden.length > 0 && (
+      {isWaiting && hasHidden && (
         <p class="field">
           <label>
             <input

@@ -5,17 +5,22 @@ import { ApiError } from 'skillstoke/client'
 export interface Action {
   readonly isRunning: boolean
   readonly failure: string | undefined
+  /** The code of the failure, if the server has given one. */
+  readonly code: string | undefined
   readonly run: (work: () => Promise<unknown>) => void
 }
 
 export function useAction(): Action {
   const isRunning = useSignal(false)
   const failure = useSignal<string | undefined>(undefined)
+  const code = useSignal<string | undefined>(undefined)
   const run = (work: () => Promise<unknown>): void => {
     isRunning.value = true
     failure.value = undefined
+    code.value = undefined
     work()
       .catch((error: unknown) => {
+        code.value = error instanceof ApiError ? error.code : undefined
         failure.value =
           error instanceof ApiError ? error.message : `the dev server did not answer: ${String(error)}`
       })
@@ -23,5 +28,5 @@ export function useAction(): Action {
         isRunning.value = false
       })
   }
-  return { isRunning: isRunning.value, failure: failure.value, run }
+  return { isRunning: isRunning.value, failure: failure.value, code: code.value, run }
 }

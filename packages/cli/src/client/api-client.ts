@@ -148,9 +148,8 @@ export class ApiClient {
   }
 
   /** Brings an earlier revision back, named by its whole digest, by default the one before. @throws {ApiError} NOT_FOUND, CONFLICT */
-  async rollback(skill: string, revision?: string): Promise<RollbackResult> {
-    const wanted = revision === undefined ? {} : { revision }
-    return (await this.#request('POST', '/api/rollback', { skill, ...wanted })) as RollbackResult
+  async rollback(skill: string, revision: string): Promise<RollbackResult> {
+    return (await this.#request('POST', '/api/rollback', { skill, revision })) as RollbackResult
   }
 
   /** A file of the revision that `skill` answers with. @throws {ApiError} NOT_FOUND */

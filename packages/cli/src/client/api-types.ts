@@ -131,10 +131,11 @@ export interface DecideRequest {
   readonly verb: DecisionVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
-  /** The whole digest of the revision that was looked at; refused when there is another one by now. `approve` needs it. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. Needed by `approve`,
+   * `reject` and `pin`. */
   readonly revision?: string
   readonly note?: string
-  /** Whether characters that show nothing were looked at, and are meant; without it such a revision is refused with CONFLICT. */
+  /** Whether characters that show nothing were looked at, and are meant; without it such a revision is refused with HIDDEN_TEXT. */
   readonly confirmHidden?: boolean
 }
 
@@ -144,7 +145,7 @@ export interface GrantRequest {
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
-  /** The whole digest of the revision that was looked at; refused when there is another one by now. */
+  /** The whole digest of the revision that was looked at; refused when there is another one by now. `grant` needs it. */
   readonly revision?: string
 }
 
@@ -370,4 +371,5 @@ export type ApiErrorCode =
   | 'TOO_MANY'
   | 'INVALID_REQUEST'
   | 'CONFLICT'
+  | 'HIDDEN_TEXT'
   | 'FAILED'

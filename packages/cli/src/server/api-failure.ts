@@ -37,8 +37,9 @@ export async function answer(context: Context, work: () => Promise<object>): Pro
         return fail(context, 404, 'NOT_FOUND', thrown.message)
       case 'CHANGED_SINCE_READ':
       case 'LOCKED':
-      case 'HIDDEN_TEXT':
         return fail(context, 409, 'CONFLICT', thrown.message)
+      case 'HIDDEN_TEXT':
+        return fail(context, 409, 'HIDDEN_TEXT', thrown.message)
       default:
         return fail(context, 400, 'INVALID_REQUEST', thrown.message)
     }

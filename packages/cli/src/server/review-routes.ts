@@ -1,5 +1,5 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import type { Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { SkillHistory } from '../client/api-types.ts'
 import { decideSkill } from '../decide-skill.ts'
@@ -22,9 +22,17 @@ const grant = z.strictObject({
 })
 const rollback = z.strictObject({
   skill: z.string().min(1).max(400),
-  revision: z.string().max(80).optional(),
+  revision: z.string().max(80),
   confirmHidden: z.boolean().optional(),
 })
+
+/** Without a revision they would be about whatever is there when the request arrives, which may be another text. */
+const NEEDS_REVISION: readonly string[] = ['approve', 'reject', 'pin', 'grant']
+
+function failWithout(context: Context, verb: string): Response {
+  const message = `revision: ${verb} needs the whole digest of what was read`
+  return fail(context, 400, 'INVALID_REQUEST', message)
+}
 
 /** What a person decides about skills, and the way back. */
 export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
@@ -32,14 +40,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = decision.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { note, revision, confirmHidden = false, ...wish } = parsed.data
-    // Without it, whatever waits when the request arrives would go live.
-    if (wish.verb === 'approve' && revision === undefined)
-      return fail(
-        context,
-        400,
-        'INVALID_REQUEST',
-        'revision: approve needs the whole digest of what was read',
-      )
+    if (NEEDS_REVISION.includes(wish.verb) && revision === undefined) return failWithout(context, wish.verb)
     const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
       toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills), null),
@@ -49,6 +50,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = grant.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { verb, skill, capabilities, revision } = parsed.data
+    if (NEEDS_REVISION.includes(verb) && revision === undefined) return failWithout(context, verb)
     const options = { by: currentUser(), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
       toRow(await skills.review[verb](skill, capabilities, options), null),
@@ -58,7 +60,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = rollback.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { skill, revision, confirmHidden = false } = parsed.data
-    const options = { by: currentUser(), confirmHidden, ...(revision === undefined ? {} : { revision }) }
+    const options = { by: currentUser(), confirmHidden, revision }
     return await answer(context, async () => await skills.history.rollback(skill, options))
   })
   api.get('/skills/:name/history', async context => {

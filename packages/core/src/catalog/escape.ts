@@ -30,5 +30,9 @@ const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
  * tag is written as text. Eight digits of a digest in the tag are no protection: a text that has them is found in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {
-  return text.replace(new RegExp(`<(?=${NOTHING}/${NOTHING}${tag}(?![\\w-]))`, 'giu'), '&lt;')
+  const spread = ['/', ...tag].join(NOTHING)
+  return text.replace(
+    new RegExp(`<(?=${NOTHING}${spread}(?!\\p{Default_Ignorable_Code_Point}*[\\w-]))`, 'giu'),
+    '&lt;',
+  )
 }

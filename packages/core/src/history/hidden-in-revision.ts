@@ -3,17 +3,21 @@ import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 
 const MAX_SHOWN = 10
 
-/** Finds what a person who reads a revision does not see: in the names and the text of all of its files, whatever their size. */
-export async function findHiddenIn(skill: Skill, store: SkillStore): Promise<readonly Diagnostic[]> {
+/**
+ * Finds what a person who reads a revision does not see: in the names and the text of all of its files, whatever their size.
+ * @throws {SkillError} what `readFile` throws when the bytes of a file are lost: what cannot be looked at is not approved
+ */
+export async function findHiddenIn(
+  skill: Skill,
+  readFile: (skill: Skill, path: string) => Promise<Uint8Array>,
+): Promise<readonly Diagnostic[]> {
   const found: Diagnostic[] = []
-  for (const { path, digest } of skill.files) {
+  for (const { path } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
-    const bytes = await store.get(digest)
-    if (bytes === undefined) continue
+    const bytes = await readFile(skill, path)
     // Of the instructions more is known than their bytes tell: what the values of fields have by escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)

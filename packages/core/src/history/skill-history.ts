@@ -174,6 +174,11 @@ export class SkillHistory {
       revision === undefined
         ? await this.#findBefore(place, serving, newest)
         : read(revision, await this.#revisions(place))
+    if (revision !== undefined && to !== undefined && !(await this.#revisions(place)).includes(to))
+      throw new SkillError(
+        'REVISION_NOT_FOUND',
+        `${to} was never a revision of ${JSON.stringify(name)}; log lists those there are`,
+      )
     if (to === undefined)
       throw new SkillError(
         'REVISION_NOT_FOUND',

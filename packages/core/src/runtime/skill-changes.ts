@@ -196,7 +196,7 @@ export class SkillChanges {
 
   async #findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]> {
     const skill = await this.#options.registry.readRevision(place, revision)
-    return skill === undefined ? [] : await findHiddenIn(skill, this.#options.store)
+    return skill === undefined ? [] : await findHiddenIn(skill, this.#options.authoring.readFile)
   }
 
   async #restore(place: FolderPlace, skill: Skill, by: string): Promise<void> {

@@ -13,8 +13,8 @@ export interface ClosedField {
  */
 const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedField>([
   ['allowed-tools', { value: '', meaning: 'no tool is allowed' }],
-  ['disable-model-invocation', { value: true, meaning: 'models must not invoke the skill' }],
-  ['user-invocable', { value: false, meaning: 'users must not invoke the skill' }],
+  ['disable-model-invocation', { value: true, meaning: 'it counts as true' }],
+  ['user-invocable', { value: false, meaning: 'it counts as false' }],
   ['metadata', { value: null, meaning: 'the skill has no metadata' }],
   ['metadata.capabilities', { value: '', meaning: 'no capability is asked for' }],
 ])
