@@ -15,6 +15,7 @@ import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const NAMES = ['a', 'b', 'c', 'd', 'e']
+const DECOMPOSED = 'cafe\u0301'
 
 async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
   const state = folder.at('state')
@@ -111,7 +112,7 @@ test('a collection finds what is damaged, and the next reading stores it again',
 
 test('bytes that were damaged on the disk are captured again, and served', async () => {
   using folder = new TemporaryFolder()
-  for (const name of NAMES) {
+  for (const name of [...NAMES, DECOMPOSED]) {
     folder.writeSkill(`skills/${name}`)
     folder.write(`skills/${name}/notes.md`, `Notes of ${name}.`)
   }
@@ -124,9 +125,12 @@ test('bytes that were damaged on the disk are captured again, and served', async
       readFileSync(path).map(byte => byte ^ 0xff),
     )
   }
+  expect(skills.current.list()).toHaveLength(NAMES.length + 1)
   for (const skill of skills.current.list()) {
-    expect(await skills.readBody(skill)).toBe(`Instructions of ${skill.name}.`)
-    expect(Buffer.from(await skills.readFile(skill, 'notes.md')).toString()).toBe(`Notes of ${skill.name}.`)
+    const body = (await skills.readBody(skill)).normalize()
+    expect(body).toBe(`Instructions of ${skill.name.normalize()}.`)
+    const notes = Buffer.from(await skills.readFile(skill, 'notes.md')).toString()
+    expect(notes.normalize()).toBe(`Notes of ${skill.name.normalize()}.`)
   }
   // What is not there any more cannot be had.
   const [skill] = skills.current.list()

@@ -88,6 +88,9 @@ export const DEFAULT_REMOTE_POLL_MS = 300_000
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
+const NOT_ASCII = /[^\u0020-\u007e]/
+/** When more folders are unwatched, comparing the facts of everything costs less than listing all of them. */
+const MAX_LISTED_UNWATCHED = 100
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
 
@@ -237,7 +240,7 @@ export class FileSource implements SkillSource {
     if (this.#root === undefined) return
     let node: DirectoryNode = this.#root
     for (const segment of location === '' ? [] : location.split('/')) {
-      const child = node.directories.get(segment)
+      const child = findChild(node, segment)
       if (child === undefined) {
         this.#dirty.add(node)
         return
@@ -249,7 +252,8 @@ export class FileSource implements SkillSource {
 
   recapture(location: string): void {
     let node = this.#root
-    for (const segment of location === '' ? [] : location.split('/')) node = node?.directories.get(segment)
+    for (const segment of location === '' ? [] : location.split('/'))
+      node = node === undefined ? undefined : findChild(node, segment)
     if (node?.skillFile !== undefined) this.#unread.add(node)
   }
 
@@ -271,10 +275,12 @@ export class FileSource implements SkillSource {
     if (root === undefined || pass === undefined) return this.#readMissing()
     this.#missingSince = undefined
     const wasOverflow = this.#needsSweep
-    const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
+    const unwatched = [...this.#scanner.unwatched()]
+    const isSwept = unwatched.length > MAX_LISTED_UNWATCHED
+    const depth = (this.#needsSweep || isSwept) && context.depth === 'hinted' ? 'full' : context.depth
     this.#needsSweep = false
-    if (depth !== 'hinted') this.#trust.forgetFault()
-    for (const node of this.#scanner.unwatched()) this.#dirty.add(node)
+    if (wasOverflow || context.depth !== 'hinted') this.#trust.forgetFault()
+    if (depth === 'hinted') for (const node of unwatched) this.#dirty.add(node)
     const announced = this.#dirty
     this.#dirty = new Set()
     this.#doubted.clear()
@@ -300,7 +306,8 @@ export class FileSource implements SkillSource {
       throw thrown
     }
     await this.drain()
-    if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, announced)
+    // No event can tell of a change in an unwatched folder.
+    if (depth === 'full' && !wasOverflow) this.#noteUnannounced(pass, new Set([...announced, ...unwatched]))
     const isSettled = !this.#isAnyoneWaitedFor() && !this.#needsSweep
     if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
     this.#noteRestless()
@@ -558,4 +565,11 @@ export class FileSource implements SkillSource {
     const { path } = listingOf(node)
     return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
   }
+}
+
+/** A folder by its name in a location, which may be composed of other characters on the disk. */
+function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
+  const known = node.directories.get(segment)
+  if (known !== undefined || !NOT_ASCII.test(segment)) return known
+  return [...node.directories.values()].find(({ name }) => name.normalize('NFC') === segment)
 }

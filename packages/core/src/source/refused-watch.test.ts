@@ -53,9 +53,12 @@ interface Kit extends AsyncDisposable {
   readonly bodyOf: (name: string) => Promise<string>
 }
 
-async function open(refused: (path: string) => boolean): Promise<Kit> {
+async function open(
+  refused: (path: string) => boolean,
+  names: readonly string[] = ['a', 'b', 'c'],
+): Promise<Kit> {
   const files = new RefusingFileSystem(
-    Object.fromEntries(['a', 'b', 'c'].map(name => [`/skills/${name}/SKILL.md`, text(name)])),
+    Object.fromEntries(names.map(name => [`/skills/${name}/SKILL.md`, text(name)])),
   )
   files.refused = refused
   const clock = new FakeClock()
@@ -151,4 +154,18 @@ test('a watch that worked and breaks is a reason to read everything again', asyn
   it.files.write('/skills/a/SKILL.md', text('a', 'edited'))
   await it.clock.advance(200)
   expect(await it.bodyOf('a')).toBe('edited')
+})
+
+test('of many unwatched folders none is listed that has not changed, and each is followed', async () => {
+  const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
+  await using kit = await open(() => true, names)
+  await kit.skills.fresh()
+  expect(kit.files.takeLists().length).toBeLessThan(10)
+  kit.files.write('/skills/skill-7/SKILL.md', text('skill-7', 'Edited.'))
+  kit.files.write('/skills/new/SKILL.md', text('new'))
+  await kit.skills.fresh()
+  expect(kit.skills.current.find('new')).toBeDefined()
+  expect(await kit.bodyOf('skill-7')).toBe('Edited.')
+  expect(kit.files.takeLists().length).toBeLessThan(20)
+  expect(kit.skills.status()[0]?.mode).toBe('degraded')
 })
