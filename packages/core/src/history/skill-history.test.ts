@@ -163,6 +163,16 @@ describe('log', () => {
     expect((await it.log())[0]).toBe('live write the bot r')
   })
 
+  test('a skill that has another name in the same folder has one step more, under its new name', async () => {
+    await using it = await open()
+    await it.put('/s/pdf/SKILL.md', text('maps', 'Second.'))
+    const records = await it.skills.history.log('maps')
+    expect(records.map(({ name, event }) => [name, event])).toEqual([
+      ['maps', 'live'],
+      ['pdf', 'live'],
+    ])
+  })
+
   test('a broken text is no revision', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
