@@ -37,9 +37,9 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('the sandbox', () => {
   }
 
   test(`ends everything of a program before its result or error is there ${verifies('PROMISE-8')}`, async () => {
-    for (const [end, expected] of [
-      ['sys.exit(0)', ''],
-      ['time.sleep(60)', 'TIMED_OUT'],
+    for (const [end, timeoutMs, expected] of [
+      ["print('done'); sys.exit(0)", 10_000, /^done\n$/],
+      ['time.sleep(60)', 700, /it took longer than/],
     ] as const) {
       for (let round = 0; round < 3; round++) {
         using folder = new TemporaryFolder()
@@ -50,9 +50,9 @@ for _ in range(30):
         os.setsid()
         while True: pass
 ${end}`
-        const outcome = await runPython(folder, program, 700)
+        const outcome = await runPython(folder, program, timeoutMs)
         expect(commandLines().filter(line => line.includes('scripts/attack.py'))).toEqual([])
-        expect(outcome).toContain(expected === '' ? '' : 'it took longer than')
+        expect(outcome).toMatch(expected)
       }
     }
   })
@@ -74,6 +74,27 @@ while True:
         libc.renameat2(-100, root + b'/%d/folder' % number, -100, root + b'/%d/link' % number, 2)`
     for (let round = 0; round < 3; round++) await runPython(folder, program, 400)
     expect(readdirSync(folder.at('foreign/victim'))).toHaveLength(300)
+  })
+
+  test('gives the result of a program that makes its scratch folder hard to remove, and removes it', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/attack')
+    folder.write(
+      'skills/attack/scripts/attack.py',
+      `import os
+os.chdir(os.environ['TMPDIR'])
+for number in range(60): os.makedirs('.deep-%d/x' % number)
+for _ in range(100): os.mkdir('d'); os.chdir('d')
+for _ in range(100): os.chmod('.', 0o500); os.chdir('..')
+print('done')`,
+    )
+    await using skills = await openScripts(folder.at('skills'), {
+      sandbox: 'require',
+      directory: folder.at('own'),
+    })
+    expect((await skills.scripts.run('attack', 'scripts/attack.py')).stdout).toBe('done\n')
+    const [own = ''] = readdirSync(folder.at('own'))
+    expect(readdirSync(folder.at('own', own))).toEqual([])
   })
 
   test.skipIf(CALLS === undefined)('shares no keyring with the host', async () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -11,9 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { removeTree } from './remove-tree.ts'
+
+const MODULE = new URL('./remove-tree.ts', import.meta.url).href
 
 let parent: string
 let tree: string
@@ -58,6 +60,24 @@ open('file', 'w').close()`
     const child = spawn('python3', ['-c', program], { stdio: 'inherit' })
     expect((await once(child, 'exit'))[0]).toBe(0)
     await removeTree(tree)
+    expect(existsSync(tree)).toBe(false)
+  })
+
+  test('removes deep folders without permissions beside names that look like its own', async () => {
+    const deep = join(tree, ...Array.from({ length: 100 }, () => 'd'))
+    mkdirSync(deep, { recursive: true })
+    mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
+    writeFileSync(join(tree, '.deep-2'), 'x')
+    for (let path = deep; path !== tree; path = dirname(path)) chmodSync(path, 0o500)
+    // The superuser needs no permissions, so an ordinary user does the work there.
+    const program = `import { removeTree } from ${JSON.stringify(MODULE)}; await removeTree(${JSON.stringify(tree)})`
+    const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+    if ('uid' in user) spawnSync('chown', ['-R', '65534:65534', parent])
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      ...user,
+      cwd: '/',
+    })
+    expect(stderr.toString()).toBe('')
     expect(existsSync(tree)).toBe(false)
   })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -46,10 +47,6 @@ class TreeRemoval {
   async remove(parent: FileHandle, name: Buffer, levels: number): Promise<void> {
     const path = pathIn(parent, name)
     if (await isUnlinked(path)) return
-    if (levels === 0) {
-      await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${++this.#moved}`))), ['ENOENT'])
-      return
-    }
     const folder = await orNothing(
       open(path, constants.O_DIRECTORY | constants.O_NOFOLLOW | O_PATH),
       REPLACED,
@@ -57,12 +54,20 @@ class TreeRemoval {
     if (folder === undefined) return
     if (levels === MAX_LEVELS) this.#top = folder
     try {
+      // A folder without write permission can be neither emptied nor moved.
       await orNothing(chmod(pathIn(folder), 0o700), ['EPERM'])
+      if (levels === 0) return await this.#moveToTop(path)
       await this.#empty(folder, levels - 1)
     } finally {
       await folder.close()
     }
     await orNothing(rmdir(path), REPLACED)
+  }
+
+  /** Uses a name that a script cannot have taken before. */
+  async #moveToTop(path: Buffer): Promise<void> {
+    this.#moved++
+    await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${randomUUID()}`))), ['ENOENT'])
   }
 
   async #empty(folder: FileHandle, levels: number): Promise<void> {

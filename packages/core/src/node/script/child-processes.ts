@@ -13,11 +13,10 @@ import {
   type ScriptText,
   SkillError,
 } from '../../index.ts'
-import { removeTree } from '../remove-tree.ts'
 import { defaultStateDirectory } from '../state-directory.ts'
 import type { LoadFrame } from './child/frames.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
-import { endWithHost } from './contained-process.ts'
+import { ContainedProcess, endWithHost } from './contained-process.ts'
 import { toFileLaunch } from './file-launch.ts'
 import { mayHaveInterpreter } from './interpreter.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
@@ -142,7 +141,7 @@ class ChildProcessRunner implements ScriptRunner {
       return { kind: 'failed', diagnostics: [diagnostic] }
     } finally {
       if (!isKept) {
-        await endProcess(started?.pooled)
+        if (started !== undefined) await this.#endProcess(started.pooled)
         await this.#folders.giveBack(program.revision)
       }
     }
@@ -185,6 +184,7 @@ class ChildProcessRunner implements ScriptRunner {
     await this.#sandbox.check()
     const folder = await this.#folders.take(program)
     let scratch: string | undefined
+    let contained: ContainedProcess | undefined
     try {
       scratch = await this.#folders.createScratch()
       const access = await this.#toAccess(program, folder)
@@ -197,12 +197,13 @@ class ChildProcessRunner implements ScriptRunner {
         containment: await this.containment(),
         path: this.#env['PATH'],
       })
+      const wrapped = await this.#sandbox.wrap(launch, view)
+      const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files }
       return await runProgram(
         {
           name: `${program.skill}/${path}`,
-          launch: await this.#sandbox.wrap(launch, view),
-          env: { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files },
-          workingDirectory,
+          start: () =>
+            (contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })),
           limits: this.#limits,
           redaction: createRedaction(access.secrets),
         },
@@ -212,7 +213,7 @@ class ChildProcessRunner implements ScriptRunner {
         },
       )
     } finally {
-      if (scratch !== undefined) await removeTree(scratch)
+      if (scratch !== undefined) await this.#folders.discard(scratch, contained)
       await this.#folders.giveBack(program.revision)
     }
   }
@@ -221,8 +222,8 @@ class ChildProcessRunner implements ScriptRunner {
     this.#stop.abort(new SkillError('CLOSED', 'the runner of scripts is closed'))
     await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
     await Promise.allSettled(this.#runs)
-    await this.#folders.close()
     await this.#readers.close()
+    await this.#folders.close()
   }
 
   async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
@@ -260,6 +261,7 @@ class ChildProcessRunner implements ScriptRunner {
       maxProcesses,
       maxCalls,
       idle: this.#idle,
+      discard: each => this.#discard(each),
       drainMs,
       onClosed: async () => {
         this.#programs.delete(program)
@@ -304,17 +306,19 @@ class ChildProcessRunner implements ScriptRunner {
       maxBytes: this.#limits.stdout,
     }
     const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)
-    if (outcome.kind === 'failed') await endProcess({ process, scratch })
+    if (outcome.kind === 'failed') await this.#endProcess({ process, scratch })
     return { outcome, pooled: { process, scratch } }
   }
-}
 
-/** Ends a process that nobody keeps, and takes its folder away. */
-async function endProcess(pooled: PooledProcess | undefined): Promise<void> {
-  if (pooled === undefined) return
-  pooled.process.kill()
-  await pooled.process.exited
-  await removeTree(pooled.scratch)
+  async #endProcess(pooled: PooledProcess): Promise<void> {
+    pooled.process.kill()
+    await pooled.process.exited
+    await this.#discard(pooled)
+  }
+
+  async #discard({ process, scratch }: PooledProcess): Promise<void> {
+    await this.#folders.discard(scratch, process.contained)
+  }
 }
 
 interface Started {

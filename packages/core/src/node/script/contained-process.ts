@@ -38,13 +38,16 @@ export function endWithHost(): void {
 export class ContainedProcess {
   readonly child: ChildProcess
   /**
-   * Resolves when the program has exited and nothing that it started runs any more: in a sandbox without exception, elsewhere
-   * as far as it stayed in its group.
+   * Resolves when the program has exited and everything in its sandbox has ended, or five seconds after it was killed. Without
+   * a sandbox this covers what stayed in the process group.
    */
   readonly ended: Promise<void>
+  /** Resolves when the end was seen, which a process that hangs in the kernel delays beyond `ended`. */
+  readonly gone: Promise<void>
   readonly #first: Promise<FirstProcess | undefined>
   #known: FirstProcess | undefined
   #isKilled = false
+  #isGone = false
 
   constructor({ command, args, sandbox }: Launch, options: ContainedProcessOptions) {
     const { env, workingDirectory, hasChannel } = options
@@ -62,20 +65,28 @@ export class ContainedProcess {
     this.#first =
       sandbox === undefined
         ? Promise.resolve(undefined)
-        : readFirstProcess(pipes?.[INFO_DESCRIPTOR] as Readable | undefined)
+        : readFirstProcess(pipes?.[INFO_DESCRIPTOR] as Readable | undefined, this.child.pid)
     sendFilter(pipes?.[FILTER_DESCRIPTOR] as Writable | undefined, sandbox?.filter)
     void this.#first.then(first => {
       this.#known = first
       if (this.#isKilled) this.kill()
     })
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.ended = promise
-    const onExit = (): void => void this.#end().then(resolve)
+    const ended = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<void>()
+    this.ended = ended.promise
+    this.gone = gone.promise
+    void gone.promise.then(() => alive.delete(this))
+    const onExit = (): void => void this.#end(ended.resolve).then(gone.resolve)
     this.child.on('error', () => {
       // An error after the start is about a signal, not an end.
       if (this.child.pid === undefined) onExit()
     })
     this.child.on('exit', onExit)
+  }
+
+  /** Whether nothing of it runs any more. While this is false, files that it can write must not be removed. */
+  get isGone(): boolean {
+    return this.#isGone
   }
 
   /** Ends the program, its group and its sandbox at once. */
@@ -84,7 +95,10 @@ export class ContainedProcess {
     this.#isKilled = true
     if (this.#known !== undefined) {
       // With its first process the kernel ends all others of the sandbox, and bubblewrap exits when they are gone.
-      if (isRunning(this.#known)) signal(this.#known.pid)
+      const state = stateOf(this.#known)
+      if (state === 'running') signal(this.#known.pid)
+      // Its number may belong to another process by now. The sandbox ends with bubblewrap, too.
+      else if (state === 'unknown') signalGroup(this.child.pid)
       return
     }
     if (!this.#isStarting()) signalGroup(this.child.pid)
@@ -100,24 +114,29 @@ export class ContainedProcess {
     return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
   }
 
-  async #end(): Promise<void> {
+  async #end(onEnded: () => void): Promise<void> {
     signalGroup(this.child.pid)
     const first = await this.#first
-    if (first !== undefined) {
-      await waitUntil(
-        () => !isRunning(first),
-        SANDBOX_END_MS,
-        () => signal(first.pid),
-      )
-    } else {
+    if (first === undefined) {
       const { pid } = this.child
       await waitUntil(
         () => !hasGroup(pid),
-        GROUP_END_MS,
         () => signalGroup(pid),
+        GROUP_END_MS,
       )
+    } else {
+      const hasEnded = (): boolean => stateOf(first) === 'ended'
+      const end = (): void => {
+        if (stateOf(first) === 'running') signal(first.pid)
+      }
+      await waitUntil(hasEnded, end, SANDBOX_END_MS)
+      if (!hasEnded()) {
+        onEnded()
+        await waitUntil(hasEnded, end)
+      }
     }
-    alive.delete(this)
+    this.#isGone = true
+    onEnded()
   }
 }
 
@@ -128,14 +147,24 @@ interface FirstProcess {
   readonly startedAt: string
 }
 
-async function readFirstProcess(info: Readable | undefined): Promise<FirstProcess | undefined> {
+/** @param bubblewrap as long as it is the parent, the number that it reported belongs to no other process */
+async function readFirstProcess(
+  info: Readable | undefined,
+  bubblewrap: number | undefined,
+): Promise<FirstProcess | undefined> {
   if (info === undefined) return undefined
   let text = ''
   info.on('data', (data: Buffer) => (text += data.toString()))
   await new Promise<void>(resolve => info.on('end', resolve).on('error', resolve).on('close', resolve))
   const pid = Number(/"child-pid": *(\d+)/.exec(text)?.[1])
-  const startedAt = pid > 0 ? readStatus(pid)?.startedAt : undefined
-  return startedAt === undefined ? undefined : { pid, startedAt }
+  if (!(pid > 0)) return undefined
+  let status = readStatus(pid)
+  await waitUntil(
+    () => status !== 'unknown',
+    () => (status = readStatus(pid)),
+  )
+  if (status === undefined || status === 'unknown' || status.parent !== bubblewrap) return undefined
+  return { pid, startedAt: status.startedAt }
 }
 
 function sendFilter(descriptor: Writable | undefined, filter: Uint8Array | undefined): void {
@@ -144,20 +173,31 @@ function sendFilter(descriptor: Writable | undefined, filter: Uint8Array | undef
   descriptor?.end(filter)
 }
 
-/** Whether it lives. One that nobody has taken note of yet has ended, and so has everything in its namespace. */
-function isRunning({ pid, startedAt }: FirstProcess): boolean {
+/** A zombie has ended, and so has everything in its namespace. */
+function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unknown' {
   const status = readStatus(pid)
-  return status !== undefined && status.startedAt === startedAt && !/[ZX]/.test(status.state)
+  if (status === 'unknown') return 'unknown'
+  return status?.startedAt === startedAt && !/[ZX]/.test(status.state) ? 'running' : 'ended'
 }
 
-/** See proc_pid_stat(5): the name in parentheses may contain anything. */
-function readStatus(pid: number): { readonly state: string; readonly startedAt: string } | undefined {
+interface ProcessStatus {
+  readonly state: string
+  readonly parent: number
+  readonly startedAt: string
+}
+
+/**
+ * See proc_pid_stat(5): the name in parentheses may contain anything.
+ * @returns nothing when there is no such process; `unknown` when it cannot be read, as when descriptors have run out
+ */
+function readStatus(pid: number): ProcessStatus | 'unknown' | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0] ?? '', startedAt: fields[19] ?? '' }
-  } catch {
-    return undefined // gone
+    return { state: fields[0] ?? '', parent: Number(fields[1]), startedAt: fields[19] ?? '' }
+  } catch (thrown) {
+    const { code = '' } = thrown as NodeJS.ErrnoException
+    return ['ENOENT', 'ESRCH'].includes(code) ? undefined : 'unknown'
   }
 }
 
@@ -186,8 +226,8 @@ function signal(pid: number): void {
   }
 }
 
-/** Repeats an attempt until `holds` returns true, for `withinMs` at most. */
-async function waitUntil(holds: () => boolean, withinMs: number, attempt: () => void): Promise<void> {
+/** Repeats an attempt until `holds` returns true. Without `withinMs` it goes on, and does not keep the host running. */
+async function waitUntil(holds: () => boolean, attempt: () => void, withinMs = Infinity): Promise<void> {
   const deadline = performance.now() + withinMs
   for (
     let pauseMs = 1;
@@ -195,6 +235,9 @@ async function waitUntil(holds: () => boolean, withinMs: number, attempt: () => 
     pauseMs = Math.min(pauseMs * 2, LONGEST_POLL_MS)
   ) {
     attempt()
-    await new Promise(resolve => void setTimeout(resolve, pauseMs))
+    await new Promise(resolve => {
+      const timer = setTimeout(resolve, pauseMs)
+      if (withinMs === Infinity) timer.unref()
+    })
   }
 }

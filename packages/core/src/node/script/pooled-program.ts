@@ -7,7 +7,6 @@ import {
   SkillError,
   toMessage,
 } from '../../index.ts'
-import { removeTree } from '../remove-tree.ts'
 import type { InputFaults } from './child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
@@ -31,6 +30,8 @@ export interface PooledProgramOptions {
   /** After how many calls a process is replaced. */
   readonly maxCalls: number
   readonly idle: IdleProcesses
+  /** Removes the folder of a process that was ended; never fails. */
+  readonly discard: (each: PooledProcess) => Promise<void>
   /** How long calls under way may go on after `close`. */
   readonly drainMs: number
   /** When nothing of it is left. */
@@ -149,7 +150,7 @@ export class PooledProgram implements LoadedProgram {
       })
       if (!this.#end.signal.aborted) return this.#add(started)
       started.process.kill()
-      void started.process.exited.then(() => removeQuietly(started.scratch))
+      void started.process.exited.then(() => this.#options.discard(started))
       throw replacedError()
     } catch (thrown) {
       // Whoever waits may try it, too.
@@ -196,7 +197,7 @@ export class PooledProgram implements LoadedProgram {
     const index = this.#idle.indexOf(member)
     if (index >= 0) this.#idle.splice(index, 1)
     this.#options.idle.delete(member.process)
-    void removeQuietly(member.scratch)
+    void this.#options.discard(member)
     this.#waiting.shift()?.resolve(undefined)
   }
 
@@ -217,11 +218,6 @@ export class PooledProgram implements LoadedProgram {
     await Promise.all(left.map(({ process }) => process.exited))
     await onClosed()
   }
-}
-
-/** What cannot be removed now goes with the folder of this process. */
-async function removeQuietly(path: string): Promise<void> {
-  await removeTree(path).catch(() => undefined)
 }
 
 /** How many processes may be kept that do nothing, and for how long; those of all skills together. */

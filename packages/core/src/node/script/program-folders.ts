@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest, ScriptProgram } from '../../index.ts'
 import { removeTree } from '../remove-tree.ts'
+import type { ContainedProcess } from './contained-process.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
 import { type ProgramFolder, writeCode, writeProgramFolder } from './program-folder.ts'
 
@@ -20,6 +21,10 @@ interface Entry {
 export class ProgramFolders {
   readonly #parent: string | undefined
   readonly #entries = new Map<Digest, Entry>()
+  /** Folders whose removal failed. */
+  readonly #left = new Set<string>()
+  /** Folders that a process which cannot be ended may still write. */
+  readonly #held = new Set<string>()
   #root: Promise<string> | undefined
   #count = 0
 
@@ -69,19 +74,40 @@ export class ProgramFolders {
     const entry = this.#entries.get(revision)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(revision)
-    await removeTree((await entry.folder).root)
+    await this.discard((await entry.folder).root)
   }
 
-  /** An empty folder for one process; to be removed by whoever asked for it. */
+  /**
+   * Removes a folder, once the process that could write it has ended. Never fails: a removal that does is tried again with the
+   * next one, and by `close`.
+   */
+  async discard(path: string, writer?: ContainedProcess): Promise<void> {
+    if (writer?.isGone === false) {
+      this.#held.add(path)
+      void writer.gone.then(async () => {
+        this.#held.delete(path)
+        await this.discard(path)
+      })
+      return
+    }
+    this.#left.add(path)
+    for (const each of [...this.#left]) {
+      this.#left.delete(each)
+      await removeTree(each).catch(() => this.#left.add(each))
+    }
+  }
+
+  /** Creates an empty folder for one process, to be given to `discard` afterwards. */
   async createScratch(): Promise<string> {
     const scratch = join(await this.#open(), `scratch-${++this.#count}`)
     await mkdir(scratch, { mode: 0o700 })
     return scratch
   }
 
+  /** Removes everything, unless a process may still write there: then the next host that starts sweeps it away. */
   async close(): Promise<void> {
     const root = await this.#root?.catch(() => undefined)
-    if (root !== undefined) await removeTree(root)
+    if (root !== undefined && this.#held.size === 0) await removeTree(root)
   }
 
   async #write(program: ScriptProgram): Promise<ProgramFolder> {
@@ -90,7 +116,7 @@ export class ProgramFolders {
       return await writeProgramFolder(root, program)
     } catch (thrown) {
       // Half of it is of no use, and another attempt writes another one.
-      await removeTree(root).catch(() => undefined)
+      await this.discard(root)
       throw thrown
     }
   }

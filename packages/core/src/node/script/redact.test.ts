@@ -90,6 +90,22 @@ describe('an output', () => {
     )
   })
 
+  test('tells nothing of a wrapped secret, wherever it is cut', async () => {
+    const secret = Array.from({ length: 90 }, (_, index) => ((index * 7) % 36).toString(36)).join('')
+    const bytes = Buffer.from(secret)
+    for (const encoded of [bytes.toString('base64'), bytes.toString('hex')])
+      for (const end of ['\n', '\r\n', '\n  ', '\\n']) {
+        const text = `x\n${encoded.replace(/.{16}/g, line => `${line}${end}`)}`
+        for (let limit = 3; limit < text.length; limit++) {
+          const stream = new PassThrough()
+          const output = new Output(stream, limit, createRedaction({ TOKEN: secret }), () => undefined)
+          stream.end(text)
+          await output.ended
+          expect(output.text.trimEnd()).toMatch(/^x(?:\s*\[redacted TOKEN\].{0,2})?$/s)
+        }
+      }
+  })
+
   test('tells nothing of a secret in the middle of a line without an end', async () => {
     const stream = new PassThrough()
     const lines: string[] = []

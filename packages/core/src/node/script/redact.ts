@@ -37,7 +37,8 @@ export function createRedaction(secrets: Readonly<Record<string, string>>): Reda
   return {
     text: redact,
     value: value => mapTexts(value, redact),
-    partAtEnd: text => Math.max(...forms.map(({ form }) => overlap(text, form))),
+    partAtEnd: text =>
+      Math.max(...forms.map(({ form }) => overlap(text, form)), wrappedPartAtEnd(text, forms)),
   }
 }
 
@@ -62,6 +63,25 @@ const MIN_WRAPPED = 16
 function toWrappedPattern(form: string): RegExp {
   const letters = [...form].map(letter => letter.replace(/[.*+?^${}()|[\]\\]/, '\\$&'))
   return new RegExp(letters.join(LINE_BREAKS.source.replace(/\+$/, '*')), 'g')
+}
+
+/** Counts the characters at the end of a text that an encoder may have wrapped, line breaks included. */
+function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string }[]): number {
+  // The text may end in the middle of a line break as it stands in JSON.
+  const whole = text.replace(/\\$/, '')
+  const joined = whole.replace(LINE_BREAKS, '')
+  const wrappable = forms.filter(({ form }) => form.length >= MIN_WRAPPED)
+  const length = Math.max(0, ...wrappable.map(({ form }) => overlap(joined, form)))
+  if (length === 0) return 0
+  let start = whole.length
+  let left = length
+  for (const gap of [...whole.matchAll(LINE_BREAKS)].reverse()) {
+    const after = start - (gap.index + gap[0].length)
+    if (after >= left) break
+    left -= after
+    start = gap.index
+  }
+  return text.length - (start - left)
 }
 
 const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }

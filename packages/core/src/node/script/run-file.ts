@@ -1,8 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FileRun, type RunOptions, SkillError } from '../../index.ts'
-import { ContainedProcess } from './contained-process.ts'
-import type { Launch } from './launch.ts'
+import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
 import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
@@ -10,9 +9,7 @@ import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
 export interface FileLaunch {
   /** For messages. */
   readonly name: string
-  readonly launch: Launch
-  readonly env: Readonly<Record<string, string>>
-  readonly workingDirectory: string
+  readonly start: () => ContainedProcess
   readonly limits: OutputLimits
   readonly redaction: Redaction
 }
@@ -21,14 +18,14 @@ export interface FileLaunch {
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program to its end; settles when nothing that it started runs any more.
+ * Runs a program to its end; settles when everything that it started was ended.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
-  const { name, launch, env, workingDirectory, limits, redaction } = file
+  const { name, start, limits, redaction } = file
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
   signal?.throwIfAborted()
-  const program = new ContainedProcess(launch, { env, workingDirectory, hasChannel: false })
+  const program = start()
   const { child } = program
   const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
   child.on('error', error =>
@@ -67,7 +64,6 @@ export async function runProgram(file: FileLaunch, options: RunOptions): Promise
     program.kill()
     isOver = true
     for (const stream of [child.stdout, child.stderr]) (stream as Readable | null | undefined)?.destroy()
-    // The caller removes what it could write to.
     await program.ended
   }
 }

@@ -56,7 +56,7 @@ export class ScriptProcess {
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process is gone, and everything that it started. */
+  /** Resolves when the process and everything that it started was ended; see `ContainedProcess.ended`. */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined
@@ -93,6 +93,11 @@ export class ScriptProcess {
     this.#channel.on('data', (text: string) => this.#take(text))
     // The process is gone or going: its exit says the rest.
     this.#channel.on('error', () => undefined)
+  }
+
+  /** The program with everything that it started. */
+  get contained(): ContainedProcess {
+    return this.#process
   }
 
   /** Resolves when a call that was given up has ended, or its process has. */
