@@ -413,7 +413,7 @@ describe('SkillWriter.quarantine()', () => {
     it.files.remove('/instance/tone')
     await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({
       code: 'SKILL_NOT_FOUND',
-      message: 'the folder of "tone" is not there any more',
+      message: 'the folder of "tone" is not there any more; look at the skills again and decide anew',
     })
     expect(it.skills.current.find('tone')).toBeUndefined()
   })

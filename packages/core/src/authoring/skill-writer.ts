@@ -4,6 +4,7 @@ import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
+import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -32,7 +33,14 @@ export interface WritableLayer {
 
 /** What a writer needs of the runtime. */
 export interface AuthoringHost {
+  /** Resolves when what was on the disk before the call is known, as far as a name goes. */
+  look(name: string): Promise<void>
+  /** The served skill. */
   find(name: string): Skill | undefined
+  /** The newest text of a skill in the source that is written to, served or not; `undefined` when it is broken. */
+  findOwn(name: string): Skill | undefined
+  /** The newest text of a folder of that source; `undefined` when it is broken, or no folder of a skill. */
+  findNewest(location: string): Skill | undefined
   readFile(skill: Skill, path: string): Promise<Uint8Array>
   /** Looks at the folder of a skill again. */
   reloadSkill(name: string): Promise<ReloadedSkill>
@@ -118,11 +126,21 @@ export interface WriteResult {
   readonly advice: readonly string[]
 }
 
-/** Where the files of a skill are written. */
-interface Place {
+/** A folder, and the skill that it is expected to hold. */
+interface ExpectedFolder {
+  readonly name: string
   readonly folder: string
   /** The folder within the source. */
   readonly location: string
+  readonly skillFile: string
+  /** Whether the text of the skill has to be there. */
+  readonly isThere: boolean
+  /** Digest of that text as it was read last; absent when it was broken. */
+  readonly known?: Digest | undefined
+}
+
+/** Where the files of a skill are written. */
+interface Place extends ExpectedFolder {
   readonly served: Skill | undefined
   /** Whether it is in a source that is not written to. */
   readonly isElsewhere: boolean
@@ -161,9 +179,10 @@ export class SkillWriter {
   }
 
   /**
-   * Writes one file of a skill, which need not exist yet.
+   * Writes one file of a skill, which need not exist yet. Looks at the skill first, so the file goes where the skill is now.
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
-   * TOO_LARGE, CHANGED_SINCE_READ, OUTSIDE_ROOT, IO_FAILED
+   * TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
+   * skill; SKILL_NOT_FOUND when the skill was removed
    */
   async write(request: WriteRequest): Promise<WriteResult> {
     const { skill: name } = request
@@ -172,11 +191,12 @@ export class SkillWriter {
       throw new SkillError('INVALID_OPTION', 'a write needs the texts skill and path')
     if (typeof content !== 'string' && !(content instanceof Uint8Array))
       throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
+    await this.#look(name)
     const served = this.#host.find(name)
     this.#checkName(name, served)
-    const { place, path, skillFile } = this.#locate(name, request.path)
+    const { place, path } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
-    const advice = checkWrite({ skill: name, path, bytes, skillFile }, served, this.#layer)
+    const advice = checkWrite({ skill: name, path, bytes, skillFile: place.skillFile }, served, this.#layer)
     const written = await this.#lock.run(() => this.#writeFile({ ...request, path }, place, bytes))
     const { errors, isHeld } =
       this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : { errors: [], isHeld: false }
@@ -185,9 +205,11 @@ export class SkillWriter {
 
   /**
    * Puts the folder of a skill aside, with everything in it, where no source looks; returns where it is.
-   * @throws {SkillError} SKILL_NOT_FOUND; READ_ONLY when it is in another source, or has no folder of its own
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when its folder holds another skill by now; READ_ONLY when it is in
+   * another source, or has no folder of its own
    */
   async quarantine(name: string): Promise<string> {
+    await this.#look(name)
     try {
       return await this.#lock.run(() => this.#putAside(name))
     } finally {
@@ -230,13 +252,14 @@ export class SkillWriter {
       const what = skill.location === '' ? 'the folder of the source itself' : 'a single file'
       throw new SkillError('READ_ONLY', `${JSON.stringify(name)} is ${what}; only folders are put aside`)
     }
+    const { location, skillFile } = skill
+    const folder = `${root}/${location}`
+    await this.#checkSkill({ name, folder, location, skillFile, isThere: true, known: this.#known(location) })
     const target = `${root}/${TRASH}/${name}-${this.#timestamp()}`
     try {
-      await fileSystem.move(`${root}/${skill.location}`, target, { inside: root })
+      await fileSystem.move(folder, target, { inside: root })
     } catch (thrown) {
-      if (!SkillError.isInstance(thrown, 'NOT_FOUND')) throw thrown
-      const message = `the folder of ${JSON.stringify(name)} is not there any more`
-      throw new SkillError('SKILL_NOT_FOUND', message, { cause: thrown })
+      throw SkillError.isInstance(thrown, 'NOT_FOUND') ? createGone(name, thrown) : thrown
     }
     return target
   }
@@ -252,7 +275,8 @@ export class SkillWriter {
       )
     }
     const folder = location === '' || location === skillFile ? root : `${root}/${location}`
-    if (present !== undefined) await this.#checkFolder(folder, present)
+    if (present === undefined) await this.#checkSkill({ name, folder, location, skillFile, isThere: false })
+    else await this.#checkFolder(folder, present)
     const only = present === undefined ? undefined : findOnlyDifference(present, earlier)
     if (only !== undefined) {
       const bytes = await this.#host.readFile(earlier, only.path)
@@ -280,6 +304,46 @@ export class SkillWriter {
     }
   }
 
+  /**
+   * Folders are renamed and exchanged while a write waits for its turn: the text in the folder has to be that of the skill, by
+   * its name or as it was read last. Only a broken text, which has no name, may take the place of a broken one.
+   */
+  async #checkSkill({ name, folder, location, skillFile, isThere, known }: ExpectedFolder): Promise<void> {
+    const text = await this.#read(`${folder}/${skillFile}`)
+    if (text === undefined) {
+      if (isThere) throw createGone(name)
+      return
+    }
+    if (text.digest === known) return
+    const { reading, limits } = this.#layer
+    const directoryName = location.slice(location.lastIndexOf('/') + 1)
+    const parsed = parseSkill(text.bytes, {
+      ...(directoryName === '' ? {} : { directoryName }),
+      ...(reading === undefined ? {} : { policy: reading }),
+      ...(limits === undefined ? {} : { limits }),
+    })
+    if (parsed.ok ? parsed.value.name === name : known === undefined) return
+    const found = parsed.ok ? `now holds the skill ${JSON.stringify(parsed.value.name)}` : 'has changed'
+    throw new SkillError(
+      'CHANGED_SINCE_READ',
+      `the folder ${JSON.stringify(folder)} of ${JSON.stringify(name)} ${found}; nothing was done, so read the skill again and decide anew`,
+      { data: { name, folder } },
+    )
+  }
+
+  #known(location: string): Digest | undefined {
+    const newest = this.#host.findNewest(location)
+    return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
+  }
+
+  /** What the caller wants to change may have been moved or removed a moment ago. */
+  async #look(name: string): Promise<void> {
+    const isThere = (): boolean => (this.#host.find(name) ?? this.#host.findOwn(name)) !== undefined
+    const wasThere = isThere()
+    await this.#host.look(name)
+    if (wasThere && !isThere()) throw createGone(name)
+  }
+
   #timestamp(): string {
     return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
@@ -297,15 +361,13 @@ export class SkillWriter {
   }
 
   /** Where a file goes. Texts of skills are written as such, one for each skill, and never inside another. */
-  #locate(
-    name: string,
-    text: string,
-  ): { readonly place: Place; readonly path: SkillPath; readonly skillFile: string } {
+  #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
     const served = this.#host.find(name)
-    const isOurs = served?.source === label
-    const skillFile = served?.skillFile ?? (fileNames.includes(path) ? path : (fileNames[0] ?? SKILL_FILE))
+    const own = served?.source === label ? served : this.#host.findOwn(name)
+    const skillFile =
+      (own ?? served)?.skillFile ?? (fileNames.includes(path) ? path : (fileNames[0] ?? SKILL_FILE))
     const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
     if (path !== skillFile && fileNames.some(each => each.toLowerCase() === last)) {
       throw new SkillError(
@@ -313,16 +375,18 @@ export class SkillWriter {
         `path ${JSON.stringify(text)} would be a skill of its own; the text of ${JSON.stringify(name)} is ${JSON.stringify(skillFile)}`,
       )
     }
-    const isSingleFile = isOurs && served.location === served.skillFile
+    const isSingleFile = own !== undefined && own.location === own.skillFile
     if (isSingleFile && path !== skillFile)
       throw new SkillError(
         'INVALID_PATH',
         `${JSON.stringify(name)} is the single file ${JSON.stringify(skillFile)}`,
       )
-    const location = isOurs ? served.location : name
+    const location = own?.location ?? name
     const folder = location === '' || isSingleFile ? root : `${root}/${location}`
-    const isElsewhere = served !== undefined && !isOurs
-    return { place: { folder, location, served, isElsewhere }, path, skillFile }
+    const isElsewhere = served !== undefined && served.source !== label
+    const isThere = own !== undefined
+    const known = isThere ? this.#known(location) : undefined
+    return { place: { name, folder, location, skillFile, isThere, known, served, isElsewhere }, path }
   }
 
   async #makeLive(name: string): Promise<ReloadedSkill> {
@@ -336,11 +400,13 @@ export class SkillWriter {
 
   async #writeFile(
     request: WriteRequest,
-    { folder, location, served, isElsewhere }: Place,
+    place: Place,
     bytes: Uint8Array,
   ): Promise<Omit<WriteResult, 'errors' | 'isHeld' | 'advice'>> {
     const { fileSystem, root } = this.#layer
+    const { folder, location, served, isElsewhere } = place
     const { path } = request
+    await this.#checkSkill(place)
     const target = `${folder}/${path}`
     const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
     const before = (await this.#read(target)) ?? below
@@ -356,7 +422,9 @@ export class SkillWriter {
     return { path: target, digest, isNew: before === undefined, isCopiedUp }
   }
 
-  async #read(target: string): Promise<{ digest: Digest; isExecutable: boolean } | undefined> {
+  async #read(
+    target: string,
+  ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
     const { fileSystem, root } = this.#layer
     try {
       const inside = [await fileSystem.resolve(root)]
@@ -364,7 +432,7 @@ export class SkillWriter {
         inside,
         maxBytes: (this.#layer.limits ?? DEFAULT_LIMITS).maxFolderBytes,
       })
-      return { digest: digestOf(bytes, this.#options.hasher), isExecutable: stat.isExecutable }
+      return { bytes, digest: digestOf(bytes, this.#options.hasher), isExecutable: stat.isExecutable }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
       throw thrown
@@ -431,6 +499,11 @@ export class SkillWriter {
       { data: { expected: baseDigest, actual } },
     )
   }
+}
+
+function createGone(name: string, cause?: unknown): SkillError {
+  const message = `the folder of ${JSON.stringify(name)} is not there any more; look at the skills again and decide anew`
+  return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })
 }
 
 /** The file that has to be written to come from one revision to another, when it is one alone. */

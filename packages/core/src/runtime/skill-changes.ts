@@ -16,7 +16,7 @@ import { SkillHistory } from '../history/skill-history.ts'
 import { SkillReview } from '../history/skill-review.ts'
 import type { Clock, Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import { targetOf } from '../registry/generation.ts'
+import { type SkillReport, targetOf } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -35,7 +35,7 @@ export interface SkillChangesOptions {
   readonly writeLock: WriteLock
   readonly agentWrites: 'hold' | 'live'
   /** What writers need of the runtime. */
-  readonly authoring: Pick<AuthoringHost, 'readFile' | 'reload'> & {
+  readonly authoring: Pick<AuthoringHost, 'look' | 'readFile' | 'reload'> & {
     reloadSkill(name: string): Promise<readonly string[]>
   }
   readonly clock: Clock
@@ -84,13 +84,16 @@ export class SkillChanges {
   /** Writes skills into a folder of a source. */
   createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {
     const { registry, authoring, clock, writeLock } = this.#options
-    const isPending = (name: string): boolean =>
-      registry.current
-        .reports()
-        .some(each => each.name === name && each.source === source.label && each.status === 'pending')
+    const reportsOf = (name: string): readonly SkillReport[] =>
+      registry.current.reports().filter(each => each.name === name && each.source === source.label)
+    const isPending = (name: string): boolean => reportsOf(name).some(({ status }) => status === 'pending')
+    const findNewest = (location: string): Skill | undefined =>
+      registry.findNewest({ origin: source.origin, location })
     const host: AuthoringHost = {
       ...authoring,
       find: name => registry.current.find(name),
+      findOwn: name => reportsOf(name).flatMap(({ location }) => findNewest(location) ?? [])[0],
+      findNewest,
       reloadSkill: async name => ({ errors: await authoring.reloadSkill(name), isHeld: isPending(name) }),
       noteWrite: write => this.#noteWrite(source.origin, write),
     }

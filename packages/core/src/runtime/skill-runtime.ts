@@ -184,6 +184,7 @@ export class SkillRuntime implements AsyncDisposable {
       writeLock: options.writeLock ?? new InProcessWriteLock(),
       agentWrites: options.agentWrites ?? 'hold',
       authoring: {
+        look: name => this.#sources.lookAgain(name),
         readFile: (skill, path) => this.readFile(skill, path),
         reloadSkill: async name => (await this.reloadSkill(name)).errors.map(({ message }) => message),
         reload: async conversation => {

@@ -1,0 +1,156 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createSkillRuntime, type SkillRuntime, type WriteLock } from '../index.ts'
+import { directory } from './directory.ts'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'moved-folders-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const text = (name: string, body: string): string =>
+  `---\nname: ${name}\ndescription: Use when ${name} is needed.\n---\n${body}\n`
+
+function put(folder: string, content: string): void {
+  mkdirSync(join(root, folder), { recursive: true })
+  writeFileSync(join(root, folder, 'SKILL.md'), content)
+}
+
+const read = (folder: string): string => readFileSync(join(root, folder, 'SKILL.md'), 'utf8')
+const folders = (): string[] => readdirSync(root).sort()
+
+function move(from: string, to: string): void {
+  renameSync(join(root, from), join(root, to))
+}
+
+/** Gives two folders each other's name. */
+function exchange(one: string, other: string): void {
+  move(one, 'aside')
+  move(other, one)
+  move('aside', other)
+}
+
+async function open(watching: 'auto' | 'off' = 'off'): Promise<SkillRuntime> {
+  return await createSkillRuntime({
+    sources: [directory(root, { writable: true, watching })],
+    agentWrites: 'live',
+  })
+}
+
+/** Somebody else changes the folders while a write waits for its turn. */
+const during = (change: () => void): WriteLock => ({
+  run: async work => {
+    change()
+    return await work()
+  },
+})
+
+describe.each(['auto', 'off'] as const)('a write right after folders were changed, watching %s', watching => {
+  test('goes to where the skill is now, and leaves the other skill alone', async () => {
+    for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
+    await using skills = await open(watching)
+    const writer = skills.writer()
+    exchange('a', 'b')
+    await writer.write({ skill: 'a', path: 'SKILL.md', content: text('a', 'Written by an agent.') })
+    expect(read('b')).toBe(text('a', 'Written by an agent.'))
+    expect(read('a')).toBe(text('b', 'Written by a person.'))
+    exchange('a', 'b')
+    expect(readFileSync(join(await writer.quarantine('a'), 'SKILL.md'), 'utf8')).toContain('name: a')
+    expect(folders()).toEqual(['.trash', 'b'])
+  })
+
+  test('makes no folder of the old name', async () => {
+    put('a', text('a', 'First.'))
+    await using skills = await open(watching)
+    move('a', 'b')
+    const { path } = await skills.writer().write({ skill: 'a', path: 'notes.md', content: 'x' })
+    expect(path).toBe(join(root, 'b/notes.md'))
+    expect(folders()).toEqual(['b'])
+  })
+
+  test.each(['notes.md', 'SKILL.md'])('writes no %s of a skill that was removed', async path => {
+    put('a', text('a', 'First.'))
+    await using skills = await open(watching)
+    rmSync(join(root, 'a'), { recursive: true })
+    await expect(
+      skills.writer().write({ skill: 'a', path, content: text('a', 'Second.') }),
+    ).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
+    expect(folders()).toEqual([])
+  })
+})
+
+describe('folders that change while a write waits for its turn', () => {
+  const changes: readonly (readonly [string, () => void, string])[] = [
+    ['exchanged', () => exchange('a', 'b'), 'CHANGED_SINCE_READ'],
+    ['renamed', () => move('a', 'c'), 'SKILL_NOT_FOUND'],
+    ['removed', () => rmSync(join(root, 'a'), { recursive: true }), 'SKILL_NOT_FOUND'],
+    ['broken', () => put('a', '---\nname: [b\n---\n'), 'CHANGED_SINCE_READ'],
+  ]
+
+  test.each(changes)('%s: nothing is written, created or put aside', async (_, change, code) => {
+    for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
+    await using skills = await open()
+    const writer = skills.writer({ lock: during(change), afterWrite: 'none' })
+    const before = (): string[] => [...folders(), ...folders().map(read)]
+    const attempts = [
+      () => writer.write({ skill: 'a', path: 'SKILL.md', content: text('a', 'Written by an agent.') }),
+      () => writer.write({ skill: 'a', path: 'notes.md', content: 'x' }),
+      () => writer.quarantine('a'),
+    ]
+    change()
+    const changed = before()
+    for (const attempt of attempts) {
+      rmSync(root, { recursive: true })
+      for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
+      await skills.reload()
+      await expect(attempt()).rejects.toMatchObject({ code })
+      expect(before()).toEqual(changed)
+      expect(folders().flatMap(folder => readdirSync(join(root, folder)))).not.toContain('notes.md')
+    }
+  })
+
+  test('edited by somebody else: it is the same skill', async () => {
+    put('a', text('a', 'First.'))
+    await using skills = await open()
+    const lock = during(() => put('a', text('a', 'Second.')))
+    await skills.writer({ lock }).write({ skill: 'a', path: 'notes.md', content: 'x' })
+    expect(skills.current.get('a').files.map(({ path }) => path)).toEqual(['SKILL.md', 'notes.md'])
+  })
+})
+
+test('a new skill does not take the folder of one with another name', async () => {
+  put('b', text('a', 'First.'))
+  await using skills = await open()
+  const writer = skills.writer()
+  for (const path of ['SKILL.md', 'notes.md'])
+    await expect(writer.write({ skill: 'b', path, content: text('b', 'Second.') })).rejects.toMatchObject({
+      code: 'CHANGED_SINCE_READ',
+      message: expect.stringContaining('now holds the skill "a"'),
+    })
+  expect(read('b')).toBe(text('a', 'First.'))
+})
+
+test('a skill that is not served is written where it is', async () => {
+  put('tools/a', text('a', 'First.'))
+  await using skills = await open()
+  await skills.review.disable('a')
+  await skills.writer().write({ skill: 'a', path: 'notes.md', content: 'x' })
+  expect([folders(), readdirSync(join(root, 'tools/a')).sort()]).toEqual([
+    ['tools'],
+    ['SKILL.md', 'notes.md'],
+  ])
+})
+
+test('a broken text is replaced, served before or not', async () => {
+  put('served', text('served', 'First.'))
+  put('never', '---\nname: [never\n---\n')
+  await using skills = await open()
+  put('served', '---\nname: [served\n---\n')
+  const writer = skills.writer()
+  for (const name of ['served', 'never'])
+    await writer.write({ skill: name, path: 'SKILL.md', content: text(name, 'Second.') })
+  expect(skills.current.list().map(({ name }) => name)).toEqual(['never', 'served'])
+})
