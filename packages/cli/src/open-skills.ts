@@ -21,6 +21,7 @@ import {
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { createRemote } from './config/remote-config.ts'
+import { settleFreeze } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
 
 export interface OpenOptions {
@@ -35,6 +36,8 @@ export interface OpenOptions {
    * mistyped name. What follows changes awaits them instead. @default false
    */
   readonly needsRoots?: boolean
+  /** Whether this process serves them until it is ended, and thereby says whether they are frozen. @default false */
+  readonly serves?: boolean
   /** Whether scripts may be run. @default false */
   readonly runsScripts?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
@@ -43,11 +46,13 @@ export interface OpenOptions {
 /** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   const state = await openState(config, options.needsState === true)
+  const sources = await createSources(config, options)
+  const { isFrozen } = config
   return await createSkillRuntime({
-    sources: await createSources(config, options),
+    sources,
     hasher: nodeHasher,
     onDuplicate: config.onDuplicate,
-    frozen: config.isFrozen,
+    frozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
     ...state,
     ...(options.runsScripts === true ? { scripts: createRunner(config, state) } : {}),
     ...options.runtime,
