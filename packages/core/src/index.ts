@@ -94,6 +94,7 @@ export {
   type WrittenFile,
   withDecision,
 } from './history/decisions.ts'
+export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'
 export {
   DEFAULT_HISTORY_LENGTH,
