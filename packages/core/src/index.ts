@@ -279,6 +279,7 @@ export {
   type FileContents,
   type SkillFolder,
 } from './source/capture-skill.ts'
+export { isNearlySkillFile } from './source/describe-not-skill.ts'
 export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {
