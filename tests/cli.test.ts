@@ -184,7 +184,24 @@ describe('stoke list', () => {
     expect(file.stderr).toContain('a source is a folder')
   })
 
-  test.each([['show', 'pdf'], ['why', 'pdf'], ['render'], ['status'], ['pending']])(
+  test.each([
+    ['show', 'pdf'],
+    ['why', 'pdf'],
+    ['render'],
+    ['status'],
+    ['pending'],
+    ['approve', 'pdf'],
+    ['reject', 'pdf'],
+    ['pin', 'pdf'],
+    ['rollback', 'pdf'],
+    ['grant', 'pdf', 'net'],
+    ['diff', 'pdf'],
+    ['log', 'pdf'],
+    ['run', 'pdf'],
+    ['verify'],
+    ['update'],
+    ['remove', 'pdf'],
+  ])(
     'stoke %s with a root that is not there is an error, whether it was given as a flag or a variable',
     (...args) => {
       using folder = new TemporaryFolder()
@@ -202,6 +219,25 @@ describe('stoke list', () => {
         ])
     },
   )
+
+  test.each([
+    ['show', 'pdf'],
+    ['approve', 'pdf'],
+    ['log', 'pdf'],
+    ['run', 'pdf'],
+    ['grant', 'pdf', 'net'],
+    ['update'],
+  ])('stoke %s with a root that cannot be read is an error', (...args) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    chmodSync(folder.at('skills'), 0)
+    const { status, stdout, stderr } = stoke(
+      [...args, '--root', folder.at('skills'), '--state', folder.at('.state')],
+      { isOrdinaryUser: true },
+    )
+    chmodSync(folder.at('skills'), 0o755)
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
+  })
 
   test('one root named twice is one root', () => {
     using folder = new TemporaryFolder()

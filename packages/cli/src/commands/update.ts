@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import { type Digest, describePlace, shortDigest, toMessage } from '@skillstoke/core'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
@@ -37,6 +38,7 @@ interface Outcome {
  * something is left to do.
  */
 export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
+  checkNamedRoots(config)
   const locked = readLock(config)
   const unknown = names.find(name => locked[name] === undefined)
   if (unknown !== undefined)
