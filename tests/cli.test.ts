@@ -9,9 +9,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { basename } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { BIN, stoke } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface ListedSkill {
@@ -183,7 +184,24 @@ describe('stoke list', () => {
     expect(file.stderr).toContain('a source is a folder')
   })
 
-  test.each([['show', 'pdf'], ['why', 'pdf'], ['render'], ['status'], ['pending']])(
+  test.each([
+    ['show', 'pdf'],
+    ['why', 'pdf'],
+    ['render'],
+    ['status'],
+    ['pending'],
+    ['approve', 'pdf'],
+    ['reject', 'pdf'],
+    ['pin', 'pdf'],
+    ['rollback', 'pdf'],
+    ['grant', 'pdf', 'net'],
+    ['diff', 'pdf'],
+    ['log', 'pdf'],
+    ['run', 'pdf'],
+    ['verify'],
+    ['update'],
+    ['remove', 'pdf'],
+  ])(
     'stoke %s with a root that is not there is an error, whether it was given as a flag or a variable',
     (...args) => {
       using folder = new TemporaryFolder()
@@ -201,6 +219,25 @@ describe('stoke list', () => {
         ])
     },
   )
+
+  test.each([
+    ['show', 'pdf'],
+    ['approve', 'pdf'],
+    ['log', 'pdf'],
+    ['run', 'pdf'],
+    ['grant', 'pdf', 'net'],
+    ['update'],
+  ])('stoke %s with a root that cannot be read is an error', (...args) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    chmodSync(folder.at('skills'), 0)
+    const { status, stdout, stderr } = stoke(
+      [...args, '--root', folder.at('skills'), '--state', folder.at('.state')],
+      { isOrdinaryUser: true },
+    )
+    chmodSync(folder.at('skills'), 0o755)
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
+  })
 
   test('one root named twice is one root', () => {
     using folder = new TemporaryFolder()
@@ -374,6 +411,55 @@ describe('stoke validate', () => {
       stdout: 'valid   -\n',
     })
     expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
+  })
+
+  test('tells what was meant as a skill and is none: a misspelt name is an error, a folder without a text a warning', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/good')
+    mkdirSync(folder.at('skills/empty'))
+    folder.writeSkill('skills/_draft')
+    const run = (...args: string[]): CliRun<{ path: string; valid: boolean }[]> =>
+      stoke(['validate', ...args], { cwd: folder.path })
+    const warned = run('skills')
+    expect([warned.status, warned.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^valid {3}skills\/good\nskipped \S*skills\/empty\n.*is empty/),
+    ])
+    expect(warned.stdout).not.toContain('_draft')
+    folder.write('skills/plural/SKILLS.md', skillText('plural'))
+    const misspelt = run('skills')
+    expect([misspelt.status, misspelt.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^invalid \S*skills\/plural\n.*has no SKILL\.md, but a file "SKILLS\.md"/m),
+    ])
+    for (const path of ['skills/plural', 'skills/plural/SKILLS.md'])
+      expect([run(path).status, run(path).stdout]).toEqual([1, expect.stringContaining('SKILLS.md')])
+    expect(run('skills', '--json').json.map(({ path, valid }) => [basename(path), valid])).toEqual([
+      ['good', true],
+      ['empty', true],
+      ['plural', false],
+    ])
+  })
+
+  test('calls nothing valid that it cannot read', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/good')
+    folder.write('skills/good/references/a.md', 'A.')
+    folder.writeSkill('skills/locked')
+    symlinkSync('loop', folder.at('loop'))
+    const run = (path: string): CliRun<unknown> =>
+      stoke(['validate', path], { cwd: folder.path, isOrdinaryUser: true })
+    const paths = ['skills/locked', 'skills/good/references', 'skills']
+    for (const closed of paths) {
+      chmodSync(folder.at(closed), 0)
+      for (const asked of new Set(['skills', closed]))
+        expect([run(asked).status, run(asked).stdout], `${closed} ${asked}`).toEqual([
+          1,
+          expect.stringMatching(/^invalid [\s\S]*(?:permission denied|EACCES)/im),
+        ])
+      chmodSync(folder.at(closed), 0o755)
+    }
+    expect([run('loop').status, run('loop').stderr]).toEqual([1, ''])
   })
 })
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { connect } from 'node:net'
 import { hostname } from 'node:os'
@@ -512,6 +512,21 @@ describe('a running dev and other processes', () => {
     const reload = stoke(['reload', ...args(other, state)])
     expect(reload.status).toBe(2)
     expect(reload.stderr).toContain('no running dev has these roots')
+  })
+
+  test('is found again after somebody has removed the state directory', async () => {
+    using folder = new TemporaryFolder()
+    using parent = new TemporaryFolder()
+    folder.writeSkill('refund')
+    const state = parent.at('state')
+    const flags = ['--root', folder.path, '--state', state]
+    await using dev = await startDev({ root: folder.path, state, args: ['--no-agent'] })
+    rmSync(state, { recursive: true })
+    const path = join(state, 'run', `${dev.process.pid}.json`)
+    await expect.poll(() => existsSync(path), { timeout: 10_000 }).toBe(true)
+    expect([statSync(path).mode & 0o777, statSync(join(state, 'run')).mode & 0o777]).toEqual([0o600, 0o700])
+    expect(stoke<{ from: unknown }>(['list', '--json', ...flags]).json.from).toMatchObject({ url: dev.url })
+    expect(stoke(['reload', ...flags]).status).toBe(0)
   })
 
   test('its file is for its user alone, goes with it, and is recognised as stale after kill -9', async () => {

@@ -115,6 +115,29 @@ test('update replaces what is unmodified and keeps what was changed here', () =>
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" was not added; the lock file has: docx, pdf/)
 })
 
+test('add and update copy nothing that a person does not see, until that is confirmed', () => {
+  using it = new Project()
+  it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
+  const refused = it.run('add', it.place)
+  expect([refused.status, refused.stdout]).toEqual([2, ''])
+  expect(refused.stderr).toMatch(/pdf\/SKILL\.md:5:9: U\+E0073 U\+200B[\s\S]*pdf\/notes\.md:1:2: U\+202E/)
+  expect(refused.stderr).toMatch(
+    /nothing was added: pdf has characters that show nothing; .*--confirm-hidden/,
+  )
+  expect(existsSync(it.at('skills/pdf'))).toBe(false)
+  const confirmed = it.run('add', it.place, '--confirm-hidden')
+  expect([confirmed.status, confirmed.stderr]).toEqual([0, expect.stringContaining('U+202E')])
+  expect(it.run('update').status).toBe(0)
+  it.repository.commit(pdf('Second.\u200b'))
+  expect(it.run('update')).toMatchObject({
+    status: 1,
+    stdout: expect.stringMatching(/^failed +pdf .*pdf\/SKILL\.md:5:8: U\+200B.*--confirm-hidden takes it/),
+  })
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Be kind.')
+  expect(it.run('update', '--confirm-hidden').stdout).toMatch(/^updated +pdf/)
+  expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
+})
+
 test('a place that cannot be reached is told, and the others are updated all the same', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))

@@ -399,6 +399,43 @@ test('frozen: changes of one’s own folders wait, too', async () => {
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
+test('what is frozen stays frozen for commands that only look, and for the rest of what one approves', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'First.' })
+  const run = <T>(...args: string[]): CliRun<T> =>
+    stoke<T>([...args, '--root', folder.at('skills'), '--state', folder.at('state')], {
+      env: { HOME: folder.at('home'), NO_COLOR: '1' },
+    })
+  const bodies = (): readonly string[] =>
+    ['pdf', 'docx'].map(name => run<{ body: string }>('show', name, '--json').json.body)
+  const start = async (...args: string[]): Promise<DevProcess> =>
+    await startDev({ root: folder.at('skills'), state: folder.at('state'), args: [...args, '--no-agent'] })
+  {
+    await using dev = await start('--frozen')
+    for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'Second.' })
+    await dev.client.reload()
+    expect(run('pending')).toMatchObject({ status: 1, stdout: expect.stringMatching(/^root-1\/pdf {2}\w/m) })
+  }
+  for (const words of [
+    ['pending'],
+    ['show', 'pdf'],
+    ['diff', 'pdf'],
+    ['log', 'pdf'],
+    ['list'],
+    ['why', 'pdf'],
+    ['render'],
+  ])
+    run(...words)
+  expect(run('approve', 'nope').status).toBe(2)
+  expect(bodies()).toEqual(['First.', 'First.'])
+  expect(run('log', 'pdf').stdout.match(/ (live|held) /g)).toEqual([' held ', ' live '])
+  expect(run('approve', '--yes', 'docx').status).toBe(0)
+  expect(bodies()).toEqual(['First.', 'Second.'])
+  await using dev = await start()
+  expect((await dev.client.skill('pdf')).body).toBe('Second.')
+  expect(bodies()).toEqual(['Second.', 'Second.'])
+})
+
 test.each([
   [['approve'], /name the skills to approve, or use --all/],
   [['approve', 'pdf', '--all'], /name no skills with it/],

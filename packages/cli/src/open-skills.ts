@@ -20,7 +20,9 @@ import {
 } from '@skillstoke/core/node'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
+import { checkNamedRoots } from './config/named-roots.ts'
 import { createRemote } from './config/remote-config.ts'
+import { settleFreeze } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
 
 export interface OpenOptions {
@@ -30,11 +32,13 @@ export interface OpenOptions {
   readonly polling?: 'auto' | 'manual'
   /** Whether it is about what outlives the process, and makes no sense without. @default false */
   readonly needsState?: boolean
+  /** Whether the command reports roots that cannot be read, instead of failing. @default false */
+  readonly reportsUnreadable?: boolean
   /**
-   * Whether roots that were named on the command line or in the environment have to be there: an answer about nothing would hide a
-   * mistyped name. What follows changes awaits them instead. @default false
+   * Whether this process serves them until it is ended: it awaits roots that are missing, and says whether they are frozen.
+   * @default false
    */
-  readonly needsRoots?: boolean
+  readonly serves?: boolean
   /** Whether scripts may be run. @default false */
   readonly runsScripts?: boolean
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
@@ -42,12 +46,16 @@ export interface OpenOptions {
 
 /** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
+  if (options.serves !== true)
+    checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
   const state = await openState(config, options.needsState === true)
+  const sources = await createSources(config, options)
+  const { isFrozen } = config
   return await createSkillRuntime({
-    sources: await createSources(config, options),
+    sources,
     hasher: nodeHasher,
     onDuplicate: config.onDuplicate,
-    frozen: config.isFrozen,
+    frozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
     ...state,
     ...(options.runsScripts === true ? { scripts: createRunner(config, state) } : {}),
     ...options.runtime,
@@ -56,17 +64,16 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
 
 async function createSources(
   config: Config,
-  { watching, polling, needsRoots = false }: OpenOptions,
+  { watching, polling }: OpenOptions,
 ): Promise<readonly SkillSource[]> {
   const targets = config.roots.filter(root => root.isLinkTarget).map(root => root.path)
   const linked = findLinkedFolders(config.stateDirectory)
-  const folders = config.roots.map(({ label, path, isNamed }) =>
+  const folders = config.roots.map(({ label, path }) =>
     // A link from one root into another is how one skill is shared; links to anywhere else are refused.
     directory(path, {
       label,
       watching,
       reading: config.reading,
-      ...(needsRoots && isNamed && !config.areRootsOfFile ? { onMissing: 'throw' } : {}),
       linkRoots: [...targets.filter(other => other !== path), ...config.linkRoots, ...linked],
       // For what is asked for by name: rolling a skill back.
       writable: true,

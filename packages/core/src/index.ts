@@ -97,6 +97,7 @@ export {
   type WrittenFile,
   withDecision,
 } from './history/decisions.ts'
+export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'
 export {
   DEFAULT_HISTORY_LENGTH,
@@ -282,6 +283,7 @@ export {
   type FileContents,
   type SkillFolder,
 } from './source/capture-skill.ts'
+export { isNearlySkillFile } from './source/describe-not-skill.ts'
 export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {

@@ -26,6 +26,8 @@ export interface AddFlags {
   readonly to?: string
   /** Replaces what was changed here, too; it is kept in `.trash`. */
   readonly isForced: boolean
+  /** Whether what nobody sees in them was looked at. */
+  readonly confirmsHidden: boolean
 }
 
 /** `stoke add`: copies skills of another place into the project and writes down where they came from. */
@@ -39,6 +41,7 @@ export async function add(
   const paint = createPaint(config.hasColor)
   printFindings(available.faults, paint)
   const chosen = choose(available.skills, names, flags.isAll, place)
+  await refuseHidden(chosen, available, config, flags)
   const project = projectFolder(config)
   const root = resolve(flags.to ?? config.roots[0]?.path ?? 'skills')
   for (const { name, directory } of chosen) {
@@ -83,6 +86,25 @@ export async function add(
       printLine(`  with it: ${toTerminalLine(each)}`)
   }
   return EXIT_OK
+}
+
+/** What is copied is live at once, so what nobody sees in it is told before. */
+async function refuseHidden(
+  chosen: readonly Skill[],
+  available: Available,
+  config: Config,
+  { confirmsHidden }: AddFlags,
+): Promise<void> {
+  const hiding: string[] = []
+  for (const skill of chosen) {
+    const hidden = await available.findHidden(skill)
+    printFindings(hidden, createPaint(config.hasColor))
+    if (hidden.length > 0) hiding.push(skill.name)
+  }
+  if (hiding.length > 0 && !confirmsHidden)
+    throw new UsageError(
+      `nothing was added: ${hiding.join(', ')} ${hiding.length === 1 ? 'has' : 'have'} characters that show nothing; look at these places, and use --confirm-hidden when they are meant`,
+    )
 }
 
 /** Puts the files of a skill into a folder of its name, as a whole. */

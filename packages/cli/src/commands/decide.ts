@@ -84,7 +84,7 @@ export function printDecided(verb: DecisionVerb, report: DecidedSkill, { hasColo
  * with 1 when something does, or a place could not be asked.
  */
 export async function pending(config: Config, flags: { readonly json: boolean }): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off', needsRoots: true })
+  await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
   if (config.remotes.length > 0) {
     if (config.isInteractive)
       process.stderr.write(`asking ${config.remotes.map(({ label }) => label).join(', ')} ...\n`)

@@ -78,7 +78,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
 type Listing = SkillList & { readonly notSkills: NotSkillList['found'] }
 
 async function scan(config: Config): Promise<Listing> {
-  await using skills = await openSkills(config, { watching: 'off', needsRoots: true })
+  await using skills = await openSkills(config, { watching: 'off', reportsUnreadable: true })
   const { current } = skills
   return {
     generation: toGenerationId(current),

@@ -26,6 +26,7 @@ export async function mcp(config: Config, options: McpOptions): Promise<number> 
   const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
   await using skills = await openSkills(config, {
     watching: 'auto',
+    serves: true,
     runsScripts: true,
     runtime: { catalog, logger },
   })

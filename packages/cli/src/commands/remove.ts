@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
@@ -13,6 +14,7 @@ export async function remove(
   config: Config,
   flags: { readonly json: boolean; readonly isForced: boolean },
 ): Promise<number> {
+  checkNamedRoots(config)
   const project = projectFolder(config)
   await using lock = await openWriteLock(config.stateDirectory)
   const removed = await lock.run(async () => {

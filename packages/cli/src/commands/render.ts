@@ -14,7 +14,6 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
   const catalogOptions = { ...config.catalog, countTokens }
   await using skills = await openSkills(config, {
     watching: 'off',
-    needsRoots: true,
     runtime: { catalog: catalogOptions },
   })
   const catalog = skills.renderCatalog(config.scope)

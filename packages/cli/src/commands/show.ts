@@ -18,7 +18,7 @@ export async function show(
   config: Config,
   options: { readonly json: boolean },
 ): Promise<number> {
-  await using skills = await openSkills(config, { watching: 'off', needsRoots: true })
+  await using skills = await openSkills(config, { watching: 'off' })
   const paint = createPaint(config.hasColor)
   const reports = skills.current.reports().filter(report => report.name === name)
   const report = reports.find(each => each.serving !== undefined) ?? reports[0]

@@ -57,6 +57,10 @@ function describeVersion(version: string | undefined): string {
 }
 
 async function scan(config: Config): Promise<Status> {
-  await using skills = await openSkills(config, { watching: 'auto', needsRoots: true, polling: 'manual' })
+  await using skills = await openSkills(config, {
+    watching: 'auto',
+    reportsUnreadable: true,
+    polling: 'manual',
+  })
   return { ...toStatus(skills, skills.current, pathsOf(config)), stateDirectory: config.stateDirectory }
 }

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path'
-import { type Digest, shortDigest, toMessage } from '@skillstoke/core'
+import { type Digest, describePlace, shortDigest, toMessage } from '@skillstoke/core'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { type Available, openAvailable } from '../lock/available.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
@@ -20,6 +21,8 @@ export interface UpdateFlags {
   readonly isForced: boolean
   /** Whether the lock file may name places elsewhere on this machine. */
   readonly isLocal: boolean
+  /** Whether what nobody sees in newer ones was looked at. */
+  readonly confirmsHidden: boolean
 }
 
 interface Outcome {
@@ -35,6 +38,7 @@ interface Outcome {
  * something is left to do.
  */
 export async function update(names: readonly string[], config: Config, flags: UpdateFlags): Promise<number> {
+  checkNamedRoots(config)
   const locked = readLock(config)
   const unknown = names.find(name => locked[name] === undefined)
   if (unknown !== undefined)
@@ -94,7 +98,7 @@ async function updateOne(
   entry: LockedSkill,
   available: Available,
   config: Config,
-  { isCheck, isForced, isReset }: UpdateFlags,
+  { isCheck, isForced, isReset, confirmsHidden }: UpdateFlags,
 ): Promise<Outcome> {
   const project = projectFolder(config)
   const same = { name, from: entry.revision, to: entry.revision as string | null }
@@ -118,6 +122,11 @@ async function updateOne(
   if (!isNewer && isThere) return { ...same, kind: 'current', note: '' }
   const isMissing = state.kind === 'missing'
   const outcome = { ...same, to: skill.revision, note: isMissing ? 'its folder was not there' : '' }
+  const hidden = await available.findHidden(skill)
+  if (hidden.length > 0 && !confirmsHidden) {
+    const places = hidden.map(each => `${describePlace(each)}: ${each.message}`).join('; ')
+    return { ...outcome, kind: 'failed', note: `not taken: ${places}; --confirm-hidden takes it` }
+  }
   if (isCheck) return { ...outcome, kind: 'available' }
   if (!isThere) await install({ ...skill, name }, available, dirname(join(project, entry.path)))
   const now = toLocked(skill, available, entry.source, entry.path)

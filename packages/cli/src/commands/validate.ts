@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import {
@@ -6,25 +6,32 @@ import {
   createSkillRuntime,
   DEFAULT_LIMITS,
   type Diagnostic,
+  isNearlySkillFile,
   mayBeImported,
+  type NotSkill,
   type Skill,
   SkillError,
   type SkillRuntime,
+  type SourceReport,
+  toMessage,
   validateSkill,
 } from '@skillstoke/core'
 import { directory, NodeFileSystem, nodeHasher, scanScripts } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { createPaint, formatDiagnostic, printJson, printLine } from '../output.ts'
+import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
 import { doubtsAbout } from './decide.ts'
 
 interface Verdict {
   readonly path: string
   readonly valid: boolean
+  /** Whether there is a text to judge; false for a folder that is only expected to have one. @default true */
+  readonly isSkill?: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
 
 const SKILL_FILES = ['SKILL.md', 'skill.md']
+const UNREADABLE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'DIRECTORY_UNREADABLE'])
 
 /** `stoke validate`: SKILL.md files against the specification, as its reference validator does, and scripts as far as they can be read. */
 export async function validate(
@@ -35,15 +42,16 @@ export async function validate(
   const verdicts: Verdict[] = []
   for (const path of paths) verdicts.push(...(await validatePath(path)))
   const isValid = verdicts.every(verdict => verdict.valid)
-  if (options.json) printJson(verdicts)
+  if (options.json) printJson(verdicts.map(({ path, valid, diagnostics }) => ({ path, valid, diagnostics })))
   else printVerdicts(verdicts, config)
   return isValid ? EXIT_OK : EXIT_FINDINGS
 }
 
 function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
   const paint = createPaint(config.hasColor)
-  for (const { path, valid, diagnostics } of verdicts) {
-    printLine(`${valid ? paint('green', 'valid  ') : paint('red', 'invalid')} ${path}`)
+  for (const { path, valid, isSkill = true, diagnostics } of verdicts) {
+    const good = isSkill ? paint('green', 'valid  ') : paint('yellow', 'skipped')
+    printLine(`${valid ? good : paint('red', 'invalid')} ${toTerminalLine(path)}`)
     for (const diagnostic of diagnostics) printLine(`  ${formatDiagnostic(diagnostic, paint)}`)
   }
 }
@@ -51,13 +59,29 @@ function printVerdicts(verdicts: readonly Verdict[], config: Config): void {
 /** A skill's folder, a SKILL.md, `-` for standard input, or a folder of skills. */
 async function validatePath(path: string): Promise<readonly Verdict[]> {
   if (path === '-') return [toVerdict(path, validateSkill(await buffer(process.stdin), { path: '<stdin>' }))]
-  const stats = statSync(path, { throwIfNoEntry: false })
+  let stats: Stats | undefined
+  try {
+    stats = statSync(path, { throwIfNoEntry: false })
+  } catch (thrown) {
+    return [missing(path, `the path cannot be read: ${toMessage(thrown)}`, 'name a path that can be read')]
+  }
   if (stats === undefined)
     return [missing(path, 'the path does not exist', 'name a skill folder or its SKILL.md')]
-  if (!stats.isDirectory()) return [await validateFile(path, path)]
+  if (!stats.isDirectory()) return [await validateNamedFile(path)]
   const verdicts = await validateFolders(path)
-  if (verdicts.length > 0) return verdicts
-  return [missing(path, 'there is no SKILL.md in this folder', 'add a SKILL.md, or name another folder')]
+  if (verdicts.some(({ valid, isSkill = true }) => isSkill || !valid)) return verdicts
+  const none = missing(path, 'there is no SKILL.md in this folder', 'add a SKILL.md, or name another folder')
+  return [none, ...verdicts]
+}
+
+/** A file of another name is served by nobody, whatever is in it. */
+async function validateNamedFile(path: string): Promise<Verdict> {
+  const { diagnostics } = await validateFile(path, path)
+  const name = basename(path)
+  if (SKILL_FILES.includes(name)) return toVerdict(path, diagnostics)
+  const message = `a skill is a file SKILL.md in a folder of its own, and this file is called ${JSON.stringify(name)}`
+  const fix = 'rename it to "SKILL.md", or check its text with "stoke validate -"'
+  return toVerdict(path, [...missing(path, message, fix).diagnostics, ...diagnostics])
 }
 
 /** By the same rules as everywhere else, so what is validated is what would be served. */
@@ -76,9 +100,44 @@ async function validateFolders(root: string): Promise<readonly Verdict[]> {
     const found = skill?.location === location ? await validateScripts(skill, path, skills) : []
     // What is hidden in the instructions is told already.
     const others = doubtsAbout(report).filter(each => resolve(each.path ?? '') !== resolve(file))
-    return [toVerdict(path, [...diagnostics, ...others, ...found])]
+    const unreadable = report.diagnostics.filter(({ code }) => UNREADABLE.has(code))
+    return [toVerdict(path, [...diagnostics, ...others, ...unreadable, ...found])]
   })
-  return (await Promise.all(verdicts)).flat()
+  const { found, isComplete } = await skills.findNotSkills()
+  return [
+    ...toUnreadable(root, skills.current.sources(), isComplete),
+    ...(await Promise.all(verdicts)).flat(),
+    ...found.flatMap(toNotSkill),
+  ]
+}
+
+/** What keeps a folder from being looked at: whatever is in it is not known to be valid. */
+function toUnreadable(
+  root: string,
+  sources: readonly SourceReport[],
+  isComplete: boolean,
+): readonly Verdict[] {
+  const found = sources.flatMap(({ diagnostics }) => diagnostics)
+  const verdicts = found.map(
+    (each): Verdict => ({
+      ...toVerdict(each.path ?? root, [each]),
+      isSkill: false,
+    }),
+  )
+  if (isComplete) return verdicts
+  const message = 'there are too many folders without a skill to look at all of them'
+  const rest: Diagnostic = { code: 'SCAN_BUDGET_EXCEEDED', severity: 'warning', message, path: root }
+  return [...verdicts, { ...toVerdict(root, [rest]), isSkill: false }]
+}
+
+/** What somebody would expect to be a skill. What was set aside, by its name or by a `.skillignore`, is meant to be none. */
+function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
+  if (!isExpected || reason === 'skipped' || reason === 'ignored') return []
+  const code = reason === 'link' ? 'LINK_REFUSED' : reason === 'too-deep' ? 'FOLDER_TOO_DEEP' : undefined
+  const isMisnamed = reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
+  const severity = isMisnamed ? 'error' : 'warning'
+  const finding: Diagnostic = { code: code ?? 'SKILL_FILE_MISSING', severity, message, path, fix }
+  return [{ ...toVerdict(path, [finding]), isSkill: false }]
 }
 
 /** What the scripts say and import, without running any. */

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
@@ -6,6 +7,7 @@ import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '
 
 /** `stoke verify`: whether copied skills are, file by file, what the lock file says. Exits with 1 when one is not. */
 export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
+  checkNamedRoots(config)
   const project = projectFolder(config)
   if (!hasLock(config))
     throw new UsageError(`there is no ${LOCK_FILE_NAME} in ${project}, so there is nothing to compare with`)

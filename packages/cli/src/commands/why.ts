@@ -27,7 +27,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
       const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
       await using skills = await openSkills(config, {
         watching: 'off',
-        needsRoots: true,
+        reportsUnreadable: true,
         runsScripts: true,
         runtime: { catalog },
       })

@@ -41,7 +41,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     parts.defer(listenForSignals(() => end.abort()))
     const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(
-      await openSkills(config, { watching: 'auto', runsScripts: true, runtime: { catalog } }),
+      await openSkills(config, { watching: 'auto', serves: true, runsScripts: true, runtime: { catalog } }),
     )
     await print.start(skills)
     parts.defer(printCommands(skills, { print: printLine, paint: createPaint(config.hasColor) }))

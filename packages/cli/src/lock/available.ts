@@ -4,6 +4,7 @@ import {
   createSkillRuntime,
   type Diagnostic,
   type FolderFile,
+  findHiddenIn,
   MemorySkillStore,
   type Skill,
   SkillError,
@@ -24,6 +25,8 @@ export interface Available extends AsyncDisposable {
   /** What is wrong with those that cannot be served, and so not copied. */
   readonly faults: readonly Diagnostic[]
   read(skill: Skill): Promise<readonly FolderFile[]>
+  /** What a person who reads a skill does not see, each with its path below the name of the skill. */
+  findHidden(skill: Skill): Promise<readonly Diagnostic[]>
   /** Whether it comes after an earlier version, as far as the place has a history. */
   follows(version: string): Promise<boolean>
 }
@@ -40,9 +43,10 @@ export async function openAvailable(
   { isNamed }: { readonly isNamed: boolean },
 ): Promise<Available> {
   const source = await createPlace(flag, config, isNamed)
+  const store = new MemorySkillStore()
   const skills = await createSkillRuntime({
     sources: [source],
-    store: new MemorySkillStore(),
+    store,
     hasher: nodeHasher,
   })
   try {
@@ -61,6 +65,8 @@ export async function openAvailable(
         .reports()
         .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
+      findHidden: async skill =>
+        (await findHiddenIn(skill, store)).map(each => ({ ...each, path: `${skill.name}/${each.path}` })),
       follows: async version => (await source.follows?.(version)) ?? true,
       [Symbol.asyncDispose]: async () => await skills.close(),
     }

@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ApiClient } from '../client/api-client.ts'
@@ -33,23 +42,40 @@ export interface RunningDev {
 
 const FOLDER = 'run'
 const PROBE_TIMEOUT_MS = 2_000
+/** How often a process looks whether its file is still there. */
+const CHECK_INTERVAL_MS = 500
 
-/** Says that this process is there; returns a function that takes it back. */
+/** Says that this process is there, again when somebody removes the file; returns a function that takes it back. */
 export function writeRunFile(
   config: Config,
   dev: { readonly url: string; readonly startId: string; readonly token: string },
 ): () => void {
   const folder = join(config.stateDirectory, FOLDER)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `${process.pid}.json`)
   const { url, startId, token } = dev
   const roots = toRunFileRoots(config)
   const file: RunFile = { url, host: hostname(), pid: process.pid, startId, token, roots }
-  const draft = `${path}.${startId}.tmp`
-  writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
-  chmodSync(draft, 0o600)
-  renameSync(draft, path)
-  return () => rmSync(path, { force: true })
+  const write = (): void => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const draft = `${path}.${startId}.tmp`
+    rmSync(draft, { force: true }) // of a writing that failed
+    writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    chmodSync(draft, 0o600)
+    renameSync(draft, path)
+  }
+  write()
+  const timer = setInterval(() => {
+    if (existsSync(path)) return
+    try {
+      write()
+    } catch {
+      // A disk that is full or gone: tried again the next time.
+    }
+  }, CHECK_INTERVAL_MS).unref()
+  return () => {
+    clearInterval(timer)
+    rmSync(path, { force: true })
+  }
 }
 
 /**

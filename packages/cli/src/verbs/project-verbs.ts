@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import { resolveConfig } from '../config/config.ts'
 import { collect, type Finish, type SharedFlags, withAccessOptions, withRootOptions } from './verb-options.ts'
 
+const CONFIRM_HIDDEN = 'the characters that show nothing were looked at, and are meant'
+
 /** Copies in the project, and their lock file. */
 export function addProjectVerbs(program: Command, finish: Finish): void {
   addAdd(program, finish)
@@ -22,6 +24,7 @@ function addAdd(program: Command, finish: Finish): void {
     .option('--all', 'all that the place has')
     .option('--to <dir>', 'the folder of skills into which they are copied (default: the first root)')
     .option('--force', 'replace what is there; it is kept in .trash')
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       '\nExamples:\n  stoke add acme/skills pdf docx\n  stoke add https://github.com/acme/skills/tree/v2/skills --all --to .agents/skills\n  stoke add ../other-project/skills pdf\n  stoke add team.zip --json',
@@ -30,7 +33,7 @@ function addAdd(program: Command, finish: Finish): void {
       async (
         place: string,
         names: string[],
-        flags: SharedFlags & { all?: boolean; to?: string; force?: boolean },
+        flags: SharedFlags & { all?: boolean; to?: string; force?: boolean; confirmHidden?: boolean },
       ) => {
         const { add } = await import('../commands/add.ts')
         const to = flags.to === undefined ? {} : { to: flags.to }
@@ -38,6 +41,7 @@ function addAdd(program: Command, finish: Finish): void {
           json: flags.json === true,
           isAll: flags.all === true,
           isForced: flags.force === true,
+          confirmsHidden: flags.confirmHidden === true,
           ...to,
         }
         finish(await add(place, names, await resolveConfig(flags), options))
@@ -56,6 +60,7 @@ function addUpdate(program: Command, finish: Finish): void {
       '--local',
       'also from places elsewhere on this machine that the lock file names and nobody has added here',
     )
+    .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(
       'after',
       '\nExits with 1 when something is left to do.\n\nExamples:\n  stoke update\n  stoke update pdf --check\n  stoke update pdf --force',
@@ -63,7 +68,13 @@ function addUpdate(program: Command, finish: Finish): void {
     .action(
       async (
         names: string[],
-        flags: SharedFlags & { check?: boolean; reset?: boolean; force?: boolean; local?: boolean },
+        flags: SharedFlags & {
+          check?: boolean
+          reset?: boolean
+          force?: boolean
+          local?: boolean
+          confirmHidden?: boolean
+        },
       ) => {
         const { update } = await import('../commands/update.ts')
         const options = {
@@ -72,6 +83,7 @@ function addUpdate(program: Command, finish: Finish): void {
           isReset: flags.reset === true,
           isForced: flags.force === true,
           isLocal: flags.local === true,
+          confirmsHidden: flags.confirmHidden === true,
         }
         finish(await update(names, await resolveConfig(flags), options))
       },

@@ -18,7 +18,7 @@ export function withSourceOptions(command: Command): Command {
     collect,
   )
   return withAccessOptions(withRootOptions(command))
-    .option('--frozen', 'let every change wait for approval')
+    .option('--frozen', 'let every change wait for approval, until dev or mcp serves the folders without it')
     .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)
 }
 

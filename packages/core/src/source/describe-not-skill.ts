@@ -7,6 +7,7 @@ export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isE
 // SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL: what was meant is plain.
 const NEARLY = /^sk[il]+s?(?:\.[a-z.]+)?$/i
 
+/** Whether a file name is one that a person takes for SKILL.md. */
 export function isNearlySkillFile(name: string): boolean {
   return NEARLY.test(name)
 }

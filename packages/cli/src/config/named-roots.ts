@@ -1,0 +1,27 @@
+import { opendirSync } from 'node:fs'
+import { toMessage } from '@skillstoke/core'
+import { UsageError } from '../exit-code.ts'
+import type { Config } from './config.ts'
+
+/**
+ * Checks the roots that were named on the command line or in the environment: an answer about nothing would hide a mistyped name.
+ * @param options.allowsUnreadable for a command that reports itself what it cannot read. @default false
+ * @throws {UsageError} for the first one that does not exist, or cannot be read
+ */
+export function checkNamedRoots(
+  { roots, areRootsOfFile }: Pick<Config, 'roots' | 'areRootsOfFile'>,
+  { allowsUnreadable = false }: { readonly allowsUnreadable?: boolean } = {},
+): void {
+  if (areRootsOfFile) return
+  for (const { path } of roots.filter(({ isNamed }) => isNamed)) {
+    try {
+      opendirSync(path).closeSync()
+    } catch (thrown) {
+      const shown = `the folder ${JSON.stringify(path)}`
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT')
+        throw new UsageError(`${shown} does not exist; make it, or name another`, { cause: thrown })
+      if (!allowsUnreadable)
+        throw new UsageError(`${shown} cannot be read: ${toMessage(thrown)}`, { cause: thrown })
+    }
+  }
+}
