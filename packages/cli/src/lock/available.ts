@@ -5,7 +5,6 @@ import {
   type Diagnostic,
   type FolderFile,
   findHiddenIn,
-  MemorySkillStore,
   type Skill,
   SkillError,
   type SkillRuntime,
@@ -43,10 +42,8 @@ export async function openAvailable(
   { isNamed }: { readonly isNamed: boolean },
 ): Promise<Available> {
   const source = await createPlace(flag, config, isNamed)
-  const store = new MemorySkillStore()
   const skills = await createSkillRuntime({
     sources: [source],
-    store,
     hasher: nodeHasher,
   })
   try {
@@ -66,7 +63,10 @@ export async function openAvailable(
         .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
       findHidden: async skill =>
-        (await findHiddenIn(skill, store)).map(each => ({ ...each, path: `${skill.name}/${each.path}` })),
+        (await findHiddenIn(skill, (of, path) => skills.readFile(of, path))).map(each => ({
+          ...each,
+          path: `${skill.name}/${each.path}`,
+        })),
       follows: async version => (await source.follows?.(version)) ?? true,
       [Symbol.asyncDispose]: async () => await skills.close(),
     }
