@@ -47,7 +47,6 @@ test(`a decision outlives a process that is killed right after it was acknowledg
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
   // Each kind of decision was the last one often enough to tell something.
-  for (const step of STEPS) expect([step, killedAt.get(step) ?? 0]).toEqual([step, expect.any(Number)])
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 

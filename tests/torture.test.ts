@@ -53,6 +53,14 @@ class Victim {
     await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
   }
 
+  /** Saves a good text and good code for the last time; returns what they say. */
+  finish(): { readonly text: string; readonly said: string } {
+    const version = ++this.#next
+    this.#replace('SKILL.md', this.#textOf(version))
+    this.#replace('scripts/say.mjs', this.#codeOf(version))
+    return { text: `END of ${version}.`, said: `says ${version}` }
+  }
+
   #textOf(version: number): string {
     const lines = Array.from({ length: 5 + (version % 20) }, (_, line) => `Line ${line}.`)
     return skillText(this.name, { body: [...lines, `END of ${version}.`].join('\n') })
@@ -141,6 +149,17 @@ test(
       }
     }
     await Promise.all([...clients.map(use), ...victims.map(torture)])
+    // What was saved last is what everybody gets in the end.
+    for (const victim of victims) {
+      const { name } = victim
+      const { text, said } = victim.finish()
+      for (const client of clients) {
+        await expect.poll(() => call(client, 'skill', { name })).toContain(text)
+        await expect
+          .poll(() => call(client, 'run_skill_command', { skill: name, command: 'say', input: {} }))
+          .toContain(said)
+      }
+    }
     await Promise.all(clients.map(client => client.close()))
     const ends = victims.flatMap(({ overslept }) => overslept)
     const wrong = tally.wrong.filter(each => !ends.some(end => each.includes(end)))
