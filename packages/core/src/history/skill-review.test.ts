@@ -103,6 +103,17 @@ describe('a reviewed source', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
   })
 
+  test('what was served before a rejected revision is served again, also if it was never approved', async () => {
+    for (const frozen of [true, false]) {
+      await using it = await open({}, { frozen, mine: { '/mine/maps/SKILL.md': text('maps', 'First.') } })
+      await it.put('/mine/maps/SKILL.md', text('maps', 'Second.'))
+      if (frozen) await it.skills.review.approve('maps')
+      expect(await it.bodyOf('maps')).toBe('Second.')
+      await it.skills.review.reject('maps')
+      expect([await it.bodyOf('maps'), it.statusOf('maps')]).toEqual(['First.', 'mine:rejected'])
+    }
+  })
+
   test('without any revision that was approved, nothing is served after a rejection', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')

@@ -32,6 +32,8 @@ export interface ReviewHost {
   findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Whether the store can serve a revision. */
   isStored(revision: Digest): Promise<boolean>
+  /** Resolves when what was read is stored, for other processes, too. */
+  stored(): Promise<void>
   /** Resolves when what was decided about a folder is visible. */
   reconsider(place: FolderPlace): Promise<void>
 }
@@ -271,6 +273,8 @@ export class SkillReview {
     const isNew =
       note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
+      // Whoever hears of the decision reads the revision that it names.
+      if ('revision' in decision) await this.#host.stored()
       await decisions.record(place, { ...decision, ...meta })
       await this.#host.reconsider(place)
     }

@@ -134,8 +134,7 @@ describe('what was decided about a folder', () => {
       await Promise.all([skills.reload(), beside.reload()])
       if (decide === 'reject') await skills.review.reject('pdf')
       if (decide === 'disable') await skills.review.disable('pdf')
-      const isServed = decide === 'pin' || decide === 'write'
-      const seen = { other: 'Other.', ...(isServed ? { pdf: 'First.' } : {}) }
+      const seen = { other: 'Other.', ...(decide === 'disable' ? {} : { pdf: 'First.' }) }
       expect([decide, await served(skills)]).toEqual([decide, seen])
       move()
       await beside.reload()

@@ -8,7 +8,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
 import type { DecisionMemory } from './decision-memory.ts'
-import type { LastGood, LastGoodSource } from './last-good.ts'
+import { type LastGood, type LastGoodSource, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
 import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 
 /** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
@@ -67,8 +67,8 @@ export class CandidateBuilder {
     const targets = new Set(moves.map(({ to }) => to))
     memory.look(origin)
     for (const { from, to, former } of moves) {
-      if (!targets.has(from)) this.#lastGood.remember(origin, from, undefined)
-      this.#lastGood.remember(origin, to, former.folder.lastGood)
+      if (!targets.has(from)) this.#lastGood.remember(origin, from, NOTHING_SERVED)
+      this.#lastGood.remember(origin, to, former.folder.served)
       if (!targets.has(from)) this.#lastGood.keepPinned(origin, from, undefined)
     }
     for (const { from, to, former } of moves) if (former.isLost) memory.move(origin, from, to)
@@ -138,8 +138,8 @@ export class CandidateBuilder {
     // What was served before it was disabled or pinned comes back afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
-      folder.lastGood = live?.revision
-      this.#lastGood.remember(slot.origin, entry.location, live?.revision)
+      folder.served = toServed(folder.served, live?.revision)
+      this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
     const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
     if (pinned !== undefined || former?.standing?.kind === 'pinned')
@@ -166,7 +166,7 @@ export class CandidateBuilder {
   }
 
   #toSeat({ origin }: CandidateSource, { entry: { location }, former }: FreshEntry): FolderSeat {
-    if (former === undefined) return { location, lastGood: this.#lastGood.find(origin, location) }
+    if (former === undefined) return { location, served: this.#lastGood.find(origin, location) }
     former.folder.location = location
     return former.folder
   }
@@ -174,7 +174,7 @@ export class CandidateBuilder {
   /** The folder is gone. */
   forget(slot: CandidateSource, candidate: Candidate): void {
     for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
-    this.#lastGood.remember(slot.origin, candidate.entry.location, undefined)
+    this.#lastGood.remember(slot.origin, candidate.entry.location, NOTHING_SERVED)
   }
 
   /** What a folder serves, if it may go on with that. */
@@ -212,11 +212,14 @@ export class CandidateBuilder {
   ): Promise<Skill | undefined> {
     const last = await this.#lastGood.read(slot, entry)
     if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
+    const { earlier } = this.#lastGood.find(slot.origin, entry.location)
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
     }
-    return undefined
+    // What was served until a revision took its place that is not wanted any more.
+    const skill = earlier === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, earlier)
+    return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
 
   #askStanding({ origin }: CandidateSource, location: string): StandingDecision | undefined {
@@ -268,6 +271,11 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   kind: 'hold',
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
+
+function toServed({ last, earlier }: ServedRevisions, now: Digest | undefined): ServedRevisions {
+  if (now === undefined) return NOTHING_SERVED
+  return { last: now, earlier: last === now ? earlier : last }
+}
 
 /** What has to stay readable: what is served, and what may be once somebody has approved it. */
 function revisionsOf({ live, entry }: Candidate): readonly Digest[] {

@@ -8,13 +8,14 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
+import type { ServedRevisions } from './last-good.ts'
 
 /** The same object for the same folder, whatever its path and its text become. */
 export interface FolderSeat {
   /** Where it is now. */
   location: string
-  /** The revision that is noted as served last, also while another one is pinned, or none is served. */
-  lastGood: Digest | undefined
+  /** What is noted as served last, also while another revision is pinned, or none is served. */
+  served: ServedRevisions
 }
 
 /** What the registry has decided about one folder of one source. */

@@ -13,6 +13,15 @@ export interface LastGoodSource {
   readonly reading?: Partial<ReadingPolicy>
 }
 
+/** What a folder served. */
+export interface ServedRevisions {
+  readonly last: Digest | undefined
+  /** The one before that: it is served again when the last one is not wanted any more. */
+  readonly earlier: Digest | undefined
+}
+
+export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, earlier: undefined })
+
 /** Remembers in the store which revision of a folder was served last, so that a restart can serve it again. */
 export class LastGood {
   readonly #store: SkillStore
@@ -23,13 +32,17 @@ export class LastGood {
     this.#hasher = hasher
   }
 
-  remember(origin: string, location: string, revision: Digest | undefined): void {
-    this.#store.setRef(refOf(origin, location), revision)
+  /** Notes what a folder served last, and before that. */
+  remember(origin: string, location: string, { last, earlier }: ServedRevisions): void {
+    this.#store.setRef(refOf(origin, location), last)
+    this.#store.setRef(earlierOf(origin, location), earlier)
   }
 
-  /** Which revision of a folder was served last. */
-  find(origin: string, location: string): Digest | undefined {
-    return this.#store.getRef(refOf(origin, location))
+  find(origin: string, location: string): ServedRevisions {
+    return {
+      last: this.#store.getRef(refOf(origin, location)),
+      earlier: this.#store.getRef(earlierOf(origin, location)),
+    }
   }
 
   /** Keeps what a pin serves from being collected, beside what was served before it. */
@@ -49,18 +62,18 @@ export class LastGood {
 
   /** Whether another revision of a folder was served last than the one that is there. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const revision = this.find(origin, location)
+    const revision = this.find(origin, location).last
     return revision !== undefined && revision !== skill?.revision
   }
 
   /** Whether a revision was served last from a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.find(origin, location) === revision
+    return this.find(origin, location).last === revision
   }
 
   /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
   async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
-    const revision = this.find(source.origin, entry.location)
+    const revision = this.find(source.origin, entry.location).last
     return revision === undefined ? undefined : await this.readRevision(source, entry, revision)
   }
 
@@ -94,6 +107,10 @@ export class LastGood {
 
 function markOf(origin: string): string {
   return JSON.stringify(['known', origin])
+}
+
+function earlierOf(origin: string, location: string): string {
+  return JSON.stringify(['earlier', origin, location])
 }
 
 function pinOf(origin: string, location: string): string {

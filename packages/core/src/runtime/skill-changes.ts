@@ -53,7 +53,7 @@ export class SkillChanges {
 
   constructor(options: SkillChangesOptions) {
     this.#options = options
-    const { registry, sources, store, decisions, clock, log, logger } = options
+    const { registry, sources, store, decisions, clock, log } = options
     this.review = new SkillReview(
       {
         current: () => registry.current,
@@ -64,12 +64,11 @@ export class SkillChanges {
           (await log?.list(place))?.flatMap(({ revision }) => revision ?? []) ?? [],
         findHidden: (place, revision) => this.#findHidden(place, revision),
         isStored: async revision => (await store.getTree(revision)) !== undefined,
+        stored: () => this.#flush(),
         reconsider: async place => {
           await registry.reconsider(place)
           // What was decided to be served has to outlive the process together with the decision.
-          await store
-            .flush()
-            .catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+          await this.#flush()
         },
       },
       { decisions, clock },
@@ -126,9 +125,15 @@ export class SkillChanges {
     await this.#options.log?.close()
   }
 
+  /** Waits for the store; when that fails, it says why by itself. */
+  async #flush(): Promise<void> {
+    const { store, logger } = this.#options
+    await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+  }
+
   /** Shows what was decided, here or in another process. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
-    const { registry, store, events, logger } = this.#options
+    const { registry, events, logger } = this.#options
     const places = new Map(made.map(({ place }) => [keyOf(place), place]))
     try {
       for (const place of places.values()) {
@@ -136,7 +141,7 @@ export class SkillChanges {
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
       // What came of it has to outlive the process, so that an older value is not written over it at the end.
-      await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+      await this.#flush()
       this.#fetchApproved(made)
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })
