@@ -461,6 +461,19 @@ describe('what is granted', () => {
         await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
       })
 
+      test('files: no link is moved so that it leads elsewhere', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/x', 'as it was')
+        folder.write('work/out/x', 'mine')
+        mkdirSync(folder.at('work/out/a/b'), { recursive: true })
+        symlinkSync('../../x', folder.at('work/out/a/b/link'))
+        const out = JSON.stringify(folder.at('work/out'))
+        const move = `fs.renameSync(${out} + '/a/b', ${out} + '/b'); fs.writeFileSync(${out} + '/b/link', 'changed')`
+        const outcome = await attempt(folder, ['fs.write:out'], move)
+        if (sandbox === 'off') expect(outcome).toContain('without a sandbox scripts could move')
+        expect(readFileSync(folder.at('work/x'), 'utf8')).toBe('as it was')
+      })
+
       test('files: a granted path is looked at again before each call', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })

@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises'
+import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { type Capability, SkillError } from '../../index.ts'
@@ -81,7 +81,10 @@ export async function toScriptAccess(
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
   // Whoever may start programs without a sandbox is contained by nothing.
   if (!isSandboxed && !hasPrograms) {
-    for (const each of writable) await refuseLinksOut(each, writable, await look(each))
+    for (const each of writable) {
+      await refuseLinksOut(each, writable, await look(each))
+      await refuseLinksUp(each, await look(each))
+    }
     for (const each of readable) await refuseLinksOut(each, readable, await look(each))
   }
   const partial = isSandboxed ? await findPartial(readable, hidden, options.partialFolders) : []
@@ -198,6 +201,18 @@ async function refuseLinksOut(
   }
   if (isTooLarge)
     refuse(granted, `without a sandbox its links have to be looked at, and it has too many entries; ${way}`)
+}
+
+/** A script without a sandbox can make no link. It can move one, and then `..` leads elsewhere. */
+async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
+  for (const link of links) {
+    const target = await readlink(link).catch(() => '')
+    if (target.split(/[/\\]/).includes('..'))
+      refuse(
+        granted,
+        `without a sandbox scripts could move ${link}, a link to ${target}, so that it leads out of it; install bubblewrap, or grant a narrower folder`,
+      )
+  }
 }
 
 function refuse({ grant, path }: GrantedPath, reason: string): never {
