@@ -1,7 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { homedir } from 'node:os'
+import { basename } from 'node:path'
 import type { RunOptions, SkillRuntime } from '@skillstoke/core'
 import { openDecisions } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
@@ -15,10 +24,13 @@ import {
 } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-function writeSkill(folder: TemporaryFolder, capabilities: string, body: string, name = 'deploy'): void {
+function writeSkill(folder: TemporaryFolder, capabilities: string, body: string, path = 'deploy'): void {
   const declared = capabilities === '' ? '' : `metadata:\n  capabilities: ${capabilities}\n`
-  folder.write(`${name}/SKILL.md`, `---\nname: ${name}\ndescription: Deploys.\n${declared}---\nDeploys.\n`)
-  folder.write(`${name}/scripts/go.js`, commandText('go', body))
+  folder.write(
+    `${path}/SKILL.md`,
+    `---\nname: ${basename(path)}\ndescription: Deploys.\n${declared}---\nDeploys.\n`,
+  )
+  folder.write(`${path}/scripts/go.js`, commandText('go', body))
 }
 
 const run = async (skills: SkillRuntime, input: unknown = {}): Promise<unknown> =>
@@ -334,7 +346,12 @@ describe('what is granted', () => {
         )
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
-        expect(await attempt(folder, elsewhere, 'return 1')).toContain('lets scripts change where it leads')
+        expect(await attempt(folder, elsewhere, 'return 1')).toContain('a link on the way leads to')
+        // Nor by another name of the folder.
+        mkdirSync(folder.at('outside/out/sub'))
+        symlinkSync(folder.at('outside'), folder.at('alias'))
+        const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
+        expect(await attempt(folder, alias, 'return 1')).toContain('a link on the way leads to')
         expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
       })
 
@@ -368,7 +385,7 @@ describe('what is granted', () => {
         const read = `const read = path => { try { return fs.readFileSync(path, 'utf8') } catch (error) { return error.code } }
           return [read('in.txt'), read('state/run/1.json'), read('trust.json')].join()`
         const outcome = await attempt(folder, ['fs.read'], read, { hiddenPaths })
-        if (sandbox === 'require') expect(outcome).toMatch(/^in,ENOENT,(?:|EACCES|EPERM)$/)
+        if (sandbox === 'require') expect(outcome).toBe('in,ENOENT,ENOENT')
         else expect(outcome).toContain(`without a sandbox nothing hides ${folder.at('work/state')} in it`)
         for (const word of [
           'fs.read:state',
@@ -381,6 +398,111 @@ describe('what is granted', () => {
         folder.write('work/docs/in.txt', 'docs')
         const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
+      })
+
+      test('files: what another skill lets its scripts change is granted to both or to none', async () => {
+        using folder = new TemporaryFolder()
+        mkdirSync(folder.at('work/out/sub'), { recursive: true })
+        writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
+        write(folder, 'fs.read:out/sub', 'return 1')
+        await using skills = await open(folder, ['fs.read:out/sub'])
+        expect(await run(skills)).toBe(1)
+        await skills.review.grant('other', ['fs.write:out'])
+        expect((await skills.scripts.execute('other.go', {})).value).toBe(1)
+        await expect(run(skills)).rejects.toMatchObject({
+          code: 'SCRIPT_REFUSED',
+          message: expect.stringContaining('fs.write:out lets the skill "other" change where it leads'),
+        })
+        await skills.review.revoke('other', ['fs.write:out'])
+        await expect.poll(() => run(skills).catch(String)).toBe(1)
+      })
+
+      test('files: a command that makes what commands git or agents fails, and so do all after it', async () => {
+        for (const [name, path] of [
+          ['.git', '.git/hooks/x'],
+          ['.claude', 'deep/.claude/x'],
+          ['CLAUDE.md', 'CLAUDE.md'],
+        ] as const) {
+          using folder = new TemporaryFolder()
+          mkdirSync(folder.at('work/out'), { recursive: true })
+          const words = ['fs.write:out']
+          write(
+            folder,
+            words.join(' '),
+            `const fs = await import('node:fs'); const { dirname } = await import('node:path')
+             if (input.path) { fs.mkdirSync(dirname(input.path), { recursive: true }); fs.writeFileSync(input.path, 'x') }
+             return 'done'`,
+          )
+          await using skills = await open(folder, words)
+          expect(await run(skills)).toBe('done')
+          const refusal = { code: 'SCRIPT_REFUSED', message: expect.stringContaining(`${name} in it`) }
+          await expect(run(skills, { path: folder.at('work/out', path) })).rejects.toMatchObject(refusal)
+          await expect(run(skills)).rejects.toMatchObject(refusal)
+          folder.remove('work/out')
+          mkdirSync(folder.at('work/out'))
+          expect(await run(skills)).toBe('done')
+        }
+      })
+
+      test('files: a script that makes what commands git or agents fails, too', async () => {
+        using folder = new TemporaryFolder()
+        mkdirSync(folder.at('work/out'), { recursive: true })
+        write(folder, 'fs.write:out', 'return 1')
+        folder.write(
+          'skills/deploy/scripts/make.mjs',
+          "import { mkdirSync } from 'node:fs'\nmkdirSync(process.argv[2], { recursive: true })\n",
+        )
+        await using skills = await open(folder, ['fs.write:out'])
+        const make = (path: string): Promise<unknown> =>
+          skills.scripts.run('deploy', 'scripts/make.mjs', [folder.at(path)])
+        expect(await make('work/out/fine')).toMatchObject({ exitCode: 0 })
+        const refusal = { code: 'SCRIPT_REFUSED', message: expect.stringContaining('.git in it') }
+        await expect(make('work/out/.git')).rejects.toMatchObject(refusal)
+        await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
+      })
+
+      test('files: no link is moved so that it leads elsewhere', async () => {
+        using folder = new TemporaryFolder()
+        folder.write('work/x', 'as it was')
+        folder.write('work/out/x', 'mine')
+        mkdirSync(folder.at('work/out/a/b'), { recursive: true })
+        symlinkSync('../../x', folder.at('work/out/a/b/link'))
+        const out = JSON.stringify(folder.at('work/out'))
+        const move = `fs.renameSync(${out} + '/a/b', ${out} + '/b'); fs.writeFileSync(${out} + '/b/link', 'changed')`
+        const outcome = await attempt(folder, ['fs.write:out'], move)
+        if (sandbox === 'off') expect(outcome).toContain('without a sandbox scripts could move')
+        expect(readFileSync(folder.at('work/x'), 'utf8')).toBe('as it was')
+      })
+
+      test('files: a granted path is looked at again before each call', async () => {
+        using folder = new TemporaryFolder()
+        mkdirSync(folder.at('work/out'), { recursive: true })
+        folder.write('work/hooks/kept', 'as it was')
+        folder.write('work/docs/in.txt', 'first')
+        folder.write('secret.txt', 'a secret')
+        const words = ['fs.write:out', 'fs.read:docs']
+        write(
+          folder,
+          words.join(' '),
+          `const fs = await import('node:fs')
+           fs.writeFileSync(input.work + '/out/kept', 'written')
+           return fs.readFileSync(input.work + '/docs/in.txt', 'utf8')`,
+        )
+        await using skills = await open(folder, words)
+        const call = async (): Promise<unknown> =>
+          await run(skills, { work: folder.at('work') }).catch((thrown: unknown) => String(thrown))
+        expect(await call()).toBe('first')
+        // Another folder of the same name is the one that is meant.
+        renameSync(folder.at('work/docs'), folder.at('work/old'))
+        folder.write('work/docs/in.txt', 'second')
+        expect(await call()).toBe('second')
+        folder.remove('work/docs/in.txt')
+        symlinkSync(folder.at('secret.txt'), folder.at('work/docs/in.txt'))
+        expect(await call()).toContain(sandbox === 'off' ? 'would lead out of it' : 'ENOENT')
+        folder.remove('work/out')
+        symlinkSync('hooks', folder.at('work/out'))
+        expect(await call()).toContain('a link on the way leads to')
+        expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
       test('files: links in a granted folder lead nowhere, and a star is no wildcard', async () => {
@@ -426,7 +548,7 @@ describe('what is granted', () => {
         using folder = new TemporaryFolder()
         folder.write('real/out/in.txt', 'x')
         symlinkSync(folder.at('real'), folder.at('work'))
-        const words = ['fs.read', 'fs.write', 'fs.write:out', 'fs.read:/bin/sh']
+        const words = ['fs.read', 'fs.write', 'fs.write:out']
         write(
           folder,
           words.join(' '),
@@ -473,6 +595,68 @@ describe('what is granted', () => {
       })
     })
   }
+})
+
+describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
+  test('shows nothing hidden to a process that runs while it is replaced, moved or made', async () => {
+    using folder = new TemporaryFolder()
+    folder.write('work/docs/in.txt', 'x')
+    folder.write('work/trust.json', 'the first token')
+    folder.write('work/deep/state/run/1.json', 'the second token')
+    folder.write('work/deep/beside', 'beside')
+    writeSkill(
+      folder,
+      'fs.read',
+      `const fs = await import('node:fs')
+       const read = path => { try { return fs.readFileSync(path, 'utf8') } catch (error) { return error.code } }
+       const look = () => ['trust.json', 'deep/state/run/1.json', 'later.json', 'deep/beside', 'new'].map(read).join()
+       const first = look()
+       context.log('looked')
+       while (!input.once && !fs.existsSync('docs/go')) await new Promise(resolve => setTimeout(resolve, 5))
+       return [first, look()]`,
+      'skills/deploy',
+    )
+    await using skills = await openScripts(folder.at('skills'), {
+      sandbox: 'require',
+      workspace: folder.at('work'),
+      hiddenPaths: ['trust.json', 'deep/state', 'later.json', 'not/there'].map(path =>
+        folder.at('work', path),
+      ),
+    })
+    await skills.review.grant('deploy', ['fs.read'])
+    const looked = Promise.withResolvers<void>()
+    const call = skills.scripts.execute('deploy.go', {}, { onLine: () => looked.resolve() })
+    await Promise.race([looked.promise, call])
+    folder.write('work/trust.json.new', 'the first token')
+    renameSync(folder.at('work/trust.json.new'), folder.at('work/trust.json'))
+    folder.remove('work/deep/state')
+    folder.write('work/deep/state/run/1.json', 'the second token')
+    folder.write('work/later.json', 'the third token')
+    folder.write('work/not/there', 'the fourth token')
+    folder.write('work/new', 'new')
+    folder.write('work/docs/go', '')
+    const seen = 'ENOENT,ENOENT,ENOENT,beside'
+    expect((await call).value).toEqual([`${seen},ENOENT`, `${seen},ENOENT`])
+    // What is new beside them is there at the next call.
+    expect(await run(skills, { once: true })).toEqual([`${seen},new`, `${seen},new`])
+  })
+
+  test('lets nobody write to a folder of which not everything was looked at', async () => {
+    using folder = new TemporaryFolder()
+    mkdirSync(folder.at('work'))
+    for (let at = 0; at < 101; at++) {
+      mkdirSync(folder.at(`work/out/${at}`), { recursive: true })
+      for (let file = 0; file < 1_000; file++) writeFileSync(folder.at(`work/out/${at}/${file}`), '')
+    }
+    folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')
+    writeSkill(folder, 'fs.write:out', 'return 1', 'skills/deploy')
+    await using skills = await openScripts(folder.at('skills'), {
+      sandbox: 'require',
+      workspace: folder.at('work'),
+    })
+    await skills.review.grant('deploy', ['fs.write:out'])
+    await expect(run(skills)).rejects.toThrow('it has more than 100,000 entries')
+  }, 60_000)
 })
 
 test(`a granted secret is in nothing that leaves the script: result, error, lines, progress, events, logs`, async () => {

@@ -18,10 +18,12 @@ import type { LoadFrame } from './child/frames.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
 import { ContainedProcess, endWithHost } from './contained-process.ts'
 import { toFileLaunch } from './file-launch.ts'
+import { FolderLooks } from './folder-looks.ts'
 import { mayHaveInterpreter } from './interpreter.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
 import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
+import { PartialFolders } from './partial-folders.ts'
 import { PlainJavaScript } from './plain-javascript.ts'
 import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
 import type { ProgramFolder } from './program-folder.ts'
@@ -30,7 +32,13 @@ import { MAIN, providedModules } from './provided-modules.ts'
 import { createRedaction } from './redact.ts'
 import { runProgram } from './run-file.ts'
 import { Sandbox } from './sandbox.ts'
-import { defaultProtectedPaths, type ScriptAccess, toEnvironment, toScriptAccess } from './script-access.ts'
+import {
+  type AccessInUse,
+  defaultProtectedPaths,
+  type ScriptAccess,
+  toEnvironment,
+  toScriptAccess,
+} from './script-access.ts'
 import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
 import { ScriptReaders } from './script-readers.ts'
 import {
@@ -61,6 +69,10 @@ class ChildProcessRunner implements ScriptRunner {
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
   readonly #runs = new Set<Promise<unknown>>()
+  readonly #looks = new FolderLooks()
+  readonly #partialFolders = new PartialFolders()
+  /** What code may reach that is loaded or runs. */
+  readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
   /** Many skills may want to be loaded at once; a machine has few cores. */
   readonly #loads = new Turns(MAX_LOADS)
@@ -112,16 +124,19 @@ class ChildProcessRunner implements ScriptRunner {
 
   async #load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
     const folder = await this.#folders.take(program)
+    const use: AccessInUse = { skill: program.skill }
+    this.#inUse.add(use)
     let isKept = false
     let started: Started | undefined
     try {
       const unplain = await this.#folders.addCode(program, this.#plain, signal)
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const access = await this.#toAccess(program, folder)
-      const start = (ending?: AbortSignal): Promise<Started> => this.#start(folder, scan, access, ending)
+      const check = (): Promise<ScriptAccess> => this.#toAccess(program, folder, use)
+      const start = async (ending?: AbortSignal): Promise<Started> =>
+        await this.#start(folder, scan, await check(), ending)
       started = await start(signal)
-      const { outcome, pooled } = started
+      const { outcome, pooled, access } = started
       if (outcome.kind === 'failed')
         return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
       const { commands, diagnostics } = toCommands(
@@ -134,13 +149,15 @@ class ChildProcessRunner implements ScriptRunner {
       const { kind } = await this.#sandbox.containment()
       const isOffline = kind === 'sandbox' && !program.grants.includes('net')
       isKept = true
-      return { kind: 'loaded', program: this.#pool(program, folder, commands, pooled, start, isOffline) }
+      const parts = { commands, first: pooled, start, check, use, isOffline }
+      return { kind: 'loaded', program: this.#pool(program, folder, parts) }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
       const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
       return { kind: 'failed', diagnostics: [diagnostic] }
     } finally {
       if (!isKept) {
+        this.#inUse.delete(use)
         if (started !== undefined) await this.#endProcess(started.pooled)
         await this.#folders.giveBack(program.revision)
       }
@@ -185,9 +202,11 @@ class ChildProcessRunner implements ScriptRunner {
     const folder = await this.#folders.take(program)
     let scratch: string | undefined
     let contained: ContainedProcess | undefined
+    const use: AccessInUse = { skill: program.skill }
+    this.#inUse.add(use)
     try {
       scratch = await this.#folders.createScratch()
-      const access = await this.#toAccess(program, folder)
+      const access = await this.#toAccess(program, folder, use)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
@@ -199,7 +218,7 @@ class ChildProcessRunner implements ScriptRunner {
       })
       const wrapped = await this.#sandbox.wrap(launch, view)
       const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files }
-      return await runProgram(
+      const result = await runProgram(
         {
           name: `${program.skill}/${path}`,
           start: () =>
@@ -212,7 +231,11 @@ class ChildProcessRunner implements ScriptRunner {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
+      // What it made may be what no script may make.
+      if (access.writable.length > 0) await this.#toAccess(program, folder, use)
+      return result
     } finally {
+      this.#inUse.delete(use)
       if (scratch !== undefined) await this.#folders.discard(scratch, contained)
       await this.#folders.giveBack(program.revision)
     }
@@ -226,31 +249,40 @@ class ChildProcessRunner implements ScriptRunner {
     await this.#folders.close()
   }
 
-  async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
+  async #toAccess(
+    { skill, grants }: ScriptProgram,
+    { root }: ProgramFolder,
+    use: AccessInUse,
+  ): Promise<ScriptAccess> {
     const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
-    return await toScriptAccess(grants, {
+    const access = await toScriptAccess(grants, {
       workspace: workspace ?? process.cwd(),
       // The folders of other programs are beside this one.
       protectedPaths: [...protectedPaths, dirname(root), ...defaultProtectedPaths(workspace)],
       hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
       isSandboxed: (await this.#sandbox.check()) !== undefined,
+      looks: this.#looks,
+      partialFolders: this.#partialFolders,
+      others: [...this.#inUse].filter(each => each.skill !== skill),
       env: this.#env,
     })
+    use.access = access
+    return access
   }
 
   #pool(
-    { revision }: ScriptProgram,
+    { revision, grants }: ScriptProgram,
     folder: ProgramFolder,
-    commands: readonly Command[],
-    first: PooledProcess,
-    start: (ending: AbortSignal) => Promise<Started>,
-    isOffline: boolean,
+    { commands, first, start, check, use, isOffline }: ProgramParts,
   ): PooledProgram {
     const { maxProcesses, maxCalls, drainMs } = this.#options
     const program: PooledProgram = new PooledProgram(first, {
       revision,
       commands,
       isOffline,
+      ...(grants.some(grant => grant.startsWith('fs.'))
+        ? { check: async () => (await check()).identity }
+        : {}),
       locate: stack => describePlace(findPlace(stack, folder)),
       start: async ending => {
         const { outcome, pooled } = await start(ending)
@@ -265,6 +297,7 @@ class ChildProcessRunner implements ScriptRunner {
       drainMs,
       onClosed: async () => {
         this.#programs.delete(program)
+        this.#inUse.delete(use)
         await this.#folders.giveBack(revision)
       },
     })
@@ -305,9 +338,10 @@ class ChildProcessRunner implements ScriptRunner {
       skillDirectory: folder.files,
       maxBytes: this.#limits.stdout,
     }
+    const pooled = { process, scratch, identity: access.identity }
     const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)
-    if (outcome.kind === 'failed') await this.#endProcess({ process, scratch })
-    return { outcome, pooled: { process, scratch } }
+    if (outcome.kind === 'failed') await this.#endProcess(pooled)
+    return { outcome, pooled, access }
   }
 
   async #endProcess(pooled: PooledProcess): Promise<void> {
@@ -324,6 +358,16 @@ class ChildProcessRunner implements ScriptRunner {
 interface Started {
   readonly outcome: LoadFrameOutcome
   readonly pooled: PooledProcess
+  readonly access: ScriptAccess
+}
+
+interface ProgramParts {
+  readonly commands: readonly Command[]
+  readonly first: PooledProcess
+  readonly start: (ending: AbortSignal) => Promise<Started>
+  readonly check: () => Promise<ScriptAccess>
+  readonly use: AccessInUse
+  readonly isOffline: boolean
 }
 
 /**

@@ -12,7 +12,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
       import { once } from 'node:events'
       import { ContainedProcess } from ${at('./contained-process.ts')}
       import { toSandboxed } from ${at('./launch.ts')}
-      const access = { readable: [], writable: [], covered: [], hasNetwork: false, hasPrograms: false, secrets: {} }
+      const access = { readable: [], writable: [], partial: [], hasNetwork: false, hasPrograms: false, secrets: {} }
       const launch = toSandboxed(
         { path: 'bwrap', hasSize: false },
         { command: '/bin/sh', args: ['-c', 'echo ready; exec sleep 600'] },

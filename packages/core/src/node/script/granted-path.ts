@@ -22,22 +22,21 @@ export async function toBase(folder: string): Promise<Base> {
 }
 
 /**
- * Resolves the path of a grant, as in `fs.read:docs`. In the workspace and in the home folder it has to be what was written
- * down: a link there can be changed by whoever works in it. Elsewhere links are followed, as `/tmp` is one on some systems.
+ * Resolves the path of a grant, as in `fs.read:docs`. The path must not go through a link, because a script of any skill may
+ * have made that link or may change it. Only the workspace and the home folder themselves may be links.
  * @throws {SkillError} SCRIPT_REFUSED
  */
 export async function resolveGrantedPath(grant: Capability, workspace: Base): Promise<GrantedPath> {
   const written = grant.slice(grant.indexOf(':') + 1)
   const path = resolve(workspace.path, written.replace(/^~(?=\/|$)/, homedir()))
   const real = await findReal(path)
-  for (const base of [workspace, await toBase(homedir())]) {
-    if (!isInside(path, base.path) || real === join(base.real, relative(base.path, path))) continue
-    throw new SkillError(
-      'SCRIPT_REFUSED',
-      `${grant} is granted, and a link on the way leads to ${real}; grant that path itself if it is meant`,
-    )
-  }
-  return { grant, path, real }
+  const bases = [workspace, await toBase(homedir())].filter(base => isInside(path, base.path))
+  const isDirect = bases.some(base => real === join(base.real, relative(base.path, path)))
+  if (isDirect || real === path) return { grant, path, real }
+  throw new SkillError(
+    'SCRIPT_REFUSED',
+    `${grant} is granted, and a link on the way leads to ${real}; grant that path itself if it is meant`,
+  )
 }
 
 /** Resolves all links of a path; of what is not there yet, those of the folders above it. */

@@ -1,6 +1,7 @@
 import { release } from 'node:os'
 import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
 import { type GrantedPath, isInside } from './granted-path.ts'
+import type { PartialFolder } from './partial-folders.ts'
 import type { ScriptAccess } from './script-access.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
@@ -124,6 +125,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
     path,
   ]
   const { access, readable, scratch, workingDirectory } = view
+  const partial = new Set(access.partial.map(({ path }) => path))
   const show = (paths: readonly string[]): string[] => paths.flatMap(path => ['--ro-bind-try', path, path])
   const shown = [...SYSTEM, ...(access.hasNetwork ? FOR_NETWORK : []), ...readable]
   return {
@@ -149,24 +151,21 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       '--remount-ro',
       '/dev',
       ...memory('/tmp'),
-      ...show(access.readable.map(({ real }) => real)),
+      ...access.partial.flatMap(each => toPartialArgs(each, memory, shown)),
+      ...show(access.readable.map(({ real }) => real).filter(real => !partial.has(real))),
       ...access.writable.flatMap(({ real }) => ['--bind-try', real, real]),
       ...linksOf([...access.readable, ...access.writable], shown).flatMap(({ path, real }) => [
         '--symlink',
         real,
         path,
       ]),
-      // What comes later lies on top.
-      ...access.covered.flatMap(({ path, isFolder }) =>
-        isFolder ? memory(path) : ['--ro-bind', '/dev/null', path],
-      ),
-      // What is ours is never to be written.
+      // What comes later lies on top. What is ours is never to be written.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
       // Folders that were made on the way to others are in memory, too.
-      ...access.covered.flatMap(({ path, isFolder }) => (isFolder ? ['--remount-ro', path] : [])),
+      ...[...partial].flatMap(path => (path === '/' ? [] : ['--remount-ro', path])),
       '--remount-ro',
       '/',
       '--chdir',
@@ -176,6 +175,26 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
       ...args,
     ],
   }
+}
+
+/** What the sandbox has of its own. */
+const OWN = ['/proc', '/dev']
+
+function toPartialArgs(
+  { path: root, folders, entries }: PartialFolder,
+  memory: (path: string) => readonly string[],
+  shown: readonly string[],
+): readonly string[] {
+  const there = [...shown, ...OWN]
+  return [
+    ...(root === '/' ? [] : memory(root)),
+    ...folders.flatMap(path => ['--dir', path]),
+    ...entries
+      .filter(({ path }) => !there.includes(path))
+      .flatMap(({ path, target }) =>
+        target === undefined ? ['--ro-bind-try', path, path] : ['--symlink', target, path],
+      ),
+  ]
 }
 
 /** Granted paths that are links, each once, where nothing that is shown has them already. */

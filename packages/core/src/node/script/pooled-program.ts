@@ -14,6 +14,8 @@ import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from '.
 export interface PooledProcess {
   readonly process: ScriptProcess
   readonly scratch: string
+  /** See `ScriptAccess.identity`. */
+  readonly identity: string
 }
 
 export interface PooledProgramOptions {
@@ -23,6 +25,11 @@ export interface PooledProgramOptions {
   readonly isOffline: boolean
   /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
   readonly locate: (stack: string) => string
+  /**
+   * Looks again at what is granted, for code that has paths granted. Resolves with what a process must have been started with.
+   * @throws {SkillError} SCRIPT_REFUSED
+   */
+  readonly check?: () => Promise<string>
   /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
   readonly start: (signal: AbortSignal) => Promise<PooledProcess>
   /** How many calls run at the same time. */
@@ -39,6 +46,8 @@ export interface PooledProgramOptions {
 }
 
 interface Member extends PooledProcess {
+  /** Counts the processes of a program. */
+  readonly number: number
   calls: number
 }
 
@@ -50,6 +59,7 @@ export class PooledProgram implements LoadedProgram {
   readonly #members = new Set<Member>()
   readonly #idle: Member[] = []
   readonly #waiting: Waiter[] = []
+  #started = 0
   #starting = 0
   #running = 0
   #scratches = 0
@@ -111,7 +121,9 @@ export class PooledProgram implements LoadedProgram {
   ): Promise<CallFrameOutcome> {
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
     try {
-      return await member.process.call(command, input, scratch, options)
+      const outcome = await member.process.call(command, input, scratch, options)
+      await this.#check(member)
+      return outcome
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
       throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
@@ -122,7 +134,30 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
+  /** Takes a process that was started with what is granted now. */
   async #acquire(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+    for (;;) {
+      const started = this.#started
+      const member = await this.#take(command, signal, timeoutMs)
+      const identity = await this.#check(member)
+      // What was started for this call is as new as it can be, even if folders change all the time.
+      if (identity === undefined || identity === member.identity || member.number > started) return member
+      member.process.kill()
+      await member.process.exited
+    }
+  }
+
+  /** Ends a process whose code has what is not granted, or made something that no script may. */
+  async #check({ process }: Member): Promise<string | undefined> {
+    try {
+      return await this.#options.check?.()
+    } catch (thrown) {
+      process.kill()
+      throw thrown
+    }
+  }
+
+  async #take(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
     if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
@@ -162,7 +197,7 @@ export class PooledProgram implements LoadedProgram {
   }
 
   #add(each: PooledProcess): Member {
-    const member = { ...each, calls: 0 }
+    const member = { ...each, number: ++this.#started, calls: 0 }
     this.#members.add(member)
     void each.process.exited.then(() => this.#remove(member))
     return member

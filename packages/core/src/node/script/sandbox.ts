@@ -116,7 +116,8 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],
     writable: [],
-    covered: [],
+    partial: [],
+    identity: '',
     hasNetwork: false,
     hasPrograms: false,
     secrets: {},

@@ -1,28 +1,32 @@
-import { stat } from 'node:fs/promises'
+import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { delimiter, resolve } from 'node:path'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { type Capability, SkillError } from '../../index.ts'
+import type { FolderLook, FolderLooks } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
-import { lookThrough } from './look-through.ts'
+import type { PartialFolder, PartialFolders } from './partial-folders.ts'
 
 /** What a process may reach, as its grants say. */
 export interface ScriptAccess {
   readonly readable: readonly GrantedPath[]
   readonly writable: readonly GrantedPath[]
-  /** Files and folders in what may be read that are covered by the sandbox. */
-  readonly covered: readonly CoveredPath[]
+  /** Folders in `readable` of which a sandbox shows some entries only. */
+  readonly partial: readonly PartialFolder[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
   /** Granted variables, as far as they are set. */
   readonly secrets: Readonly<Record<string, string>>
   /** The workspace, if it may be read. */
   readonly workspace?: string
+  /** The same as long as the paths lead to the same files: a process that was started with another one is not used again. */
+  readonly identity: string
 }
 
-export interface CoveredPath {
-  readonly path: string
-  readonly isFolder: boolean
+/** A skill whose code may run now, with what it may reach. */
+export interface AccessInUse {
+  readonly skill: string
+  access?: ScriptAccess
 }
 
 export interface AccessOptions {
@@ -34,6 +38,10 @@ export interface AccessOptions {
   readonly hiddenPaths: readonly string[]
   /** Whether the operating system contains the process, and not the permissions of Node alone. */
   readonly isSandboxed: boolean
+  readonly looks: FolderLooks
+  readonly partialFolders: PartialFolders
+  /** What code of other skills may reach that could run at the same time. */
+  readonly others: readonly AccessInUse[]
   /** The variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -56,21 +64,36 @@ export async function toScriptAccess(
   const writable = withoutCovered(written, written)
   const readable = [...withoutCovered(await find('fs.read'), written), ...writable]
   const hasPrograms = grants.includes('exec')
-  const hidden = await Promise.all(options.hiddenPaths.map(path => findReal(resolve(path))))
+  const hidden = await findHidden(options.hiddenPaths)
   const kept = await Promise.all(options.protectedPaths.map(path => findReal(resolve(path))))
-  for (const each of writable) await refuseProtected(each, [...hidden, ...kept])
+  const looks = new Map<string, Promise<FolderLook>>()
+  const look = async ({ real }: GrantedPath): Promise<FolderLook> => {
+    const found = looks.get(real) ?? options.looks.look(real)
+    looks.set(real, found)
+    return await found
+  }
+  for (const each of readable) refuseChangeable(each, options.others)
+  for (const each of writable) {
+    refuseProtected(each, [...hidden, ...kept])
+    refuseGuarded(each, await look(each))
+  }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
   // Whoever may start programs without a sandbox is contained by nothing.
   if (!isSandboxed && !hasPrograms) {
-    for (const each of writable) await refuseLinksOut(each, writable)
-    for (const each of readable) await refuseLinksOut(each, readable)
+    for (const each of writable) {
+      await refuseLinksOut(each, writable, await look(each))
+      await refuseLinksUp(each, await look(each))
+    }
+    for (const each of readable) await refuseLinksOut(each, readable, await look(each))
   }
+  const partial = isSandboxed ? await findPartial(readable, hidden, options.partialFolders) : []
   const names = grants.flatMap(grant => (grant.startsWith('env:') ? grant.slice('env:'.length) : []))
   return {
     readable,
     writable,
-    covered: await findCovered(readable, hidden),
+    partial,
+    identity: JSON.stringify([await Promise.all([...readable, ...writable].map(identify)), partial]),
     hasNetwork: grants.includes('net'),
     hasPrograms,
     secrets: Object.fromEntries(
@@ -102,28 +125,30 @@ export function toEnvironment(
   }
 }
 
-/**
- * Leaves out what lies in a folder that may be written: it adds nothing, and the script could make a link of it.
- * @throws {SkillError} SCRIPT_REFUSED when it is one already
- */
+/** Leaves out what lies in a folder that may be written: it adds nothing, and the script could make a link of it. */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],
 ): readonly GrantedPath[] {
-  return granted.filter(each => {
-    const around = writable.find(other => isInside(each.path, other.path) && each.path !== other.path)
-    if (around === undefined) return true
-    if (!isInside(each.real, around.real))
+  return granted.filter(
+    ({ real }) => !writable.some(other => isInside(real, other.real) && real !== other.real),
+  )
+}
+
+/** Another skill could exchange the path for a link between this check and the start of a process. */
+function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]): void {
+  for (const { skill, access } of others) {
+    const around = access?.writable.find(({ real }) => isInside(granted.real, real) && granted.real !== real)
+    if (around !== undefined)
       refuse(
-        each,
-        `${around.grant} lets scripts change where it leads, now to ${each.real}; grant one of them`,
+        granted,
+        `${around.grant} lets the skill ${JSON.stringify(skill)} change where it leads; grant ${around.real} to both, or a folder beside it`,
       )
-    return false
-  })
+  }
 }
 
 /** Whoever may write around a folder may move it away and put another in its place. */
-async function refuseProtected(granted: GrantedPath, kept: readonly string[]): Promise<void> {
+function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   const { real } = granted
   const around = kept.find(each => isInside(real, each))
   if (around !== undefined) refuse(granted, `no script writes to ${around}`)
@@ -132,9 +157,17 @@ async function refuseProtected(granted: GrantedPath, kept: readonly string[]): P
     refuse(granted, `no script writes to ${within} in it; grant a folder beside that, as in fs.write:out`)
   const guarded = real.split(/[/\\]/).find(isGuardedName)
   if (guarded !== undefined) refuse(granted, `no script writes to ${JSON.stringify(guarded)}`)
-  const found = await lookThrough(real, ({ entry }) => isGuardedName(entry.name))
-  if (typeof found === 'object')
-    refuse(granted, `no script writes to ${found.path} in it; grant a folder beside that, as in fs.write:out`)
+}
+
+function refuseGuarded(granted: GrantedPath, { guarded, closed, isTooLarge }: FolderLook): void {
+  if (guarded !== undefined)
+    refuse(
+      granted,
+      `no script writes to ${guarded} in it; remove that, or grant a folder beside it, as in fs.write:out`,
+    )
+  const way = 'so it may contain what no script writes to; grant a narrower folder'
+  if (isTooLarge) refuse(granted, `it has more than 100,000 entries, ${way}`)
+  if (closed !== undefined) refuse(granted, `${closed} in it cannot be listed, ${way}`)
 }
 
 function refuseHidden(granted: GrantedPath, hidden: readonly string[], isSandboxed: boolean): void {
@@ -155,18 +188,31 @@ function refuseWildcard(granted: GrantedPath): void {
 }
 
 /** The permissions of Node follow links wherever they lead. */
-async function refuseLinksOut(granted: GrantedPath, allowed: readonly GrantedPath[]): Promise<void> {
-  let target = ''
-  const found = await lookThrough(granted.real, async ({ entry, path }) => {
-    if (!entry.isSymbolicLink()) return false
-    target = await findReal(path)
-    return !allowed.some(({ real }) => isInside(target, real))
-  })
-  if (found === undefined) return
+async function refuseLinksOut(
+  granted: GrantedPath,
+  allowed: readonly GrantedPath[],
+  { links, isTooLarge }: FolderLook,
+): Promise<void> {
   const way = 'install bubblewrap, or grant a narrower folder'
-  if (found === 'too-many')
+  for (const link of links) {
+    const target = await findReal(link)
+    if (!allowed.some(({ real }) => isInside(target, real)))
+      refuse(granted, `without a sandbox ${link}, a link to ${target}, would lead out of it; ${way}`)
+  }
+  if (isTooLarge)
     refuse(granted, `without a sandbox its links have to be looked at, and it has too many entries; ${way}`)
-  else refuse(granted, `without a sandbox ${found.path}, a link to ${target}, would lead out of it; ${way}`)
+}
+
+/** A script without a sandbox can make no link. It can move one, and then `..` leads elsewhere. */
+async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
+  for (const link of links) {
+    const target = await readlink(link).catch(() => '')
+    if (target.split(/[/\\]/).includes('..'))
+      refuse(
+        granted,
+        `without a sandbox scripts could move ${link}, a link to ${target}, so that it leads out of it; install bubblewrap, or grant a narrower folder`,
+      )
+  }
 }
 
 function refuse({ grant, path }: GrantedPath, reason: string): never {
@@ -174,15 +220,36 @@ function refuse({ grant, path }: GrantedPath, reason: string): never {
   throw new SkillError('SCRIPT_REFUSED', `${shown} is granted, and ${reason}`)
 }
 
-async function findCovered(
+/** Where hidden paths are: what they lead to, and the names themselves when these are links. */
+async function findHidden(paths: readonly string[]): Promise<readonly string[]> {
+  const found = paths
+    .map(each => resolve(each))
+    .map(async path => {
+      return [await findReal(path), join(await findReal(dirname(path)), basename(path))]
+    })
+  return [...new Set((await Promise.all(found)).flat())]
+}
+
+async function findPartial(
   readable: readonly GrantedPath[],
   hidden: readonly string[],
-): Promise<readonly CoveredPath[]> {
-  const within = hidden.filter(each => readable.some(({ real }) => isInside(each, real)))
-  const outermost = within.filter(each => !within.some(other => other !== each && isInside(each, other)))
-  const found = [...new Set(outermost)].map(async path => {
-    const facts = await stat(path).catch(() => undefined)
-    return facts === undefined ? undefined : { path, isFolder: facts.isDirectory() }
-  })
-  return (await Promise.all(found)).filter(each => each !== undefined)
+  partialFolders: PartialFolders,
+): Promise<readonly PartialFolder[]> {
+  const folders = readable.filter(({ real }) => hidden.some(path => isInside(path, real)))
+  return await Promise.all(
+    folders.map(async granted => {
+      const found = await partialFolders.find(granted.real, hidden)
+      if (found !== 'too-many') return found
+      return refuse(
+        granted,
+        'it has more than 1,000 entries beside what no script sees; grant a narrower folder, as in fs.read:docs',
+      )
+    }),
+  )
+}
+
+/** Tells a folder from another one that takes its place. */
+async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
+  const facts = await lstat(real, { bigint: true }).catch(() => undefined)
+  return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]
 }

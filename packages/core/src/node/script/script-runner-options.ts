@@ -14,7 +14,7 @@ export interface ScriptRunnerOptions {
   readonly protectedPaths?: readonly string[]
   /**
    * Files and folders that no script may see, whatever is granted: state directories, and files of configuration that say
-   * whom to trust. A sandbox covers them; without one, a grant of a folder around them is refused. The default state
+   * whom to trust. A sandbox leaves them out; without one, a grant of a folder around them is refused. The default state
    * directory is always one of them. @default none
    */
   readonly hiddenPaths?: readonly string[]

@@ -1,0 +1,41 @@
+import type { BigIntStats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+
+// Clocks of file systems tick every few milliseconds: a folder that was listed right after a change is listed again.
+const SETTLED_MS = 100
+const MAX_FOLDERS = 100_000
+
+interface Known<Value> {
+  readonly stamp: string
+  readonly isSettled: boolean
+  readonly value: Value
+}
+
+/** Keeps what was read from folders until their entries change. */
+export class FolderCache<Value> {
+  readonly #read: (folder: string) => Promise<Value>
+  readonly #known = new Map<string, Known<Value>>()
+
+  /** @param read is called again whenever an entry of a folder was added, removed or replaced */
+  constructor(read: (folder: string) => Promise<Value>) {
+    this.#read = read
+  }
+
+  /** @throws what `lstat` and `read` throw */
+  async get(folder: string): Promise<Value> {
+    const facts = await lstat(folder, { bigint: true })
+    const stamp = stampOf(facts)
+    const known = this.#known.get(folder)
+    if (known?.isSettled === true && known.stamp === stamp) return known.value
+    const isSettled = Date.now() - Number(facts.ctimeMs) > SETTLED_MS
+    const value = await this.#read(folder)
+    if (this.#known.size >= MAX_FOLDERS) this.#known.clear()
+    this.#known.set(folder, { stamp, isSettled, value })
+    return value
+  }
+}
+
+/** A script can set the time of modification, and not the one of the inode. */
+function stampOf({ dev, ino, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${ctimeNs}`
+}

@@ -1,0 +1,85 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FolderCache } from './folder-cache.ts'
+import { isGuardedName } from './guarded-names.ts'
+
+/** How many entries of a granted folder are looked at. */
+const MAX_ENTRIES = 100_000
+const AT_ONCE = 32
+
+/** What matters of everything in a granted folder. */
+export interface FolderLook {
+  /** The first entry with a guarded name. */
+  readonly guarded?: string
+  readonly links: readonly string[]
+  /** The first folder that the host may not list. */
+  readonly closed?: string
+  /** Whether there are more than 100,000 entries, of which the rest was not looked at. */
+  readonly isTooLarge: boolean
+}
+
+interface Listing {
+  readonly count: number
+  readonly folders: readonly string[]
+  readonly links: readonly string[]
+  readonly guarded: string | undefined
+}
+
+/** Looks through granted folders before and after calls. Only folders whose entries changed are listed again. */
+export class FolderLooks {
+  readonly #listings = new FolderCache(list)
+
+  /** Looks at everything below a folder without following links. A file and a missing folder have no entries. */
+  async look(folder: string): Promise<FolderLook> {
+    const links: string[] = []
+    let guarded: string | undefined
+    let closed: string | undefined
+    let count = 0
+    for (let level: readonly string[] = [folder]; level.length > 0 && count <= MAX_ENTRIES; ) {
+      const next: string[] = []
+      for (let at = 0; at < level.length && count <= MAX_ENTRIES; at += AT_ONCE) {
+        const found = await Promise.all(level.slice(at, at + AT_ONCE).map(each => this.#get(each)))
+        for (const each of found) {
+          if (typeof each === 'string') closed ??= each
+          else if (each !== undefined) {
+            count += each.count
+            guarded ??= each.guarded
+            links.push(...each.links)
+            next.push(...each.folders)
+          }
+        }
+      }
+      level = next
+    }
+    return {
+      links,
+      isTooLarge: count > MAX_ENTRIES,
+      ...(guarded === undefined ? {} : { guarded }),
+      ...(closed === undefined ? {} : { closed }),
+    }
+  }
+
+  /** Returns the path of a folder that is closed, and nothing for what is no folder any more. */
+  async #get(folder: string): Promise<Listing | string | undefined> {
+    try {
+      return await this.#listings.get(folder)
+    } catch (thrown) {
+      const { code = '' } = thrown as NodeJS.ErrnoException
+      if (['EACCES', 'EPERM'].includes(code)) return folder
+      if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) return undefined
+      throw thrown
+    }
+  }
+}
+
+async function list(folder: string): Promise<Listing> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const guarded = entries.find(({ name }) => isGuardedName(name))
+  const pathOf = ({ name }: { readonly name: string }): string => join(folder, name)
+  return {
+    count: entries.length,
+    folders: entries.filter(entry => entry.isDirectory()).map(pathOf),
+    links: entries.filter(entry => entry.isSymbolicLink()).map(pathOf),
+    guarded: guarded === undefined ? undefined : pathOf(guarded),
+  }
+}

@@ -1,0 +1,87 @@
+import { lstat, readdir, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FolderCache } from './folder-cache.ts'
+import { isInside } from './granted-path.ts'
+
+/** Bubblewrap accepts 9,000 arguments. */
+const MAX_ENTRIES = 1_000
+
+/** What is gone meanwhile, or closed to the host and so to scripts. */
+const CLOSED = ['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']
+
+/** A granted folder that contains hidden paths, as the entries that a sandbox shows of it. */
+export interface PartialFolder {
+  readonly path: string
+  /** Folders below it that contain hidden paths, too, the outer ones first. */
+  readonly folders: readonly string[]
+  /** Everything beside the way to hidden paths. */
+  readonly entries: readonly ShownEntry[]
+}
+
+export interface ShownEntry {
+  readonly path: string
+  readonly inode: string
+  /** Present for a link: where it leads. */
+  readonly target?: string
+}
+
+interface Entry extends ShownEntry {
+  readonly isFolder: boolean
+}
+
+/**
+ * Finds what to show of granted folders that contain hidden paths. A mount over a hidden path would come off when a program
+ * replaces the path, and cannot lie on a path that is not there yet. So the sandbox shows the entries beside it, each by itself.
+ */
+export class PartialFolders {
+  readonly #listings = new FolderCache(list)
+
+  /**
+   * @param hidden paths inside the folder, without links
+   * @returns `too-many` when there are more than 1,000 entries
+   */
+  async find(folder: string, hidden: readonly string[]): Promise<PartialFolder | 'too-many'> {
+    const folders: string[] = []
+    const entries: ShownEntry[] = []
+    const open = [folder]
+    for (const each of open)
+      for (const { isFolder, ...entry } of await this.#list(each)) {
+        if (hidden.includes(entry.path)) continue
+        if (isFolder && hidden.some(path => isInside(path, entry.path))) {
+          folders.push(entry.path)
+          open.push(entry.path)
+        } else if (entries.push(entry) > MAX_ENTRIES) return 'too-many'
+      }
+    return { path: folder, folders, entries }
+  }
+
+  async #list(folder: string): Promise<readonly Entry[]> {
+    try {
+      return await this.#listings.get(folder)
+    } catch (thrown) {
+      if (!CLOSED.includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+      return []
+    }
+  }
+}
+
+async function list(folder: string): Promise<readonly Entry[]> {
+  const names = await readdir(folder)
+  // Nobody shows them all.
+  const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
+    const path = join(folder, name)
+    try {
+      const facts = await lstat(path, { bigint: true })
+      return {
+        path,
+        inode: `${facts.dev}:${facts.ino}`,
+        isFolder: facts.isDirectory(),
+        ...(facts.isSymbolicLink() ? { target: await readlink(path) } : {}),
+      }
+    } catch (thrown) {
+      if (CLOSED.includes((thrown as NodeJS.ErrnoException).code ?? '')) return undefined
+      throw thrown
+    }
+  })
+  return (await Promise.all(found)).filter(each => each !== undefined)
+}
