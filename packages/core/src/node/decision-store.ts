@@ -6,9 +6,10 @@ import {
   type MadeDecision,
   type RecordedDecision,
   SkillError,
+  toMessage,
   withDecision,
 } from '../index.ts'
-import type { KeptDatabase } from './private-database.ts'
+import { isDamage, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
@@ -78,18 +79,37 @@ class SqliteDecisions implements DecisionStore {
   }
 
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
-    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     const { fault } = this.#kept
     if (fault !== undefined)
       throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
-    this.#restoreIfGone()
-    this.#statements.insert.run(origin, location, JSON.stringify(decision))
-    this.#tell(this.#takeNewer())
+    const made = this.#use(() => {
+      this.#restoreIfGone()
+      this.#statements.insert.run(origin, location, JSON.stringify(decision))
+      return this.#takeNewer()
+    })
+    this.#tell(made)
   }
 
   async list({ origin, location }: FolderPlace): Promise<readonly RecordedDecision[]> {
-    const rows = this.#statements.ofPlace.all(origin, location) as unknown as { readonly body: string }[]
-    return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
+    return this.#use(() => {
+      const rows = this.#statements.ofPlace.all(origin, location) as unknown as { readonly body: string }[]
+      return rows.map(({ body }) => JSON.parse(body) as RecordedDecision)
+    })
+  }
+
+  /** What is known stays in force; the next start moves the damaged database aside, and folders keep their last good revision. */
+  #use<Value>(work: () => Value): Value {
+    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
+    try {
+      return work()
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+      throw new SkillError(
+        'IO_FAILED',
+        `the decisions are damaged (${toMessage(thrown)}); end all processes of the state directory and start again`,
+        { cause: thrown },
+      )
+    }
   }
 
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
@@ -109,21 +129,25 @@ class SqliteDecisions implements DecisionStore {
   }
 
   #poll(): void {
+    let made: readonly MadeDecision[]
     try {
       this.#restoreIfGone()
+      const version = this.#readVersion()
+      if (version === this.#seenVersion) return
+      made = this.#takeNewer()
+      this.#seenVersion = version
     } catch {
-      return // a disk that is full or gone: tried again by the next poll, and by the next decision, which reports it
+      return // full, gone or damaged: tried again by the next poll, and by the next decision, which reports it
     }
-    const version = this.#readVersion()
-    if (version === this.#seenVersion) return
-    this.#seenVersion = version
-    this.#tell(this.#takeNewer())
+    this.#tell(made)
   }
 
   /** What was decided outlives the directory: it is written into a new one. */
   #restoreIfGone(): void {
     if (!this.#kept.isGone()) return
-    const known = new Set(this.#readNewer(0).map(toKey))
+    // What another process has decided right before may not have been told here yet.
+    const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
+    const known = new Set(told.map(toKey))
     this.#kept.restore(mergeDecisions)
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
