@@ -146,6 +146,113 @@ test('bytes that were damaged on the disk are captured again, and served', async
   await expect(skills.readBody(skill)).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
 })
 
+describe('an index of the store that is damaged', () => {
+  const path = (folder: TemporaryFolder): string => folder.at('state/store/index.db')
+  const pagesOf = (folder: TemporaryFolder): number => statSync(path(folder)).size / 4_096
+  const damage = (folder: TemporaryFolder, page: number): void =>
+    writeFileSync(path(folder), readFileSync(path(folder)).fill(0x5a, page * 4_096, (page + 1) * 4_096))
+  const texts = async (skills: SkillRuntime): Promise<readonly string[]> =>
+    await Promise.all(NAMES.map(name => bodyOf(skills, name)))
+  const whole = NAMES.map(name => `Instructions of ${name}.`)
+
+  test('takes no skill away, whichever page it is, and is told once', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+    await (await open(folder)).close()
+    const pages = pagesOf(folder)
+    for (let page = 0; page < pages; page++) {
+      damage(folder, page)
+      {
+        await using skills = await open(folder)
+        expect([page, await texts(skills)]).toEqual([page, whole])
+        const told = (): readonly string[] =>
+          skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
+        await expect
+          .poll(told)
+          .toEqual([expect.stringMatching(/^the names of the store in .* are damaged .* and were moved to /)])
+        folder.writeSkill('skills/a', { body: 'Broken later.' })
+        await skills.reload()
+      }
+      folder.write('skills/a/SKILL.md', 'broken')
+      {
+        await using again = await open(folder)
+        expect(await texts(again)).toEqual(['Broken later.', ...whole.slice(1)])
+        expect(again.status()[0]?.storeFault).toBeUndefined()
+      }
+      folder.writeSkill('skills/a')
+      await (await open(folder)).close()
+    }
+  })
+
+  test('is put right by a collection, which removes nothing then', async () => {
+    using folder = new TemporaryFolder()
+    for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+    await (await open(folder)).close()
+    const state = folder.at('state')
+    const pages = pagesOf(folder)
+    for (let page = 0; page < pages; page++) {
+      const { keptBytes } = await collectGarbage(state)
+      expect(keptBytes).toBeGreaterThan(0)
+      damage(folder, page)
+      const before = readdirSync(join(state, 'store'))
+      const dry = await collectGarbage(state, { isDryRun: true })
+      expect(dry.indexDamage).toMatch(/^the names of the store in ".*" are damaged \(.*\)$/)
+      expect(readdirSync(join(state, 'store'))).toEqual(before)
+      const done = await collectGarbage(state, { graceMs: -1 })
+      expect(done).toMatchObject({
+        blobs: 0,
+        freedBytes: 0,
+        indexDamage: expect.stringContaining('moved to'),
+      })
+      await using skills = await open(folder)
+      expect(await texts(skills)).toEqual(whole)
+    }
+  })
+})
+
+test('a history that is damaged keeps no collection from ending, and all that it names', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+  await (await open(folder)).close()
+  for (const name of NAMES) folder.writeSkill(`skills/${name}`, { body: 'Second.' })
+  await (await open(folder)).close()
+  const path = folder.at('state/history.sqlite')
+  writeFileSync(path, readFileSync(path).fill(0x5a, 4_096))
+  expect(await collectGarbage(folder.at('state'), { graceMs: -1 })).toMatchObject({ forgotten: 0, trees: 0 })
+})
+
+test('a process that takes up a decision brings back nothing that another one has replaced', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/a', { body: 'First.' })
+  const [one, two] = [await open(folder), await open(folder)]
+  await one.review.disable('a')
+  await expect.poll(() => two.current.find('a')).toBeUndefined()
+  await one.review.enable('a')
+  await expect.poll(() => two.current.find('a')).toBeDefined()
+  folder.writeSkill('skills/a', { body: 'Second.' })
+  expect(await bodyOf(one, 'a')).toBe('Second.')
+  folder.write('skills/a/SKILL.md', 'broken')
+  expect(await bodyOf(one, 'a')).toBe('Second.')
+  await one.close()
+  await two.close()
+  await using again = await open(folder)
+  expect(await bodyOf(again, 'a')).toBe('Second.')
+})
+
+test('a session that is used after its runtime was closed is told so', async () => {
+  using folder = new TemporaryFolder()
+  for (const name of NAMES) folder.writeSkill(`skills/${name}`)
+  const skills = await open(folder)
+  const session = skills.session({ id: 'late' })
+  const skill = skills.current.get('a')
+  await skills.close()
+  const closed = { code: 'CLOSED' }
+  await expect(skills.readFile(skill, 'SKILL.md')).rejects.toMatchObject(closed)
+  await expect(skills.history.log('a')).rejects.toMatchObject(closed)
+  await expect(skills.review.disable('a')).rejects.toMatchObject(closed)
+  expect(await session.tools[0]?.execute({ name: 'a' })).toMatchObject({ isError: true })
+})
+
 const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', '/tmp']).status === 0
 
 /** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */

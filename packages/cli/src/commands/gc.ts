@@ -20,6 +20,12 @@ export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: G
     printJson(done)
     return EXIT_OK
   }
+  if (done.indexDamage !== undefined) {
+    printLine(
+      `${done.indexDamage}; ${isDryRun ? 'stoke gc moves them aside' : 'what is missing is stored again at the next start, so nothing else was removed'}`,
+    )
+    return EXIT_OK
+  }
   const { forgotten, trees, blobs, damaged, freedBytes, keptBytes } = done
   const verb = isDryRun ? 'would be' : 'are'
   printLine(

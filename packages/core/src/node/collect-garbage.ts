@@ -14,7 +14,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Digest, SkillError, type SkillFile } from '../index.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
-import { openPrivateDatabase } from './private-database.ts'
+import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
+import { isDamage, openPrivateDatabase } from './private-database.ts'
+import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectOptions {
   /** How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. @default 3,600,000 */
@@ -38,6 +40,8 @@ export interface Collection {
   readonly freedBytes: number
   /** Bytes that are kept. */
   readonly keptBytes: number
+  /** What was wrong with the index of the store, and where it was moved; then nothing else was done. */
+  readonly indexDamage?: string
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
@@ -49,6 +53,7 @@ const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
  * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
  * in the history, and their files. Packs in which much is free are written anew; those of processes that run are left alone.
  * Every stored file is compared with its digest; what is damaged is forgotten, and read again from its source when it is needed.
+ * An index that is damaged itself is moved aside, and what can be read of it is put into a new one.
  * Other processes may go on meanwhile.
  * @throws {SkillError} NOT_FOUND when there is no store
  */
@@ -57,9 +62,19 @@ export async function collectGarbage(
   options: CollectOptions = {},
 ): Promise<Collection> {
   const folder = join(stateDirectory, 'store')
-  if (statSync(join(folder, 'index.db'), { throwIfNoEntry: false }) === undefined)
+  if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)
-  const index = await openPrivateDatabase(join(folder, 'index.db'))
+  try {
+    return await collect(stateDirectory, folder, options)
+  } catch (thrown) {
+    if (!isDamage(thrown)) throw thrown
+    const indexDamage = await replaceIndex(folder, thrown, options)
+    return { forgotten: 0, trees: 0, blobs: 0, damaged: 0, freedBytes: 0, keptBytes: 0, indexDamage }
+  }
+}
+
+async function collect(stateDirectory: string, folder: string, options: CollectOptions): Promise<Collection> {
+  const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
     index.exec('PRAGMA busy_timeout = 5000')
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_KEEP)
@@ -71,6 +86,18 @@ export async function collectGarbage(
   } finally {
     index.close()
   }
+}
+
+/** Only the next runtime knows what is served: it captures again what is missing, and nothing is collected before. */
+async function replaceIndex(folder: string, thrown: unknown, options: CollectOptions): Promise<string> {
+  if (options.isDryRun === true) return describeDamage(PACK_INDEX, folder, thrown)
+  return await openStateDatabase(folder, PACK_INDEX, (kept, damage) => {
+    try {
+      return damage ?? describeDamage(PACK_INDEX, folder, thrown, kept.replaceDamaged(mergeIndexes))
+    } finally {
+      kept.close()
+    }
+  })
 }
 
 /** The names under which the history keeps revisions; older steps are taken out of it. */
@@ -93,6 +120,10 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
         return JSON.stringify(['history', origin, location, revision])
       }),
     )
+  } catch (thrown) {
+    // Without its steps all that it names is kept.
+    if (isDamage(thrown)) return undefined
+    throw thrown
   } finally {
     database.close()
   }

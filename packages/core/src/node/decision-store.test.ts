@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSkillRuntime, type DecisionStore, MemoryDecisions, type SkillRuntime } from '../index.ts'
 import { directory, openDecisions, openPackStore } from './index.ts'
@@ -91,4 +92,56 @@ test('nobody else can read them, and they cannot be used once closed', async () 
   await expect(
     decisions.record({ origin: 'a', location: 'b' }, { kind: 'disable', by: 'x', at: 1 }),
   ).rejects.toMatchObject({ code: 'CLOSED' })
+  await expect(decisions.list({ origin: 'a', location: 'b' })).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+const disable = { kind: 'disable', by: 'x', at: 1 } as const
+
+test('what another process decided right before the state directory was removed is told all the same', async () => {
+  const state = join(folder, 'state')
+  // Neither looks for decisions of the other by itself, as within the time between two polls.
+  const [one, two] = [
+    await openDecisions(state, { pollMs: 1e9 }),
+    await openDecisions(state, { pollMs: 1e9 }),
+  ]
+  const [early, late, own] = ['early', 'late', 'own'].map(location => ({ origin: 'a', location }))
+  if (early === undefined || late === undefined || own === undefined) throw new Error('no places')
+  await two.record(early, disable)
+  const told: string[] = []
+  two.subscribe(made => void told.push(...made.map(({ place }) => place.location)))
+  await one.record(late, disable)
+  rmSync(state, { recursive: true })
+  await two.record(own, disable)
+  expect(told).toEqual(['late', 'own'])
+  expect(two.find(late)?.disabled).toBeDefined()
+  await one.close()
+  await two.close()
+})
+
+test('decisions that are damaged while they are used stay in force, and nothing new is decided', async () => {
+  const state = join(folder, 'state')
+  const places = Array.from({ length: 500 }, (_, index) => ({ origin: 'a', location: `skill-${index}` }))
+  {
+    const decisions = await openDecisions(state)
+    for (const place of places) await decisions.record(place, disable)
+    await decisions.close()
+  }
+  const decisions = await openDecisions(state, { pollMs: 1 })
+  const path = join(state, 'decisions.sqlite')
+  writeFileSync(path, readFileSync(path).fill(0x5a, 4_096))
+  const another = new DatabaseSync(path)
+  // Makes the other connection read the pages again.
+  another.exec('CREATE TABLE note (id INTEGER); DROP TABLE note')
+  another.close()
+  const damaged = { code: 'IO_FAILED', message: expect.stringContaining('the decisions are damaged (') }
+  for (const place of [places[0], places.at(-1)]) {
+    if (place === undefined) throw new Error('no place')
+    await expect(decisions.list(place)).rejects.toMatchObject(damaged)
+    await expect(decisions.record(place, disable)).rejects.toMatchObject(damaged)
+    expect(decisions.find(place)?.disabled).toBeDefined()
+  }
+  await decisions.close()
+  const again = await openDecisions(state)
+  expect(again.damage).toBeDefined()
+  await again.close()
 })

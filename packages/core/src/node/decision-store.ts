@@ -10,9 +10,10 @@ import {
   moveFolders,
   type RecordedDecision,
   SkillError,
+  toMessage,
   withDecision,
 } from '../index.ts'
-import { inTransaction, type KeptDatabase } from './private-database.ts'
+import { inTransaction, isDamage, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
@@ -63,6 +64,9 @@ interface FolderMoves {
   readonly moves: readonly FolderMove[]
 }
 
+/** The location under which moves are recorded: no folder has it. */
+const MOVES = '.'
+
 /** What one row says. */
 type Step = MadeDecision | FolderMoves
 
@@ -106,32 +110,36 @@ class SqliteDecisions implements DecisionStore {
   }
 
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
-    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     const { fault } = this.#kept
     if (fault !== undefined)
       throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
-    this.#restoreIfGone()
-    this.#statements.insert.run(origin, location, JSON.stringify(decision))
-    this.#tell(this.#takeNewer())
+    const made = this.#use(() => {
+      this.#restoreIfGone()
+      this.#statements.insert.run(origin, location, JSON.stringify(decision))
+      return this.#takeNewer()
+    })
+    this.#tell(made)
   }
 
   async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
-    const { database } = this.#kept
-    if (!database.isOpen) return
+    if (!this.#kept.database.isOpen) return
     this.#poll()
     const hasDecisions = moves.some(({ from, to }) =>
       [from, to].some(location => this.find({ origin, location }) !== undefined),
     )
     if (!hasDecisions) return
     if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
-    this.#restoreIfGone()
-    // Another process may have seen the same and said so, a moment ago.
-    inTransaction(database, () => {
-      this.#tell(this.#takeNewer())
-      const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
-      if (isNew) this.#statements.insert.run(origin, '', JSON.stringify({ kind: 'moved', moves }))
+    const made = this.#use(() => {
+      this.#restoreIfGone()
+      // Another process may have seen the same and said so, a moment ago.
+      return inTransaction(this.#kept.database, () => {
+        const before = this.#takeNewer()
+        const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
+        if (isNew) this.#statements.insert.run(origin, MOVES, JSON.stringify({ kind: 'moved', moves }))
+        return [...before, ...this.#takeNewer()]
+      })
     })
-    this.#tell(this.#takeNewer())
+    this.#tell(made)
   }
 
   listFolders(origin: string): readonly (readonly [string, FolderDecisions])[] {
@@ -139,14 +147,46 @@ class SqliteDecisions implements DecisionStore {
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {
-    const lists = new Map<string, RecordedDecision[]>()
-    const rows = this.#statements.ofOrigin.all(place.origin) as unknown as Row[]
-    for (const row of rows) {
-      const made = toStep(row)
-      if ('moves' in made) moveFolders(lists, made.origin, made.moves)
-      else lists.set(keyOf(made.place), [...(lists.get(keyOf(made.place)) ?? []), made.decision])
+    return this.#use(() => {
+      const lists = new Map<string, RecordedDecision[]>()
+      for (const step of this.#stepsOf(place)) {
+        if ('moves' in step) moveFolders(lists, step.origin, step.moves)
+        else lists.set(keyOf(step.place), [...(lists.get(keyOf(step.place)) ?? []), step.decision])
+      }
+      return lists.get(keyOf(place)) ?? []
+    })
+  }
+
+  /** Every step that a folder may have to do with, under the paths that it had, too. */
+  #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
+    const read = (at: string): readonly Row[] =>
+      this.#statements.ofPlace.all(origin, at) as unknown as readonly Row[]
+    const moves = read(MOVES)
+    const locations = new Set([location])
+    for (const row of moves.toReversed()) {
+      const step = toStep(row)
+      for (const { from, to } of 'moves' in step ? step.moves : []) if (locations.has(to)) locations.add(from)
     }
-    return lists.get(keyOf(place)) ?? []
+    return [...locations]
+      .flatMap(read)
+      .concat(moves)
+      .sort((a, b) => a.id - b.id)
+      .map(toStep)
+  }
+
+  /** What is known stays in force; the next start moves the damaged database aside, and folders keep their last good revision. */
+  #use<Value>(work: () => Value): Value {
+    if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
+    try {
+      return work()
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+      throw new SkillError(
+        'IO_FAILED',
+        `the decisions are damaged (${toMessage(thrown)}); end all processes of the state directory and start again`,
+        { cause: thrown },
+      )
+    }
   }
 
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void {
@@ -166,21 +206,25 @@ class SqliteDecisions implements DecisionStore {
   }
 
   #poll(): void {
+    let made: readonly MadeDecision[]
     try {
       this.#restoreIfGone()
+      const version = this.#readVersion()
+      if (version === this.#seenVersion) return
+      made = this.#takeNewer()
+      this.#seenVersion = version
     } catch {
-      return // a disk that is full or gone: tried again by the next poll, and by the next decision, which reports it
+      return // full, gone or damaged: tried again by the next poll, and by the next decision, which reports it
     }
-    const version = this.#readVersion()
-    if (version === this.#seenVersion) return
-    this.#seenVersion = version
-    this.#tell(this.#takeNewer())
+    this.#tell(made)
   }
 
   /** What was decided outlives the directory: it is written into a new one. */
   #restoreIfGone(): void {
     if (!this.#kept.isGone()) return
-    const known = new Set(this.#readNewer(0).flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
+    // What another process has decided right before may not have been told here yet.
+    const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
+    const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     this.#kept.restore(mergeDecisions)
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
@@ -241,7 +285,7 @@ function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
 interface Statements {
   readonly insert: StatementSync
   readonly newer: StatementSync
-  readonly ofOrigin: StatementSync
+  readonly ofPlace: StatementSync
   readonly version: StatementSync
 }
 
@@ -249,8 +293,8 @@ function prepare(database: DatabaseSync): Statements {
   return {
     insert: database.prepare('INSERT INTO decision (origin, location, body) VALUES (?, ?, ?)'),
     newer: database.prepare('SELECT id, origin, location, body FROM decision WHERE id > ? ORDER BY id'),
-    ofOrigin: database.prepare(
-      'SELECT id, origin, location, body FROM decision WHERE origin = ? ORDER BY id',
+    ofPlace: database.prepare(
+      'SELECT id, origin, location, body FROM decision WHERE origin = ? AND location = ? ORDER BY id',
     ),
     version: database.prepare('PRAGMA data_version'),
   }

@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Digest, SkillFile } from '../index.ts'
-import { inTransaction } from './private-database.ts'
+import { type Digest, revisionOf, type SkillFile } from '../index.ts'
+import { nodeHasher } from './node-hasher.ts'
+import { inTransaction, readRows } from './private-database.ts'
+import type { StateDatabase } from './state-database.ts'
 
 /** Where the bytes of a digest are. */
 export interface PackPosition {
@@ -15,7 +17,13 @@ export interface IndexedPosition extends PackPosition {
   readonly at: number
 }
 
-export const PACK_INDEX_SCHEMA = `
+/** What a name is to point at, and what it pointed at when that was decided. */
+export interface RefChange {
+  readonly revision: Digest | undefined
+  before: Digest | undefined
+}
+
+const SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -28,6 +36,13 @@ export const PACK_INDEX_SCHEMA = `
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
 `
+
+/** The file of the index, in the folder of the packs. */
+export const PACK_INDEX: StateDatabase = {
+  name: 'index.db',
+  what: 'the names of the store',
+  schema: SCHEMA,
+}
 
 /** The shared index of a pack store: SQLite is the lock between processes and survives their crashes. */
 export class PackIndex {
@@ -57,7 +72,7 @@ export class PackIndex {
     )
     this.#findRef = database.prepare('SELECT revision FROM ref WHERE name = ?')
     this.#setRef = database.prepare(
-      'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision WHERE revision <> excluded.revision',
+      'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision',
     )
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
   }
@@ -100,9 +115,11 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  setRefs(entries: readonly (readonly [string, Digest | undefined])[]): void {
+  /** Points names elsewhere, except those that another process has pointed elsewhere meanwhile: it knew more. */
+  setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
-      for (const [name, revision] of entries) {
+      for (const [name, { revision, before }] of entries) {
+        if (this.findRef(name) !== before) continue
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
       }
@@ -110,12 +127,25 @@ export class PackIndex {
   }
 }
 
-/** Adds names and trees that another index does not have; where the bytes are each process says itself. */
+/** Adds what another index holds and this one does not; of a damaged one what can be read. */
 export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
   const addRef = to.prepare('INSERT OR IGNORE INTO ref (name, revision) VALUES (?, ?)')
-  for (const { name, revision } of from.prepare('SELECT * FROM ref').all())
-    addRef.run(String(name), String(revision))
+  for (const { name, revision } of readRows(from, 'ref', 'name')) addRef.run(String(name), String(revision))
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
-  for (const { revision, files, at } of from.prepare('SELECT * FROM tree').all())
-    addTree.run(String(revision), String(files), Number(at))
+  for (const { revision, files, at } of readRows(from, 'tree', 'revision'))
+    if (isTree(String(revision), String(files))) addTree.run(String(revision), String(files), Number(at))
+  // Bytes are compared with their digest whenever they are read.
+  const addBlob = to.prepare(
+    'INSERT OR IGNORE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
+  )
+  for (const { digest, pack, offset, length, at } of readRows(from, 'blob', 'digest'))
+    addBlob.run(String(digest), String(pack), Number(offset), Number(length), Number(at))
+}
+
+function isTree(revision: string, files: string): boolean {
+  try {
+    return revisionOf(JSON.parse(files) as SkillFile[], nodeHasher) === revision
+  } catch {
+    return false // half of a text: no JSON, or no list of files
+  }
 }

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
-import { digestOf } from '../skill/digest.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
+import { revisionOf } from '../skill/manifest.ts'
+import type { SkillStore } from '../store/skill-store.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { openPackStore } from './pack-store.ts'
 
@@ -135,4 +137,190 @@ test('two stores share one state directory', async () => {
   expect(one.getRef('by two')).toBe(digest)
   await one.close()
   await two.close()
+})
+
+const PAGE_BYTES = 4_096
+
+/** Overwrites pages of the index, counted from 0. */
+function damage(folder: TemporaryFolder, first: number, count: number): void {
+  const path = folder.at('store/index.db')
+  writeFileSync(path, readFileSync(path).fill(0x5a, first * PAGE_BYTES, (first + count) * PAGE_BYTES))
+}
+
+const asides = (folder: TemporaryFolder): string[] =>
+  readdirSync(folder.at('store')).filter(name => /^index\.db\.damaged-\d+$/.test(name))
+
+test('a damaged index is moved aside when the damage is met, and what can be read of it goes on', async () => {
+  using folder = new TemporaryFolder()
+  const first = await openPackStore(folder.path)
+  const entries = Array.from({ length: 2_000 }, (_, i) => {
+    const digest = digestOf(`text ${i}`, nodeHasher)
+    const files = [{ path: 'SKILL.md', digest, size: 9, isExecutable: false }]
+    return {
+      name: `name ${i}`,
+      bytes: bytesOf(`text ${i}`),
+      digest,
+      files,
+      revision: revisionOf(files, nodeHasher),
+    }
+  })
+  for (const { name, bytes, digest, files, revision } of entries) {
+    first.put(digest, bytes)
+    first.putTree(revision, files)
+    first.setRef(name, digest)
+  }
+  await first.close()
+  const pages = statSync(folder.at('store/index.db')).size / PAGE_BYTES
+  expect(pages).toBeGreaterThan(100)
+  const store = await openPackStore(folder.path)
+  expect(store.fault).toBeUndefined()
+  damage(folder, Math.floor(pages / 2), 1)
+  const found = { blobs: 0, trees: 0, names: 0 }
+  for (const { name, digest, revision } of entries) {
+    if (store.has(digest)) found.blobs++
+    if ((await store.getTree(revision)) !== undefined) found.trees++
+    if (store.getRef(name) === digest) found.names++
+  }
+  // What a page in the middle of a tree stands for is lost with it.
+  for (const count of Object.values(found)) expect(count).toBeGreaterThan(500)
+  expect(store.fault).toMatchObject({
+    message: expect.stringMatching(
+      /^the names of the store in .* are damaged \(.*\) and were moved to ".*"$/,
+    ),
+    isStoring: true,
+  })
+  for (const { name, bytes, digest, files, revision } of entries) {
+    store.put(digest, bytes)
+    store.putTree(revision, files)
+    store.setRef(name, digest)
+    expect(await store.get(digest)).toEqual(bytes)
+  }
+  await store.close()
+  expect(asides(folder)).toHaveLength(1)
+  const again = await openPackStore(folder.path)
+  for (const { name, digest, files, revision } of entries)
+    expect([again.has(digest), await again.getTree(revision), again.getRef(name)]).toEqual([
+      true,
+      files,
+      digest,
+    ])
+  expect(again.fault).toBeUndefined()
+  await again.close()
+})
+
+test.each([1, 2, 3])(
+  'page %i of the index alone is damaged: nothing throws, and all of it can be stored anew',
+  async page => {
+    using folder = new TemporaryFolder()
+    const digest = digestOf('text', nodeHasher)
+    const files = [{ path: 'SKILL.md', digest, size: 4, isExecutable: false }]
+    const fill = (store: SkillStore): void => {
+      store.put(digest, bytesOf('text'))
+      store.putTree(digest, files)
+      store.setRef('name', digest)
+    }
+    const first = await openPackStore(folder.path)
+    fill(first)
+    await first.close()
+    const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
+    damage(folder, page, 1)
+    fill(one)
+    await one.flush()
+    expect([one.fault?.isStoring, asides(folder)]).toEqual([true, [expect.any(String)]])
+    // The other process follows to the new index.
+    fill(two)
+    await two.flush()
+    for (const store of [one, two])
+      expect([await store.get(digest), await store.getTree(digest), store.getRef('name')]).toEqual([
+        bytesOf('text'),
+        files,
+        digest,
+      ])
+    await one.close()
+    await two.close()
+    expect(asides(folder)).toHaveLength(1)
+    const again = await openPackStore(folder.path)
+    expect([await again.get(digest), again.getRef('name'), again.fault]).toEqual([
+      bytesOf('text'),
+      digest,
+      undefined,
+    ])
+    await again.close()
+  },
+)
+
+test('a name that another process has pointed elsewhere meanwhile stays there', async () => {
+  using folder = new TemporaryFolder()
+  const [old, newer] = ['old', 'newer'].map(text => digestOf(text, nodeHasher))
+  const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
+  one.setRef('both', old)
+  one.setRef('removed', old)
+  await one.flush()
+  // As it is: nothing is to be written.
+  two.setRef('both', old)
+  one.setRef('both', newer)
+  await one.flush()
+  await two.flush()
+  expect(two.getRef('both')).toBe(newer)
+  // Set before the other process wrote.
+  two.setRef('both', undefined)
+  two.setRef('removed', newer)
+  one.setRef('both', old)
+  one.setRef('removed', undefined)
+  await one.flush()
+  await two.close()
+  expect([one.getRef('both'), one.getRef('removed')]).toEqual([old, undefined])
+  await one.close()
+})
+
+test('a name is written soon, also when nobody flushes', async () => {
+  using folder = new TemporaryFolder()
+  const digest = digestOf('text', nodeHasher)
+  const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
+  one.setRef('name', digest)
+  await expect.poll(() => two.getRef('name')).toBe(digest)
+  await one.close()
+  await two.close()
+})
+
+test('files of older packs outlive the state directory, also those that only a revision names', async () => {
+  using folder = new TemporaryFolder()
+  const state = folder.at('state')
+  const texts = ['only named', 'asked for']
+  const [named, asked] = texts.map(text => digestOf(text, nodeHasher)) as [Digest, Digest]
+  const files = [{ path: 'SKILL.md', digest: named, size: 10, isExecutable: false }]
+  for (const text of texts) {
+    const store = await openPackStore(state)
+    store.put(digestOf(text, nodeHasher), bytesOf(text))
+    store.putTree(named, files)
+    await store.close()
+  }
+  const store = await openPackStore(state)
+  await store.getTree(named)
+  store.has(asked)
+  for (let time = 0; time < 2; time++) {
+    rmSync(state, { recursive: true })
+    await store.flush()
+    expect([await store.get(named), await store.get(asked)]).toEqual(texts.map(bytesOf))
+  }
+  await store.close()
+  const again = await openPackStore(state)
+  expect([await again.get(named), await again.get(asked)]).toEqual(texts.map(bytesOf))
+  await again.close()
+})
+
+test('a closed store says so, whatever is asked of it', async () => {
+  using folder = new TemporaryFolder()
+  const digest = digestOf('text', nodeHasher)
+  const store = await openPackStore(folder.path)
+  store.put(digest, bytesOf('text'))
+  const reading = store.get(digest)
+  await store.close()
+  expect(await reading).toEqual(bytesOf('text'))
+  const closed = { code: 'CLOSED' }
+  for (const ask of [() => store.has(digest), () => store.getRef('name'), () => store.setRef('name', digest)])
+    expect(ask).toThrow(expect.objectContaining(closed))
+  await expect(store.get(digest)).rejects.toMatchObject(closed)
+  await expect(store.getTree(digest)).rejects.toMatchObject(closed)
+  await store.flush()
 })

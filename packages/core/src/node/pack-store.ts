@@ -24,15 +24,26 @@ import {
 } from '../index.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
-import { mergeIndexes, PACK_INDEX_SCHEMA, PackIndex, type PackPosition } from './pack-index.ts'
-import type { KeptDatabase } from './private-database.ts'
-import { openStateDatabase } from './state-database.ts'
+import {
+  type IndexedPosition,
+  mergeIndexes,
+  PACK_INDEX,
+  PackIndex,
+  type PackPosition,
+  type RefChange,
+} from './pack-index.ts'
+import { isDamage, type KeptDatabase } from './private-database.ts'
+import { describeDamage, openStateDatabase } from './state-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 500
 // Half the time for which a collection leaves alone what nobody seems to need.
 const TOUCH_AFTER_MS = 1_800_000
+// Names are set outside of readings, too, when nobody flushes.
+const FLUSH_AFTER_MS = 100
+// A pack that is open can be written anew when somebody removes the directory.
+const MAX_OPEN_PACKS = 256
 
 const sync = promisify(fdatasync)
 
@@ -45,10 +56,9 @@ const sync = promisify(fdatasync)
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
   createStateDirectory(stateDirectory)
   const folder = join(stateDirectory, 'store')
-  const index = { name: 'index.db', what: 'the names of the store', schema: PACK_INDEX_SCHEMA }
   return await openStateDatabase(
     folder,
-    index,
+    PACK_INDEX,
     (kept, damage) => new PackStore(folder, kept, new GitBlobs(resolve(stateDirectory)), damage),
   )
 }
@@ -67,10 +77,11 @@ class PackStore implements SkillStore {
   /** Put and not yet in the index. */
   #blobs = new Map<Digest, Uint8Array | PackPosition>()
   #trees = new Map<Digest, readonly SkillFile[]>()
-  #refs = new Map<string, Digest | undefined>()
+  #refs = new Map<string, RefChange>()
   /** Asked for, and in the index since long ago. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
+  #flushTimer: NodeJS.Timeout | undefined
   /** What keeps the last writing from the disk. */
   #failure: StoreFault | undefined
   /** What went wrong and has been mended; told for as long as the process lives. */
@@ -93,7 +104,7 @@ class PackStore implements SkillStore {
 
   has(digest: Digest): boolean {
     if (this.#blobs.has(digest)) return true
-    const position = this.#index.findBlob(digest)
+    const position = this.#findBlob(digest)
     if (position === undefined || !this.#isThere(position)) return false
     // Whoever asks may be about to rely on it, without a tree that says so yet.
     if (position.at < Date.now() - TOUCH_AFTER_MS) this.#touched.add(digest)
@@ -121,18 +132,19 @@ class PackStore implements SkillStore {
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
+    this.#assertOpen()
     const pending = this.#blobs.get(digest)
     if (pending instanceof Uint8Array) return pending.slice()
-    const position = pending ?? this.#index.findBlob(digest)
+    const position = pending ?? this.#findBlob(digest)
     if (position === undefined) return undefined
     const bytes = await this.#read(digest, position)
     if (bytes !== undefined) return bytes
     // A collection may have moved it a moment ago.
-    const moved = this.#index.findBlob(digest)
+    const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
     // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
     if (pending === position) this.#blobs.delete(digest)
-    this.#index.removeBlob(digest, position)
+    this.#ask(index => index.removeBlob(digest, position))
     return undefined
   }
 
@@ -149,7 +161,11 @@ class PackStore implements SkillStore {
   }
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
-    return this.#trees.get(revision) ?? this.#index.findTree(revision)
+    this.#assertOpen()
+    const files = this.#trees.get(revision) ?? this.#ask(index => index.findTree(revision))
+    // Whoever asks is about to serve it, and its folder may not have all of it any more.
+    for (const { digest } of files ?? []) this.has(digest)
+    return files
   }
 
   // Processes share the store: what it keeps goes by its names, see collectGarbage.
@@ -158,11 +174,23 @@ class PackStore implements SkillStore {
 
   setRef(name: string, revision: Digest | undefined): void {
     this.#assertOpen()
-    this.#refs.set(name, revision)
+    const pending = this.#refs.get(name)
+    const before = pending === undefined ? this.#ask(index => index.findRef(name)) : pending.before
+    if (revision === before) this.#refs.delete(name)
+    else this.#refs.set(name, { revision, before })
+    if (this.#refs.size > 0) this.#flushSoon()
   }
 
   getRef(name: string): Digest | undefined {
-    return this.#refs.has(name) ? this.#refs.get(name) : this.#index.findRef(name)
+    const pending = this.#refs.get(name)
+    return pending === undefined ? this.#ask(index => index.findRef(name)) : pending.revision
+  }
+
+  #flushSoon(): void {
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = undefined
+      this.flush().catch(() => undefined) // kept as the fault of the store, and tried again by the next flush
+    }, FLUSH_AFTER_MS).unref()
   }
 
   async flush(): Promise<void> {
@@ -170,6 +198,7 @@ class PackStore implements SkillStore {
     while (this.#flushing !== undefined) await this.#flushing
     const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size
     if (waiting === 0 && this.#failure === undefined && !this.#kept.isGone()) return
+    this.#assertOpen()
     this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))
     await this.#flushing
   }
@@ -184,6 +213,7 @@ class PackStore implements SkillStore {
       await this.flush()
     } finally {
       this.#isClosed = true
+      clearTimeout(this.#flushTimer)
       this.#gitBlobs.close()
       for (const descriptor of this.#readers.values()) closeSync(descriptor)
       if (this.#writer !== undefined) closeSync(this.#writer.descriptor)
@@ -194,10 +224,11 @@ class PackStore implements SkillStore {
   async #flushOrFault(): Promise<void> {
     try {
       const wasGone = this.#kept.isGone()
+      const isTaken = existsSync(join(this.#folder, PACK_INDEX.name))
       if (wasGone) this.#restore()
       await this.#flushAll()
       this.#failure = this.#findFault()
-      if (wasGone) this.#mended = REMOVED
+      if (wasGone) this.#mended = isTaken ? REPLACED : REMOVED
     } catch (thrown) {
       this.#failure = toFault(thrown)
       throw thrown
@@ -213,7 +244,7 @@ class PackStore implements SkillStore {
   /** Writes names and packs anew, as far as they are still open here; the rest is read again where it came from. */
   #restore(): void {
     this.#kept.restore(mergeIndexes)
-    this.#index = new PackIndex(this.#kept.database)
+    this.#useIndex()
     this.#packSizes.clear()
     const open = new Map(this.#readers)
     if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
@@ -222,6 +253,33 @@ class PackStore implements SkillStore {
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
     if (this.#writer !== undefined) this.#retire(this.#writer)
+    for (const name of open.keys()) this.#openReader(name)
+  }
+
+  /** Asks the index. Damage is met when a page is read: then there is a new index, which is asked once more. */
+  #ask<Answer>(question: (index: PackIndex) => Answer): Answer {
+    this.#assertOpen()
+    try {
+      return question(this.#index)
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+      const aside = this.#kept.replaceDamaged(mergeIndexes)
+      this.#useIndex()
+      const message = describeDamage(PACK_INDEX, this.#folder, thrown, aside)
+      this.#mended = { message, isStoring: true }
+      this.#failure = this.#findFault()
+      return question(this.#index)
+    }
+  }
+
+  #findBlob(digest: Digest): IndexedPosition | undefined {
+    return this.#ask(index => index.findBlob(digest))
+  }
+
+  /** A new index may not have what the names pointed at. */
+  #useIndex(): void {
+    this.#index = new PackIndex(this.#kept.database)
+    for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
   }
 
   async #flushAll(): Promise<void> {
@@ -234,24 +292,26 @@ class PackStore implements SkillStore {
     const touched = [...this.#touched]
     this.#touched.clear()
     for (const batch of inBatches(touched)) {
-      this.#index.touchBlobs(batch)
+      this.#ask(index => index.touchBlobs(batch))
       await setImmediate()
     }
     const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
     if (isWritten && this.#writer !== undefined) await sync(this.#writer.descriptor)
     for (const batch of inBatches(blobs)) {
-      this.#index.addBlobs(batch)
+      this.#ask(index => index.addBlobs(batch))
       for (const [digest] of batch) this.#blobs.delete(digest)
       await setImmediate()
     }
     for (const batch of inBatches(trees)) {
-      this.#index.addTrees(batch)
+      this.#ask(index => index.addTrees(batch))
       for (const [revision] of batch) this.#trees.delete(revision)
       await setImmediate()
     }
     for (const batch of inBatches(refs)) {
-      this.#index.setRefs(batch)
-      for (const [name, revision] of batch) if (this.#refs.get(name) === revision) this.#refs.delete(name)
+      // What was set meanwhile may need bytes that are not written yet; it is for the next flush.
+      const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
+      this.#ask(index => index.setRefs(names.map(name => [name, this.#refs.get(name) as RefChange])))
+      for (const name of names) this.#refs.delete(name)
       await setImmediate()
     }
   }
@@ -311,9 +371,19 @@ class PackStore implements SkillStore {
   #isThere({ pack, offset, length }: PackPosition): boolean {
     if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
-    const size = statSync(join(this.#folder, pack), { throwIfNoEntry: false })?.size ?? -1
+    const size = this.#sizeOf(pack)
     this.#packSizes.set(pack, size)
     return size >= offset + length
+  }
+
+  #sizeOf(pack: string): number {
+    try {
+      if (this.#readers.size < MAX_OPEN_PACKS) return fstatSync(this.#openReader(pack)).size
+      return statSync(join(this.#folder, pack)).size
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return -1
+      throw thrown
+    }
   }
 
   #openReader(pack: string): number {
@@ -331,6 +401,11 @@ class PackStore implements SkillStore {
 
 const REMOVED: StoreFault = {
   message: 'the state directory was removed; what is served has been written anew',
+  isStoring: true,
+}
+
+const REPLACED: StoreFault = {
+  message: `${PACK_INDEX.what} were replaced by another process; what is served has been added to the new ones`,
   isStoring: true,
 }
 

@@ -41,13 +41,15 @@ function makePrivate(path: string): void {
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
 }
 
+/** Adds to one database what another one holds. */
+export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
+
 /**
  * A database of a state directory that is used although its disk is full or read-only, and that outlives its own file: what it
  * holds is written anew when somebody removes the directory.
  */
 export class KeptDatabase {
-  /** Why nothing is stored; then this is a copy that ends with the process. */
-  readonly fault?: string
+  #fault: string | undefined
   readonly #path: string
   readonly #create: (path: string) => DatabaseSync
   #database: DatabaseSync
@@ -84,11 +86,16 @@ export class KeptDatabase {
     this.#path = path
     this.#create = create
     this.#database = database
-    if (fault !== undefined) this.fault = fault
-    else this.#inode = inodeOf(path)
+    this.#fault = fault
+    if (fault === undefined) this.#inode = inodeOf(path)
   }
 
-  /** Changes with `restore`. */
+  /** Why nothing is stored; then this is a copy that ends with the process. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /** Changes with `restore` and `replaceDamaged`. */
   get database(): DatabaseSync {
     return this.#database
   }
@@ -102,18 +109,56 @@ export class KeptDatabase {
    * Writes everything into a new file where the old one was removed. Where another process has made one meanwhile, `merge` adds
    * what this one holds.
    */
-  restore(merge: (from: DatabaseSync, to: DatabaseSync) => void): void {
+  restore(merge: MergeDatabases): void {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const isTaken = existsSync(this.#path)
-    if (!isTaken) {
-      this.#database.prepare('VACUUM INTO ?').run(this.#path)
-      chmodSync(this.#path, 0o600)
-    }
-    const restored = this.#create(this.#path)
-    if (isTaken) inTransaction(restored, () => merge(this.#database, restored))
+    const isCopied = !existsSync(this.#path) && this.#copyTo(this.#path)
+    if (!isCopied) makePrivate(this.#path)
+    this.#use(this.#path, isCopied ? undefined : merge)
     this.#inode = inodeOf(this.#path)
+  }
+
+  /**
+   * Moves the damaged file aside and begins a new one, to which `merge` adds what can still be read. Returns where the damaged
+   * one is; `undefined` when another process has moved it, or nothing can be written there.
+   */
+  replaceDamaged(merge: MergeDatabases): string | undefined {
+    try {
+      if (this.#fault === undefined) {
+        const aside = this.isGone() ? undefined : setAside(this.#path)
+        this.restore(merge)
+        return aside
+      }
+    } catch (thrown) {
+      if (!isUnwritable(thrown)) throw thrown
+      this.#fault = toMessage(thrown)
+    }
+    this.#use(':memory:', merge)
+    return undefined
+  }
+
+  /** Whether the file is a copy of this database now; of a damaged one there is none. */
+  #copyTo(path: string): boolean {
+    try {
+      this.#database.prepare('VACUUM INTO ?').run(path)
+      chmodSync(path, 0o600)
+      return true
+    } catch (thrown) {
+      rmSync(path, { force: true })
+      if (!isDamage(thrown)) throw thrown
+      return false
+    }
+  }
+
+  #use(path: string, merge: MergeDatabases | undefined): void {
+    const next = this.#create(path)
+    try {
+      if (merge !== undefined) inTransaction(next, () => merge(this.#database, next))
+    } catch (thrown) {
+      next.close()
+      throw thrown
+    }
     this.#database.close()
-    this.#database = restored
+    this.#database = next
   }
 
   close(): void {
@@ -176,6 +221,22 @@ export function isDamage(thrown: unknown): boolean {
 function primaryCodeOf(thrown: unknown): number | undefined {
   const code = (thrown as { readonly errcode?: number }).errcode
   return code === undefined ? undefined : code & 0xff
+}
+
+/** The rows of a table, and of a damaged one those that can be reached from its ends. */
+export function* readRows(
+  database: DatabaseSync,
+  table: string,
+  key: string,
+): Generator<Record<string, unknown>> {
+  for (const direction of ['ASC', 'DESC']) {
+    try {
+      yield* database.prepare(`SELECT * FROM ${table} ORDER BY ${key} ${direction}`).iterate()
+      return
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+    }
+  }
 }
 
 /** Moves a damaged database aside, so that a person can look at it; returns where it is now. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -59,6 +59,7 @@ test('two processes that saw the same change write it down once', async () => {
   await Promise.all([one.close(), two.close()])
   await one.close()
   await expect(one.append([record(3)])).rejects.toMatchObject({ code: 'CLOSED' })
+  await expect(one.list(place)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
 test('thousands at once are all there, and nobody else can read them', async () => {
@@ -68,4 +69,27 @@ test('thousands at once are all there, and nobody else can read them', async () 
   expect(log.last({ origin: '/a', location: 'skill-2299' })).toBeDefined()
   expect(statSync(join(folder, 'history.sqlite')).mode & 0o77).toBe(0)
   await log.close()
+})
+
+test('a damaged history is moved aside when the damage is met, and what can be read of it goes on', async () => {
+  const first = await openRevisionLog(folder)
+  await first.append(Array.from({ length: 2_000 }, (_, index) => record(1, { location: `skill-${index}` })))
+  await first.close()
+  const log = await openRevisionLog(folder)
+  const path = join(folder, 'history.sqlite')
+  const bytes = readFileSync(path)
+  // The tables from their second half on, and the end of the index over them.
+  writeFileSync(path, bytes.fill(0x5a, bytes.length / 2))
+  const kept: number[] = []
+  for (let index = 0; index < 2_000; index++)
+    if ((await log.list({ origin: '/a', location: `skill-${index}` })).length > 0) kept.push(index)
+  expect(kept.length).toBeGreaterThan(100)
+  await log.append([record(2)])
+  expect(log.last(place)).toEqual(record(2))
+  expect(log.lasts()).toHaveLength(kept.length + 1)
+  await log.close()
+  expect(readdirSync(folder).filter(name => /^history\.sqlite\.damaged-\d+$/.test(name))).toHaveLength(1)
+  const again = await openRevisionLog(folder)
+  expect(again.lasts()).toHaveLength(kept.length + 1)
+  await again.close()
 })

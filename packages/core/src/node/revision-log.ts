@@ -8,7 +8,7 @@ import {
   type RevisionRecord,
   SkillError,
 } from '../index.ts'
-import { inTransaction, type KeptDatabase } from './private-database.ts'
+import { inTransaction, isDamage, type KeptDatabase, readRows } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
@@ -54,12 +54,12 @@ class SqliteRevisionLog implements RevisionLog {
 
   last({ origin, location }: FolderPlace): RevisionRecord | undefined {
     if (!this.#kept.database.isOpen) return undefined
-    const row = this.#statements.newest.get(origin, location)
+    const row = this.#ask(({ newest }) => newest.get(origin, location))
     return row === undefined ? undefined : toRecord(row)
   }
 
   lasts(): readonly RevisionRecord[] {
-    return this.#kept.database.isOpen ? this.#statements.lasts.all().map(toRecord) : []
+    return this.#kept.database.isOpen ? this.#ask(({ lasts }) => lasts.all()).map(toRecord) : []
   }
 
   async append(records: readonly RevisionRecord[]): Promise<void> {
@@ -70,18 +70,33 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   #appendSome(records: readonly RevisionRecord[]): void {
+    this.#ask(() => this.#restoreIfGone())
+    this.#ask(({ newest, insert, prune }) =>
+      inTransaction(this.#kept.database, () => {
+        for (const record of records) {
+          const { origin, location, event, revision } = record
+          const row = newest.get(origin, location)
+          const last = row === undefined ? undefined : toRecord(row)
+          // Another process has seen the same.
+          if (last?.event === event && last.revision === revision) continue
+          insert.run(origin, location, JSON.stringify(record))
+          prune.run(origin, location, this.#maxRecords)
+        }
+      }),
+    )
+  }
+
+  /** Damage is met when a page is read: what can be read goes on in a new database. */
+  #ask<Answer>(question: (statements: Statements) => Answer): Answer {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
-    this.#restoreIfGone()
-    inTransaction(this.#kept.database, () => {
-      for (const record of records) {
-        const { origin, location, event, revision } = record
-        const last = this.last(record)
-        // Another process has seen the same.
-        if (last?.event === event && last.revision === revision) continue
-        this.#statements.insert.run(origin, location, JSON.stringify(record))
-        this.#statements.prune.run(origin, location, this.#maxRecords)
-      }
-    })
+    try {
+      return question(this.#statements)
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+      this.#kept.replaceDamaged(mergeRecords)
+      this.#statements = prepare(this.#kept.database)
+      return question(this.#statements)
+    }
   }
 
   #restoreIfGone(): void {
@@ -92,12 +107,18 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   async list({ origin, location }: FolderPlace): Promise<readonly RevisionRecord[]> {
-    return this.#statements.ofPlace.all(origin, location).map(toRecord)
+    return this.#ask(({ ofPlace }) => ofPlace.all(origin, location)).map(toRecord)
   }
 
   async close(): Promise<void> {
     this.#kept.close()
   }
+}
+
+function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
+  const insert = to.prepare('INSERT OR IGNORE INTO revision (id, origin, location, body) VALUES (?, ?, ?, ?)')
+  for (const { id, origin, location, body } of readRows(from, 'revision', 'id'))
+    insert.run(Number(id), String(origin), String(location), String(body))
 }
 
 interface Statements {

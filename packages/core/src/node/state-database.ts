@@ -23,24 +23,27 @@ export interface StateDatabase {
  */
 export async function openStateDatabase<Made>(
   stateDirectory: string,
-  { name, what, schema, isVerified = false }: StateDatabase,
+  file: StateDatabase,
   make: (database: KeptDatabase, damage?: string) => Made,
 ): Promise<Made> {
+  const { name, what, schema, isVerified = false } = file
   const path = join(createStateDirectory(stateDirectory), name)
   const open = async (damage?: string): Promise<Made> => {
     const kept = await KeptDatabase.open(path, database => {
       database.exec(schema)
       if (isVerified) verify(database)
     })
-    return make(kept, damage)
+    try {
+      return make(kept, damage)
+    } catch (thrown) {
+      kept.close()
+      throw thrown
+    }
   }
   try {
     return await open().catch(async (thrown: unknown) => {
       if (!(thrown instanceof DamageError) && !isDamage(thrown)) throw thrown
-      const aside = setAside(path)
-      return await open(
-        `${what} in ${JSON.stringify(path)} are damaged (${toMessage(thrown)}) and were moved to ${JSON.stringify(aside)}`,
-      )
+      return await open(describeDamage(file, stateDirectory, thrown, setAside(path)))
     })
   } catch (thrown) {
     throw new SkillError(
@@ -49,6 +52,17 @@ export async function openStateDatabase<Made>(
       { cause: thrown, data: { isThere: existsSync(path) } },
     )
   }
+}
+
+/** Says that a database is damaged; `aside` is where it was moved to. */
+export function describeDamage(
+  { name, what }: StateDatabase,
+  folder: string,
+  thrown: unknown,
+  aside?: string,
+): string {
+  const damage = `${what} in ${JSON.stringify(join(folder, name))} are damaged (${toMessage(thrown)})`
+  return aside === undefined ? damage : `${damage} and were moved to ${JSON.stringify(aside)}`
 }
 
 function verify(database: DatabaseSync): void {
