@@ -284,14 +284,22 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     const words = ['run', 'work', 'scripts/attack.sh']
     const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
     const run = (): CliRun<unknown> => stoke([...words, ...places], { cwd: it.folder.path })
-    expect(it.run('grant', 'work', 'fs.write').status).toBe(0)
+    const reason = `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`
+    const granted = stoke(['grant', 'work', 'fs.write', ...places], { cwd: it.folder.path })
+    expect(granted).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(
+        `no script of it starts while it has that, seen from this folder: ${reason}`,
+      ),
+    })
+    expect(stoke(['show', 'work', ...places], { cwd: it.folder.path }).stdout).toContain(reason)
     const refused = run()
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toContain(
-      `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`,
-    )
+    expect(refused.stderr).toContain(reason)
     it.run('revoke', 'work', 'fs.write')
-    stoke(['grant', 'work', 'fs.read', 'fs.write:out', ...places], { cwd: it.folder.path })
+    expect(
+      stoke(['grant', 'work', 'fs.read', 'fs.write:out', ...places], { cwd: it.folder.path }).stdout,
+    ).not.toContain('no script')
     expect(run().stdout).toBe('wrote out/new\n')
   },
 )

@@ -3,7 +3,7 @@ import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability, targ
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
+import { findGrantRefusal, openSkills } from '../open-skills.ts'
 import { createPaint, printJson, printLine, toCommandLine, toTerminalLine } from '../output.ts'
 import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
@@ -51,7 +51,8 @@ export async function grant(
   })
   const granted = skills.review.grantedTo(current)
   const missing = findMissing(asked, granted)
-  if (flags.json) printJson({ skill: name, granted, asked, missing, isNew })
+  const refusal = (await findGrantRefusal(granted, config)) ?? null
+  if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
   else {
     const paint = createPaint(config.hasColor)
     const [done, already] = verb === 'grant' ? ['granted', 'granted already'] : ['taken back', 'not granted']
@@ -75,6 +76,13 @@ export async function grant(
       const nothing = findNothing(word)
       if (nothing !== undefined) printLine(paint('yellow', toTerminalLine(`${word}: ${nothing}`)))
     }
+    if (refusal !== null)
+      printLine(
+        paint(
+          'yellow',
+          toTerminalLine(`no script of it starts while it has that, seen from this folder: ${refusal}`),
+        ),
+      )
     if (granted.includes('exec'))
       printLine(
         paint(

@@ -1,7 +1,7 @@
 import { SkillError, shortDigest } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
+import { findGrantRefusal, openSkills } from '../open-skills.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -53,6 +53,9 @@ export async function show(
   )
   for (const diagnostic of report.diagnostics) printLine(formatDiagnostic(diagnostic, paint))
   if (skill === undefined) return EXIT_FINDINGS
+  const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
+  if (refusal !== undefined)
+    printLine(`${paint('yellow', 'warning')} no script of it starts here: ${toTerminalText(refusal)}`)
   printLine(toTerminalText(skill.description))
   printLine(paint('dim', `revision ${skill.revision}`))
   printLine(

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import {
+  type Capability,
   type Command,
   type Containment,
   describePlace,
@@ -47,13 +48,19 @@ import { Turns } from './turns.ts'
  * machine has it. To be passed to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  */
-export function childProcesses(options: ScriptRunnerOptions = {}): ScriptRunner {
+export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesses {
   return new ChildProcessRunner(options)
+}
+
+/** A runner that knows beforehand which grants it refuses. */
+export interface ChildProcesses extends ScriptRunner {
+  /** Returns why no script with these grants would be started here, or `undefined`. */
+  findRefusal(grants: readonly Capability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
 
-class ChildProcessRunner implements ScriptRunner {
+class ChildProcessRunner implements ChildProcesses {
   readonly #options: ScriptRunnerOptions & Readonly<ScriptRunnerDefaults>
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #limits: OutputLimits
@@ -119,7 +126,7 @@ class ChildProcessRunner implements ScriptRunner {
       const unplain = await this.#folders.addCode(program, this.#plain, signal)
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const access = await this.#toAccess(program, folder)
+      const access = await this.#toAccess(program.grants, [dirname(folder.root)])
       const start = (ending?: AbortSignal): Promise<Started> => this.#start(folder, scan, access, ending)
       started = await start(signal)
       const { outcome, pooled } = started
@@ -187,7 +194,7 @@ class ChildProcessRunner implements ScriptRunner {
     let scratch: string | undefined
     try {
       scratch = await this.#folders.createScratch()
-      const access = await this.#toAccess(program, folder)
+      const access = await this.#toAccess(program.grants, [dirname(folder.root)])
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
@@ -225,12 +232,23 @@ class ChildProcessRunner implements ScriptRunner {
     await this.#readers.close()
   }
 
-  async #toAccess({ grants }: ScriptProgram, { root }: ProgramFolder): Promise<ScriptAccess> {
+  async findRefusal(grants: readonly Capability[]): Promise<string | undefined> {
+    const { directory } = this.#options
+    try {
+      await this.#toAccess(grants, directory === undefined ? [] : [directory])
+      return undefined
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
+      return thrown.message
+    }
+  }
+
+  /** `programs` are folders in which revisions are written for processes to read. */
+  async #toAccess(grants: readonly Capability[], programs: readonly string[]): Promise<ScriptAccess> {
     const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
     return await toScriptAccess(grants, {
       workspace: workspace ?? process.cwd(),
-      // The folders of other programs are beside this one.
-      protectedPaths: [...protectedPaths, dirname(root), ...defaultProtectedPaths(workspace)],
+      protectedPaths: [...protectedPaths, ...programs, ...defaultProtectedPaths(workspace)],
       hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
       isSandboxed: (await this.#sandbox.check()) !== undefined,
       env: this.#env,
