@@ -304,6 +304,16 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
+test('revoke says of what was never granted that it was not', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.run('grant', 'git', 'exec')
+  expect(it.run('revoke', 'git', 'net', 'exec').stdout).toMatch(
+    /^taken back: exec for git\nnot granted: net for git\n/,
+  )
+  expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
+})
+
 test('Ctrl-C ends what runs', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')

@@ -45,6 +45,7 @@ export async function grant(
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
   // A grant is for the text that was looked at, and for no later one.
   const revision = named.revision ?? current.revision
+  const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
     ...toNote(flags),
     revision,
@@ -55,10 +56,19 @@ export async function grant(
   if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
   else {
     const paint = createPaint(config.hasColor)
-    const [done, already] = verb === 'grant' ? ['granted', 'granted already'] : ['taken back', 'not granted']
-    printLine(
-      `${isNew ? done : already}: ${toTerminalLine(capabilities.join(' '))} for ${paint('bold', toTerminalLine(name))}`,
-    )
+    const printWords = (done: string, of: readonly string[]): void => {
+      if (of.length > 0)
+        printLine(`${done}: ${toTerminalLine(of.join(' '))} for ${paint('bold', toTerminalLine(name))}`)
+    }
+    if (verb === 'grant') printWords(isNew ? 'granted' : 'granted already', capabilities)
+    else {
+      const isGranted = (word: string): boolean => before.includes(word)
+      printWords('taken back', capabilities.filter(isGranted))
+      printWords(
+        'not granted',
+        capabilities.filter(word => !isGranted(word)),
+      )
+    }
     printLine(
       `it may now: ${granted.length === 0 ? 'compute, and nothing else' : toTerminalLine(granted.join(' '))}`,
     )
