@@ -8,6 +8,7 @@ import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 interface Result {
+  readonly revision?: string
   readonly target: string
   readonly ok: boolean
   readonly value?: unknown
@@ -342,6 +343,17 @@ test('what a skill offers is told without its helpers and data, also when its co
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
   it.folder.write('skills/git/scripts/lib/help.js', 'export const help =')
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
+})
+
+test('why tells that older commands answer, and of which revision, where the newest code does not load', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  const { revision = '' } = it.run('run', 'git.greet', '--json').json
+  it.folder.write('skills/git/scripts/a.js', 'export const = 1')
+  expect(it.run('why', 'git').stdout).toMatch(
+    new RegExp(`^no {3}commands {2}.*; the older code of ${revision.slice(7, 15)} answers: greet$`, 'm'),
+  )
 })
 
 test('what stands in the way of commands is told by every verb that looks at the skill', () => {
