@@ -1,4 +1,5 @@
-import { SkillError, shortDigest } from '@skillstoke/core'
+import { SkillError, shortDigest, targetOf } from '@skillstoke/core'
+import { withApproveCommand } from '../approve-command.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { findGrantRefusal, openSkills } from '../open-skills.ts'
@@ -51,7 +52,8 @@ export async function show(
   printLine(
     `${paint('bold', toTerminalText(report.name))}  ${report.status}  ${report.directory ?? report.location}`,
   )
-  for (const diagnostic of report.diagnostics) printLine(formatDiagnostic(diagnostic, paint))
+  for (const diagnostic of withApproveCommand({ ...report, target: targetOf(report) }, config))
+    printLine(formatDiagnostic(diagnostic, paint))
   if (skill === undefined) return EXIT_FINDINGS
   const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
   if (refusal !== undefined)
