@@ -1,4 +1,4 @@
-import { SkillError, shortDigest, targetOf } from '@skillstoke/core'
+import { SkillError, type SkillReport, shortDigest, targetOf } from '@skillstoke/core'
 import { withApproveCommand } from '../approve-command.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
@@ -12,28 +12,33 @@ import {
   toTerminalText,
 } from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'
+import { toAsked } from '../skill-target.ts'
 
 /** `stoke show`: one skill as it is served, with its files and instructions. */
 export async function show(
-  name: string,
+  asked: string,
   config: Config,
   options: { readonly json: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off' })
   const paint = createPaint(config.hasColor)
-  const reports = skills.current.reports().filter(report => report.name === name)
-  const report = reports.find(each => each.serving !== undefined) ?? reports[0]
+  const find = (name: string): SkillReport | undefined => {
+    const reports = skills.current.reports().filter(report => report.name === name)
+    return reports.find(each => each.serving !== undefined) ?? reports[0]
+  }
+  const named = find(asked)
+  const explanation = named === undefined ? await skills.why(toAsked(asked)) : undefined
+  const report = named ?? find(explanation?.skill ?? asked)
   if (report === undefined) {
-    const explanation = await skills.why(name)
     if (options.json) {
       printJson(explanation)
       return EXIT_FINDINGS
     }
-    const step = explanation.steps[0]
-    process.stderr.write(`there is no skill ${JSON.stringify(name)}: ${step?.detail}\n`)
+    const step = explanation?.steps[0]
+    process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${step?.detail}\n`)
     return EXIT_FINDINGS
   }
-  const skill = await skills.load(name).catch((error: unknown) => {
+  const skill = await skills.load(report.name).catch((error: unknown) => {
     if (SkillError.isInstance(error, 'SKILL_NOT_FOUND')) return undefined
     throw error
   })
