@@ -3,7 +3,7 @@ import { withApproveCommand } from '../approve-command.ts'
 import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -86,7 +86,7 @@ async function scan(config: Config): Promise<Listing> {
     generation: toGenerationId(current),
     skills: current.reports().map(report => toRow(report, null)),
     sources: current.sources(),
-    notSkills: expectedOf(await skills.findNotSkills()),
+    notSkills: expectedOf(await findNotSkills(skills)),
   }
 }
 

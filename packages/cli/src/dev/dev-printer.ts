@@ -12,7 +12,7 @@ import {
 } from '@skillstoke/core'
 import { withApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -77,7 +77,7 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
     if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
-    const { found } = await skills.findNotSkills()
+    const { found } = await findNotSkills(skills)
     const note = describeNotSkills(
       found.filter(({ isExpected }) => isExpected),
       paint,
