@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -191,7 +192,7 @@ test('link makes a skill that is written elsewhere part of a root', () => {
     1,
     expect.stringMatching(/was not linked[\s\S]*is no root that is read; name it with --root/),
   ])
-  expect(existsSync(it.at('other/maps'))).toBe(false)
+  expect(existsSync(it.at('other'))).toBe(false)
   // Twice is as good as once, and nothing more has to be said where it is served.
   for (let times = 0; times < 2; times++) expect(it.run('link', '../elsewhere/maps').status).toBe(0)
   expect(lstatSync(it.at('skills/maps')).isSymbolicLink()).toBe(true)
@@ -202,6 +203,37 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   expect(served()).toEqual(['maps'])
   const again = it.run('link', '../elsewhere/maps', '--to', '.agents/skills')
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
+})
+
+test('link says in one line what cannot be linked, and leaves what is there alone', () => {
+  using it = new Project()
+  it.folder.writeSkill('elsewhere/maps')
+  it.folder.writeSkill('project/skills/own')
+  it.folder.write('project/skills/maps/notes.md', 'Mine.')
+  const errors = (...args: string[]): readonly unknown[] => {
+    const { status, stderr } = it.run('link', ...args)
+    return [status, stderr]
+  }
+  const oneLine = (text: string): readonly unknown[] => [
+    2,
+    expect.stringMatching(new RegExp(`^error: [^\\n]*${text}[^\\n]*\\n$`)),
+  ]
+  expect(errors('skills/own')).toEqual(
+    oneLine('skills/own is in \\S+/skills already; there is nothing to link'),
+  )
+  expect(errors('../elsewhere/maps')).toEqual(oneLine('skills/maps is there already; move it away'))
+  expect(it.read('skills/maps/notes.md')).toBe('Mine.')
+  chmodSync(it.folder.at('elsewhere/maps'), 0)
+  const { status, stderr } = stoke(
+    ['link', '../elsewhere/maps', '--to', 'out', '--state', it.folder.at('state')],
+    {
+      cwd: it.at('.'),
+      isOrdinaryUser: true,
+    },
+  )
+  chmodSync(it.folder.at('elsewhere/maps'), 0o755)
+  expect([status, stderr]).toEqual(oneLine('elsewhere/maps cannot be read: EACCES'))
+  expect(existsSync(it.at('out'))).toBe(false)
 })
 
 test('a link that nobody has made with link leads nowhere, nor does one that was made to lead elsewhere', () => {

@@ -75,7 +75,7 @@ describe('stoke list', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stdout, status } = stoke(['list', ...flagsOf(folder)])
-    expect(stdout).toContain('4 entries are not skills: _draft, empty, loose.md and 1 more (stoke why NAME)')
+    expect(stdout).toContain('4 entries are not skills: plural, _draft, empty, loose.md (stoke why NAME)')
     expect([status, stdout.includes('node_modules')]).toEqual([0, false])
     const { json } = stoke<Listed>(['list', '--json', ...flagsOf(folder)])
     expect(json.skills).toHaveLength(2)
@@ -97,6 +97,17 @@ describe('stoke list', () => {
     )
   })
 
+  test('names ten of them, likely mistakes first, and nothing that commands have put aside', () => {
+    using folder = new TemporaryFolder()
+    for (let index = 0; index < 11; index++)
+      mkdirSync(folder.at(`skills/empty-${index}`), { recursive: true })
+    folder.write('skills/plural/SKILLS.md', 'x')
+    folder.writeSkill('skills/.trash/pdf-2026')
+    const { stdout } = stoke(['list', ...flagsOf(folder)])
+    expect(stdout).toMatch(/12 folders are not skills: plural, empty-0, empty-1, .* and 2 more \(/)
+    expect(stdout).not.toContain('trash')
+  })
+
   test('says it of an empty list, too, and nothing where there is nothing to say', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
@@ -106,6 +117,29 @@ describe('stoke list', () => {
     folder.writeSkill('skills/pdf')
     expect(stoke(['list', ...flagsOf(folder)]).stdout).not.toContain('not a skill')
     expect(stoke<Listed>(['list', '--json', ...flagsOf(folder)]).json.notSkills).toEqual([])
+  })
+})
+
+describe('stoke show', () => {
+  test.each(['folder', './skills/folder', 'skills/folder/SKILL.md'])(
+    'shows the skill that %j means',
+    asked => {
+      using folder = new TemporaryFolder()
+      prepare(folder)
+      const { status, json } = stoke<{ name: string }>(['show', asked, '--json', ...flagsOf(folder)], {
+        cwd: folder.path,
+      })
+      expect([status, json.name]).toEqual([0, 'inside'])
+    },
+  )
+
+  test('says in one sentence why there is none', () => {
+    using folder = new TemporaryFolder()
+    prepare(folder)
+    const { stderr } = stoke(['show', 'skills/plural', ...flagsOf(folder)], { cwd: folder.path })
+    expect(stderr).toBe(
+      `there is no skill "skills/plural": ${folder.at('skills/plural')} has no SKILL.md, but a file "SKILLS.md"; rename "SKILLS.md" to "SKILL.md"\n`,
+    )
   })
 })
 
@@ -149,7 +183,7 @@ describe('stoke why', () => {
     const scanned = asked.map(each => ask(folder, each).json)
     const listed = stoke<Listed>(['list', '--json', ...flagsOf(folder)]).json.notSkills
     await using dev = await startDev({ root: folder.at('skills'), state: folder.at('state') })
-    await dev.printed(/4 entries are not skills: _draft, empty, loose\.md and 1 more/)
+    await dev.printed(/4 entries are not skills: plural, _draft, empty, loose\.md/)
     expect(await dev.client.why(folder.at('skills/_draft'))).toMatchObject({
       notSkills: [{ reason: 'skipped' }],
     })

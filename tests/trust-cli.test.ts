@@ -137,22 +137,39 @@ test('T40: a decision takes no beginning of a digest, and prints the whole one t
   expect(kit.run('approve', `pdf@${whole}`).stdout).toBe(`approved pdf of repository: ok, serving ${whole}\n`)
 })
 
+/** Answers what `approve pdf` asks on a terminal. */
+function answerApprove(kit: Kit, answer: string): { status: number | null; stdout: string } {
+  const places = ['--source', kit.source, '--state', kit.state]
+  const command = [process.execPath, BIN, 'approve', 'pdf', ...places].map(word => `'${word}'`).join(' ')
+  return spawnSync('script', ['-qec', command, '/dev/null'], {
+    encoding: 'utf8',
+    cwd: kit.folder.path,
+    env: { ...process.env, HOME: kit.folder.at('home'), NO_COLOR: '1', CI: '' },
+    input: answer,
+  })
+}
+
+test('on a terminal approve asks for text and hidden characters at once', () => {
+  using kit = new Kit()
+  kit.commit('Be kind.\u200b')
+  kit.run('pending')
+  const accepted = answerApprove(kit, 'y\n')
+  expect(accepted.stdout).toContain(
+    'approve repository/pdf, and confirm the characters that show nothing? [y/N]',
+  )
+  expect([accepted.status, accepted.stdout]).toEqual([
+    0,
+    expect.stringContaining('approved pdf of repository: warning'),
+  ])
+})
+
 test('on a terminal approve shows the difference and asks; what is answered is about what was shown', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('approve', '--yes', 'pdf')
   kit.commit('Second.')
   const [row] = kit.rows('pending')
-  const ask = (answer: string): { status: number | null; stdout: string } => {
-    const places = ['--source', kit.source, '--state', kit.state]
-    const command = [process.execPath, BIN, 'approve', 'pdf', ...places].map(word => `'${word}'`).join(' ')
-    return spawnSync('script', ['-qec', command, '/dev/null'], {
-      encoding: 'utf8',
-      cwd: kit.folder.path,
-      env: { ...process.env, HOME: kit.folder.at('home'), NO_COLOR: '1', CI: '' },
-      input: answer,
-    })
-  }
+  const ask = (answer: string): { status: number | null; stdout: string } => answerApprove(kit, answer)
   const declined = ask('n\n')
   expect(declined.stdout).toMatch(
     new RegExp(`^repository/pdf {2}sha256:[0-9a-f]{64} -> ${row?.revision}`, 'm'),
@@ -182,6 +199,7 @@ test('T46: what nobody sees is shown by every verb, and stops an approval until 
   expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
   expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
   const [row] = kit.rows('pending')
+  expect(waiting.stdout).toMatch(/stoke approve \S*pdf@sha256:.* \(add --confirm-hidden if/)
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([
     2,
@@ -383,6 +401,24 @@ test('a folder of one’s own is rolled back by writing, as one change that can 
   run('rollback', 'pdf')
   expect(run('show', 'pdf').stdout).toMatch(/Second\.\n$/)
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
+})
+
+test('dev prints the command that approves what it holds, and no time for what a person decided', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf', { body: 'First.' })
+  const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  await using dev = await startDev({ state: folder.at('state'), args: [...places, '--frozen', '--no-agent'] })
+  folder.writeSkill('skills/pdf', { body: 'Second.' })
+  await dev.client.reload()
+  await dev.printed(/fix: stoke approve .*\n/)
+  const [, words = ''] = /fix: stoke (approve .*)\n/.exec(dev.output()) ?? []
+  expect(stoke(words.split(' '), { env: { NO_COLOR: '1' } })).toMatchObject({ status: 0 })
+  await dev.printed(/^LIVE pdf .*\n/m)
+  expect(dev.output()).toMatch(/^LIVE pdf \w+ -> \w+, body$/m)
+  const events = dev.client.events()
+  const { value } = await events.next()
+  await events.return(undefined)
+  expect(value).toMatchObject({ kind: 'state', timeline: [{}, { detectedMs: null }] })
 })
 
 test('frozen: changes of one’s own folders wait, too', async () => {

@@ -8,6 +8,7 @@ import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 interface Result {
+  readonly revision?: string
   readonly target: string
   readonly ok: boolean
   readonly value?: unknown
@@ -284,17 +285,35 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     const words = ['run', 'work', 'scripts/attack.sh']
     const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
     const run = (): CliRun<unknown> => stoke([...words, ...places], { cwd: it.folder.path })
-    expect(it.run('grant', 'work', 'fs.write').status).toBe(0)
+    const reason = `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`
+    const granted = stoke(['grant', 'work', 'fs.write', ...places], { cwd: it.folder.path })
+    expect(granted).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(
+        `no script of it starts while it has that, seen from this folder: ${reason}`,
+      ),
+    })
+    expect(stoke(['show', 'work', ...places], { cwd: it.folder.path }).stdout).toContain(reason)
     const refused = run()
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toContain(
-      `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`,
-    )
+    expect(refused.stderr).toContain(reason)
     it.run('revoke', 'work', 'fs.write')
-    stoke(['grant', 'work', 'fs.read', 'fs.write:out', ...places], { cwd: it.folder.path })
+    expect(
+      stoke(['grant', 'work', 'fs.read', 'fs.write:out', ...places], { cwd: it.folder.path }).stdout,
+    ).not.toContain('no script')
     expect(run().stdout).toBe('wrote out/new\n')
   },
 )
+
+test('revoke says of what was never granted that it was not', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.run('grant', 'git', 'exec')
+  expect(it.run('revoke', 'git', 'net', 'exec').stdout).toMatch(
+    /^taken back: exec for git\nnot granted: net for git\n/,
+  )
+  expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
+})
 
 test('Ctrl-C ends what runs', async () => {
   using it = open()
@@ -324,6 +343,17 @@ test('what a skill offers is told without its helpers and data, also when its co
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
   it.folder.write('skills/git/scripts/lib/help.js', 'export const help =')
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
+})
+
+test('why tells that older commands answer, and of which revision, where the newest code does not load', () => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  const { revision = '' } = it.run('run', 'git.greet', '--json').json
+  it.folder.write('skills/git/scripts/a.js', 'export const = 1')
+  expect(it.run('why', 'git').stdout).toMatch(
+    new RegExp(`^no {3}commands {2}.*; the older code of ${revision.slice(7, 15)} answers: greet$`, 'm'),
+  )
 })
 
 test('what stands in the way of commands is told by every verb that looks at the skill', () => {

@@ -1,10 +1,24 @@
-import type { NotSkill } from '@skillstoke/core'
+import { basename } from 'node:path'
+import { isNearlySkillFile, type NotSkill, type NotSkills, type SkillRuntime } from '@skillstoke/core'
 import { type Paint, toTerminalText } from './output.ts'
 
-const MAX_NAMES = 3
+const MAX_NAMES = 10
 
-/** Counts what a person may have meant as a skill, in one line; `undefined` if there is nothing of the kind. */
-export function describeNotSkills(found: readonly NotSkill[], paint: Paint): string | undefined {
+/** Finds what lies in the sources and is not a skill. What commands of ours have put aside is not expected to be one. */
+export async function findNotSkills(skills: SkillRuntime): Promise<NotSkills> {
+  const { found, isComplete } = await skills.findNotSkills()
+  const isTrash = ({ location }: NotSkill): boolean => location.split('/').includes('.trash')
+  return { found: found.map(each => (isTrash(each) ? { ...each, isExpected: false } : each)), isComplete }
+}
+
+/** Whether somebody has written a skill and only its file has another name. */
+export function isMisnamed({ reason, path }: Pick<NotSkill, 'reason' | 'path'>): boolean {
+  return reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
+}
+
+/** Counts what a person may have meant as a skill, in one line, likely mistakes first; `undefined` if there is nothing of the kind. */
+export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): string | undefined {
+  const found = expected.toSorted((a, b) => Number(isMisnamed(b)) - Number(isMisnamed(a)))
   const [first] = found
   if (first === undefined) return undefined
   const names = found.slice(0, MAX_NAMES).map(each => toTerminalText(each.location))

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import {
+  type Capability,
   createSkillRuntime,
-  type ScriptRunner,
   SkillError,
   type SkillRuntime,
   type SkillRuntimeOptions,
@@ -10,6 +10,7 @@ import {
   toMessage,
 } from '@skillstoke/core'
 import {
+  type ChildProcesses,
   childProcesses,
   directory,
   nodeHasher,
@@ -57,7 +58,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     onDuplicate: config.onDuplicate,
     frozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
     ...state,
-    ...(options.runsScripts === true ? { scripts: createRunner(config, state) } : {}),
+    ...(options.runsScripts === true ? { scripts: createRunner(config, state.store !== undefined) } : {}),
     ...options.runtime,
   })
 }
@@ -120,7 +121,21 @@ function note(error: unknown): void {
   )
 }
 
-function createRunner(config: Config, { store }: State): ScriptRunner {
+/** Returns why no script with these grants would be started here, or `undefined`. */
+export async function findGrantRefusal(
+  grants: readonly Capability[],
+  config: Config,
+): Promise<string | undefined> {
+  if (grants.length === 0) return undefined
+  const runner = createRunner(config, true)
+  try {
+    return await runner.findRefusal(grants)
+  } finally {
+    await runner.close()
+  }
+}
+
+function createRunner(config: Config, hasState: boolean): ChildProcesses {
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({
@@ -132,7 +147,7 @@ function createRunner(config: Config, { store }: State): ScriptRunner {
       ...findLinkedFolders(stateDirectory),
     ],
     hiddenPaths: [stateDirectory, CONFIG_FILE_NAME, ...(file === undefined ? [] : [file])],
-    ...(store === undefined ? {} : { directory: join(stateDirectory, 'scripts') }),
+    ...(hasState ? { directory: join(stateDirectory, 'scripts') } : {}),
   })
 }
 

@@ -5,31 +5,50 @@ import type { RegistryUpdate, Skill, SkillChange, SkillReport } from '@skillstok
 /** Older than this, and a file's time says nothing about the change at hand. */
 const MAX_AGE_MS = 60_000
 
-const seenAt = new WeakMap<RegistryUpdate, number>()
+const seenTimes = new WeakMap<RegistryUpdate, number>()
 
 /** The wall time at which an update was seen first; the same for everybody who tells of it. */
 export function timeOfUpdate(update: RegistryUpdate): number {
-  const known = seenAt.get(update)
-  if (known !== undefined) return known
+  const seenAt = seenTimes.get(update)
+  if (seenAt !== undefined) return seenAt
   const now = Date.now()
-  seenAt.set(update, now)
+  seenTimes.set(update, now)
   return now
 }
 
 /**
- * Milliseconds from the newest save among the files that a change is about until `now`; `undefined` when their times
- * cannot tell, because nothing was written (a rename, a removal) or they were set by hand.
+ * Milliseconds from the newest save among the files that a change is about until the update was seen; `undefined` when their times
+ * cannot tell, because nothing was written (a rename, a removal), a person has decided about a text that was known, or they were set
+ * by hand.
  */
-export function ageOfChange(change: SkillChange, now: number): number | undefined {
+export function ageOfChange(change: SkillChange, update: RegistryUpdate): number | undefined {
   if (change.kind === 'removed') return undefined
   const before = change.kind === 'modified' ? change.oldSkill : undefined
   const after = change.kind === 'modified' ? change.newSkill : change.skill
+  if (textsBefore(update).has(textOf(after))) return undefined
   const known = new Map(before?.files.map(file => [file.path, file.digest]))
   return youngest(
     after.files.filter(file => known.get(file.path) !== file.digest).map(file => file.path),
     after,
-    now,
+    timeOfUpdate(update),
   )
+}
+
+const knownTexts = new WeakMap<RegistryUpdate, ReadonlySet<string>>()
+
+/** The newest texts of all folders before an update, served or not. */
+function textsBefore(update: RegistryUpdate): ReadonlySet<string> {
+  const found = knownTexts.get(update) ?? new Set(update.previous.reports().map(textOf))
+  knownTexts.set(update, found)
+  return found
+}
+
+function textOf({
+  source,
+  location,
+  revision,
+}: Pick<SkillReport, 'source' | 'location' | 'revision'>): string {
+  return JSON.stringify([source, location, revision])
 }
 
 /** The same for a folder whose newest text was refused. */

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+
 /** A skill as a person names it on the command line. */
 export interface NamedSkill {
   /** `name`, or `source/name`. */
@@ -10,4 +13,13 @@ export interface NamedSkill {
 export function parseNamedSkill(text: string): NamedSkill {
   const [, skill = text, revision] = /^(.+)@([^@/]+)$/.exec(text) ?? []
   return { skill, ...(revision === undefined ? {} : { revision }) }
+}
+
+/**
+ * What is asked for by the name of a skill or of its folder, or by a path. A path that leads somewhere from here is made absolute,
+ * because a running dev is somewhere else.
+ */
+export function toAsked(text: string): string {
+  const isPath = /[/\\]/.test(text) || text.startsWith('.')
+  return isPath && existsSync(text) ? resolve(text) : text
 }

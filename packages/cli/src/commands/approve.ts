@@ -5,20 +5,14 @@ import {
   type SkillRuntime,
   targetOf,
 } from '@skillstoke/core'
+import { isHiding, toApproveCommand } from '../approve-command.ts'
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { decideSkill } from '../decide-skill.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
-import {
-  createPaint,
-  formatDiagnostic,
-  printJson,
-  printLine,
-  toCommandLine,
-  toTerminalLine,
-} from '../output.ts'
+import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
 import { parseNamedSkill } from '../skill-target.ts'
 import {
   capabilitiesOf,
@@ -75,10 +69,12 @@ async function approveOne(
   const { report } = skills.review.findWaiting(named.skill)
   const granted = capabilitiesOf(report, skills)
   const revision = named.revision ?? report.revision
+  let isShown = false
   if (named.revision === undefined && report.revision !== undefined && report.revision !== report.serving) {
     if (!flags.isUnseen && (flags.json || !config.isInteractive))
       refuseUnseen(report, report.revision, config)
-    if (!flags.isUnseen && !(await showAndAsk(report, report.revision, skills, config))) {
+    isShown = !flags.isUnseen
+    if (isShown && !(await showAndAsk(report, report.revision, skills, config))) {
       printLine(`not approved: ${toTerminalLine(report.name)} of ${toTerminalLine(report.source)}`)
       return undefined
     }
@@ -88,7 +84,8 @@ async function approveOne(
     skill: targetOf(report),
     ...(revision === undefined ? {} : { revision }),
   } as const
-  const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden: flags.confirmsHidden }, skills)
+  const confirmHidden = flags.confirmsHidden || (isShown && isHiding(report))
+  const done = await decideSkill({ ...wish, ...toNote(flags), confirmHidden }, skills)
   if (!flags.json) {
     printDecided('approve', done, config)
     for (const grown of granted) printLine(`  with it: ${toTerminalLine(grown)}`)
@@ -96,10 +93,10 @@ async function approveOne(
   return done
 }
 
-function refuseUnseen(report: SkillReport, revision: Digest, { options }: Config): never {
-  const command = toCommandLine(['approve', `${targetOf(report)}@${revision}`, ...options])
+function refuseUnseen(report: SkillReport, revision: Digest, config: Config): never {
+  const command = toApproveCommand({ ...report, target: targetOf(report), revision }, config)
   throw new UsageError(
-    `an approval is for a revision that you have read; name it: stoke ${toTerminalLine(command)} (--yes approves what waits, unread)`,
+    `an approval is for a revision that you have read; name it: ${command} (--yes approves what waits, unread)`,
   )
 }
 
@@ -119,5 +116,9 @@ async function showAndAsk(
   // What is shown has to be what is asked about.
   if (skill?.revision !== revision) throw new UsageError(`${target} changed while it was read; run it again`)
   printLine(paintDiff(await describeModified(live ?? { ...skill, files: [] }, skill, skills), paint))
-  return await askYes(`approve ${target}?`)
+  return await askYes(
+    isHiding(report)
+      ? `approve ${target}, and confirm the characters that show nothing?`
+      : `approve ${target}?`,
+  )
 }

@@ -8,6 +8,7 @@ import {
   shortDigest,
   targetOf,
 } from '@skillstoke/core'
+import { toApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
 import { type DecisionVerb, decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
@@ -110,11 +111,10 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     for (const grown of capabilitiesOf(report, skills))
       printLine(`  ${paint('yellow', 'new:')} ${toTerminalLine(grown)}`)
     for (const doubtful of doubtsAbout(report)) printLine(`  ${formatDiagnostic(doubtful, paint)}`)
-    for (const words of [
-      ['diff', target],
-      ...(report.revision === undefined ? [] : [['approve', `${target}@${report.revision}`]]),
-    ])
-      printLine(paint('dim', `  stoke ${toTerminalLine(toCommandLine([...words, ...config.options]))}`))
+    const diff = toTerminalLine(toCommandLine(['diff', target, ...config.options]))
+    printLine(paint('dim', `  stoke ${diff}`))
+    if (report.revision !== undefined)
+      printLine(paint('dim', `  ${toApproveCommand({ ...report, target }, config)}`))
   }
   return reports.length === 0 && !findings.some(isFailure) ? EXIT_OK : EXIT_FINDINGS
 }

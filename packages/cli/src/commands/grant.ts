@@ -3,7 +3,7 @@ import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability, targ
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
+import { findGrantRefusal, openSkills } from '../open-skills.ts'
 import { createPaint, printJson, printLine, toCommandLine, toTerminalLine } from '../output.ts'
 import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
@@ -45,19 +45,30 @@ export async function grant(
   if (!isShown && !(await askFor(named.skill, capabilities, config, flags))) return EXIT_FINDINGS
   // A grant is for the text that was looked at, and for no later one.
   const revision = named.revision ?? current.revision
+  const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
     ...toNote(flags),
     revision,
   })
   const granted = skills.review.grantedTo(current)
   const missing = findMissing(asked, granted)
-  if (flags.json) printJson({ skill: name, granted, asked, missing, isNew })
+  const refusal = (await findGrantRefusal(granted, config)) ?? null
+  if (flags.json) printJson({ skill: name, granted, asked, missing, refusal, isNew })
   else {
     const paint = createPaint(config.hasColor)
-    const [done, already] = verb === 'grant' ? ['granted', 'granted already'] : ['taken back', 'not granted']
-    printLine(
-      `${isNew ? done : already}: ${toTerminalLine(capabilities.join(' '))} for ${paint('bold', toTerminalLine(name))}`,
-    )
+    const printWords = (done: string, of: readonly string[]): void => {
+      if (of.length > 0)
+        printLine(`${done}: ${toTerminalLine(of.join(' '))} for ${paint('bold', toTerminalLine(name))}`)
+    }
+    if (verb === 'grant') printWords(isNew ? 'granted' : 'granted already', capabilities)
+    else {
+      const isGranted = (word: string): boolean => before.includes(word)
+      printWords('taken back', capabilities.filter(isGranted))
+      printWords(
+        'not granted',
+        capabilities.filter(word => !isGranted(word)),
+      )
+    }
     printLine(
       `it may now: ${granted.length === 0 ? 'compute, and nothing else' : toTerminalLine(granted.join(' '))}`,
     )
@@ -75,6 +86,13 @@ export async function grant(
       const nothing = findNothing(word)
       if (nothing !== undefined) printLine(paint('yellow', toTerminalLine(`${word}: ${nothing}`)))
     }
+    if (refusal !== null)
+      printLine(
+        paint(
+          'yellow',
+          toTerminalLine(`no script of it starts while it has that, seen from this folder: ${refusal}`),
+        ),
+      )
     if (granted.includes('exec'))
       printLine(
         paint(

@@ -1,8 +1,9 @@
 import { shortDigest } from '@skillstoke/core'
+import { withApproveCommand } from '../approve-command.ts'
 import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import { openSkills } from '../open-skills.ts'
 import {
   createPaint,
@@ -61,8 +62,9 @@ export async function list(config: Config, options: { readonly json: boolean }):
     shorten(row.description, DESCRIPTION_WIDTH),
   ])
   printLine(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
-  for (const { diagnostics } of sorted) {
-    for (const each of diagnostics) if (each.severity !== 'info') printLine(formatDiagnostic(each, paint))
+  for (const row of sorted) {
+    for (const each of withApproveCommand(row, config))
+      if (each.severity !== 'info') printLine(formatDiagnostic(each, paint))
   }
   if (note !== undefined) printLine(note)
   printLine(
@@ -84,7 +86,7 @@ async function scan(config: Config): Promise<Listing> {
     generation: toGenerationId(current),
     skills: current.reports().map(report => toRow(report, null)),
     sources: current.sources(),
-    notSkills: expectedOf(await skills.findNotSkills()),
+    notSkills: expectedOf(await findNotSkills(skills)),
   }
 }
 

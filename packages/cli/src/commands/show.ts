@@ -1,7 +1,8 @@
-import { SkillError, shortDigest } from '@skillstoke/core'
+import { SkillError, type SkillReport, shortDigest, targetOf } from '@skillstoke/core'
+import { withApproveCommand } from '../approve-command.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
-import { openSkills } from '../open-skills.ts'
+import { findGrantRefusal, openSkills } from '../open-skills.ts'
 import {
   createPaint,
   formatDiagnostic,
@@ -11,28 +12,33 @@ import {
   toTerminalText,
 } from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'
+import { toAsked } from '../skill-target.ts'
 
 /** `stoke show`: one skill as it is served, with its files and instructions. */
 export async function show(
-  name: string,
+  asked: string,
   config: Config,
   options: { readonly json: boolean },
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off' })
   const paint = createPaint(config.hasColor)
-  const reports = skills.current.reports().filter(report => report.name === name)
-  const report = reports.find(each => each.serving !== undefined) ?? reports[0]
+  const find = (name: string): SkillReport | undefined => {
+    const reports = skills.current.reports().filter(report => report.name === name)
+    return reports.find(each => each.serving !== undefined) ?? reports[0]
+  }
+  const named = find(asked)
+  const explanation = named === undefined ? await skills.why(toAsked(asked)) : undefined
+  const report = named ?? find(explanation?.skill ?? asked)
   if (report === undefined) {
-    const explanation = await skills.why(name)
     if (options.json) {
       printJson(explanation)
       return EXIT_FINDINGS
     }
-    const step = explanation.steps[0]
-    process.stderr.write(`there is no skill ${JSON.stringify(name)}: ${step?.detail}\n`)
+    const step = explanation?.steps[0]
+    process.stderr.write(`there is no skill ${JSON.stringify(asked)}: ${step?.detail}\n`)
     return EXIT_FINDINGS
   }
-  const skill = await skills.load(name).catch((error: unknown) => {
+  const skill = await skills.load(report.name).catch((error: unknown) => {
     if (SkillError.isInstance(error, 'SKILL_NOT_FOUND')) return undefined
     throw error
   })
@@ -51,8 +57,12 @@ export async function show(
   printLine(
     `${paint('bold', toTerminalText(report.name))}  ${report.status}  ${report.directory ?? report.location}`,
   )
-  for (const diagnostic of report.diagnostics) printLine(formatDiagnostic(diagnostic, paint))
+  for (const diagnostic of withApproveCommand({ ...report, target: targetOf(report) }, config))
+    printLine(formatDiagnostic(diagnostic, paint))
   if (skill === undefined) return EXIT_FINDINGS
+  const refusal = await findGrantRefusal(skills.review.grantedTo(skill), config)
+  if (refusal !== undefined)
+    printLine(`${paint('yellow', 'warning')} no script of it starts here: ${toTerminalText(refusal)}`)
   printLine(toTerminalText(skill.description))
   printLine(paint('dim', `revision ${skill.revision}`))
   printLine(

@@ -6,7 +6,6 @@ import {
   createSkillRuntime,
   DEFAULT_LIMITS,
   type Diagnostic,
-  isNearlySkillFile,
   mayBeImported,
   type NotSkill,
   type Skill,
@@ -19,6 +18,7 @@ import {
 import { directory, NodeFileSystem, nodeHasher, scanScripts } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
+import { isMisnamed } from '../not-skills.ts'
 import { createPaint, formatDiagnostic, printJson, printLine, toTerminalLine } from '../output.ts'
 import { doubtsAbout } from './decide.ts'
 
@@ -134,8 +134,7 @@ function toUnreadable(
 function toNotSkill({ reason, path, message, fix, isExpected }: NotSkill): readonly Verdict[] {
   if (!isExpected || reason === 'skipped' || reason === 'ignored') return []
   const code = reason === 'link' ? 'LINK_REFUSED' : reason === 'too-deep' ? 'FOLDER_TOO_DEEP' : undefined
-  const isMisnamed = reason === 'misnamed' || (reason === 'file' && isNearlySkillFile(basename(path)))
-  const severity = isMisnamed ? 'error' : 'warning'
+  const severity = isMisnamed({ reason, path }) ? 'error' : 'warning'
   const finding: Diagnostic = { code: code ?? 'SKILL_FILE_MISSING', severity, message, path, fix }
   return [{ ...toVerdict(path, [finding]), isSkill: false }]
 }

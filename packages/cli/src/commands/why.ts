@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { askOrScan, printSource } from '../running-dev.ts'
+import { toAsked } from '../skill-target.ts'
 import { loadTokenCounter } from '../tokens.ts'
 
 export interface WhyOptions {
@@ -49,10 +48,4 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
   printLine(formatTable(rows))
   printSource(from, paint)
   return isServed ? EXIT_OK : EXIT_FINDINGS
-}
-
-/** A path that leads somewhere from here is made absolute, because a running dev is somewhere else. */
-function toAsked(text: string): string {
-  const isPath = /[/\\]/.test(text) || text.startsWith('.')
-  return isPath && existsSync(text) ? resolve(text) : text
 }

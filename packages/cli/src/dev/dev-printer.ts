@@ -8,9 +8,11 @@ import {
   type SkillRuntime,
   shortDigest,
   type TokenCounter,
+  targetOf,
 } from '@skillstoke/core'
+import { withApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
-import { describeNotSkills } from '../not-skills.ts'
+import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import {
   formatDiagnostic,
   formatPlace,
@@ -75,7 +77,7 @@ export class DevPrinter {
     const rest = reports.length - rows.length
     if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" has all`))
     if (reports.length === 0) print('  no skills yet: make a folder with a SKILL.md in one of the roots')
-    const { found } = await skills.findNotSkills()
+    const { found } = await findNotSkills(skills)
     const note = describeNotSkills(
       found.filter(({ isExpected }) => isExpected),
       paint,
@@ -145,7 +147,7 @@ export class DevPrinter {
     const { print, paint } = this.#options
     const seenAt = timeOfUpdate(update)
     this.lastUpdate = update
-    for (const change of update.changes) print(this.#describeChange(change, seenAt))
+    for (const change of update.changes) print(this.#describeChange(change, update))
     for (const report of update.reports) {
       if (report.status === 'broken') this.#rejected(report, seenAt)
       else if (report.status !== 'ok') this.#noted(report)
@@ -237,7 +239,7 @@ export class DevPrinter {
     return [status, name, shortDigest(report.serving), paint('dim', tokens)]
   }
 
-  #describeChange(change: SkillChange, seenAt: number): string {
+  #describeChange(change: SkillChange, update: RegistryUpdate): string {
     const { paint } = this.#options
     const name = paint('bold', toTerminalText(change.name))
     switch (change.kind) {
@@ -248,7 +250,7 @@ export class DevPrinter {
       case 'modified': {
         const { oldSkill, newSkill, facets } = change
         const revisions = `${shortDigest(oldSkill.revision)} -> ${shortDigest(newSkill.revision)}`
-        const age = ageOfChange(change, seenAt)
+        const age = ageOfChange(change, update)
         const speed = age === undefined ? '' : `, detected in ${age} ms`
         return `${paint('green', 'LIVE')} ${name} ${revisions}, ${facets.join(' and ')}${speed}`
       }
@@ -285,8 +287,9 @@ export class DevPrinter {
   }
 
   #noted(report: SkillReport): void {
-    const { print, paint } = this.#options
-    for (const diagnostic of report.diagnostics.filter(each => each.severity === 'warning')) {
+    const { print, paint, config } = this.#options
+    const found = withApproveCommand({ ...report, target: targetOf(report) }, config)
+    for (const diagnostic of found.filter(each => each.severity === 'warning')) {
       print(
         `${paintStatus(report.status, paint)} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}`,
       )

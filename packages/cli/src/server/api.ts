@@ -10,6 +10,7 @@ import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
 import { describeModified, describeRejected } from '../describe-change.ts'
 import { readNewestText } from '../newest-text.ts'
+import { findNotSkills } from '../not-skills.ts'
 import { fail } from './api-failure.ts'
 import { streamEvents } from './event-stream.ts'
 import type { LiveState } from './live-state.ts'
@@ -69,7 +70,7 @@ export function createApi(options: ApiOptions): Hono {
   })
   api.get('/not-skills', async context => {
     await skills.fresh(BOUND)
-    return context.json(await skills.findNotSkills())
+    return context.json(await findNotSkills(skills))
   })
   api.get('/skills/:name', context => getSkill(context, options))
   api.get('/skills/:name/file', context => getFile(context, skills))

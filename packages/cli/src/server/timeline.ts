@@ -14,7 +14,7 @@ const MAX_TOLD = 100
 export function toTimelineEntry(update: RegistryUpdate, now: number): TimelineEntry {
   const { previous, generation, changes, reports } = update
   const ages = [
-    ...changes.map(change => ageOfChange(change, now)),
+    ...changes.map(change => ageOfChange(change, update)),
     ...reports.filter(report => report.status === 'broken').map(report => ageOfReport(report, now)),
   ].filter(age => age !== undefined)
   const problems = reports.filter(report => report.status !== 'ok')

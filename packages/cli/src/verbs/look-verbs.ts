@@ -31,8 +31,8 @@ function addList(program: Command, finish: Finish): void {
 function addShow(program: Command, finish: Finish): void {
   withSharedOptions(program.command('show').alias('info'))
     .description('show one skill as it is served: fields, files, instructions')
-    .argument('<name>', 'name of the skill')
-    .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show pdf --json')
+    .argument('<name>', 'name of the skill or of its folder, or a path')
+    .addHelpText('after', '\nExamples:\n  stoke show pdf\n  stoke show skills/pdf\n  stoke show pdf --json')
     .action(async (name: string, flags: SharedFlags) => {
       const { show } = await import('../commands/show.ts')
       finish(await show(name, await resolveConfig(flags), { json: flags.json === true }))

@@ -58,7 +58,7 @@ const GRANTS = {
       'stoke grant deploy',
       'stoke grant deploy net env:TOKEN --note "read it"',
       'stoke grant deploy@sha256:... net',
-      'stoke grant pdf fs.write',
+      'stoke grant pdf fs.write:out',
     ],
   },
   revoke: {

@@ -1,6 +1,7 @@
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit } from '../catalog/skill-search.ts'
 import type { Generation } from '../registry/generation.ts'
+import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AllowedToolsPolicy } from './allowed-tools.ts'
@@ -30,6 +31,8 @@ export interface SkillAccess {
 /** What can be called of a skill, and what keeps its newest commands from it. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
+  /** The revision whose code answers; absent where none does. */
+  readonly revision?: Digest
   /** Why it is not all that is written in its scripts. */
   readonly problem?: string
 }

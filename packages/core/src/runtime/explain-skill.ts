@@ -112,9 +112,8 @@ function* walk(
   yield describeParsing(report)
   const { serving } = report
   yield ['eligible', serving !== undefined, describeEligibility(report)]
-  const { commands, problem } = offer
-  if (commands.length > 0 || problem !== undefined)
-    yield ['commands', problem === undefined, problem ?? commands.map(each => each.name).join(', ')]
+  if (offer.commands.length > 0 || offer.problem !== undefined)
+    yield ['commands', offer.problem === undefined, describeOffer(offer)]
   const isInScope = createScopeTest(scope)(name)
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
   const catalog = session?.catalogDetails ?? renderCatalog(scope)
@@ -205,6 +204,13 @@ function describePlace(report: SkillReport, withStatus: boolean): string {
   const copies = (report.copies ?? []).map(copy => copy.directory ?? `${copy.source}:${copy.location}`)
   const also = copies.length === 0 ? '' : `, the same in ${copies.join(' and ')}`
   return `${place}${withStatus ? ` (${report.status})` : ''}${also}`
+}
+
+function describeOffer({ commands, revision, problem }: CommandOffer): string {
+  const names = commands.map(each => each.name).join(', ')
+  if (problem === undefined) return names
+  if (commands.length === 0 || revision === undefined) return problem
+  return `${problem}; the older code of ${shortDigest(revision)} answers: ${names}`
 }
 
 /** Whether a finding of a source is about an entry of this name: a link that was refused, for example. */

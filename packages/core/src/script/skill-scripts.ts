@@ -110,7 +110,12 @@ export class SkillScripts {
     const served = this.#host.current().find(skill)
     const slot = served === undefined ? undefined : this.#slots.get(keyOf(served))
     const problem = describeProblem(slot)
-    return { commands: slot?.commands ?? [], ...(problem === undefined ? {} : { problem }) }
+    const { commands = [], revision } = slot ?? {}
+    return {
+      commands,
+      ...(revision === undefined ? {} : { revision }),
+      ...(problem === undefined ? {} : { problem }),
+    }
   }
 
   /** The command of an id, or `undefined`. */

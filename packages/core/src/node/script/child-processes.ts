@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import {
+  type Capability,
   type Command,
   type Containment,
   describePlace,
@@ -54,13 +55,19 @@ import { Turns } from './turns.ts'
  * machine has it. To be passed to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  */
-export function childProcesses(options: ScriptRunnerOptions = {}): ScriptRunner {
+export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesses {
   return new ChildProcessRunner(options)
+}
+
+/** A runner that knows beforehand which grants it refuses. */
+export interface ChildProcesses extends ScriptRunner {
+  /** Returns why no script with these grants would be started here, or `undefined`. */
+  findRefusal(grants: readonly Capability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
 
-class ChildProcessRunner implements ScriptRunner {
+class ChildProcessRunner implements ChildProcesses {
   readonly #options: ScriptRunnerOptions & Readonly<ScriptRunnerDefaults>
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #limits: OutputLimits
@@ -132,7 +139,7 @@ class ChildProcessRunner implements ScriptRunner {
       const unplain = await this.#folders.addCode(program, this.#plain, signal)
       const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
       if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const check = (): Promise<ScriptAccess> => this.#toAccess(program, folder, use)
+      const check = (): Promise<ScriptAccess> => this.#toAccess(program, [dirname(folder.root)], use)
       const start = async (ending?: AbortSignal): Promise<Started> =>
         await this.#start(folder, scan, await check(), ending)
       started = await start(signal)
@@ -206,7 +213,7 @@ class ChildProcessRunner implements ScriptRunner {
     this.#inUse.add(use)
     try {
       scratch = await this.#folders.createScratch()
-      const access = await this.#toAccess(program, folder, use)
+      const access = await this.#toAccess(program, [dirname(folder.root)], use)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
@@ -232,7 +239,7 @@ class ChildProcessRunner implements ScriptRunner {
         },
       )
       // What it made may be what no script may make.
-      if (access.writable.length > 0) await this.#toAccess(program, folder, use)
+      if (access.writable.length > 0) await this.#toAccess(program, [dirname(folder.root)], use)
       return result
     } finally {
       this.#inUse.delete(use)
@@ -249,16 +256,27 @@ class ChildProcessRunner implements ScriptRunner {
     await this.#folders.close()
   }
 
+  async findRefusal(grants: readonly Capability[]): Promise<string | undefined> {
+    const { directory } = this.#options
+    try {
+      await this.#toAccess({ skill: '', grants }, directory === undefined ? [] : [directory], { skill: '' })
+      return undefined
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
+      return thrown.message
+    }
+  }
+
+  /** `programs` are folders in which revisions are written for processes to read. */
   async #toAccess(
-    { skill, grants }: ScriptProgram,
-    { root }: ProgramFolder,
+    { skill, grants }: Pick<ScriptProgram, 'skill' | 'grants'>,
+    programs: readonly string[],
     use: AccessInUse,
   ): Promise<ScriptAccess> {
     const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
     const access = await toScriptAccess(grants, {
       workspace: workspace ?? process.cwd(),
-      // The folders of other programs are beside this one.
-      protectedPaths: [...protectedPaths, dirname(root), ...defaultProtectedPaths(workspace)],
+      protectedPaths: [...protectedPaths, ...programs, ...defaultProtectedPaths(workspace)],
       hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
       isSandboxed: (await this.#sandbox.check()) !== undefined,
       looks: this.#looks,
