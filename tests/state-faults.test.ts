@@ -354,6 +354,28 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
       codes: ['STORE_FAILED'],
     })
   })
+
+  test('that is read-only and holds a damaged index serves what the sources have', async () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/a')
+    await (await open(folder)).close()
+    const path = folder.at('state/store/index.db')
+    const whole = readFileSync(path)
+    for (let page = 1; page < whole.length / 4_096; page++) {
+      writeFileSync(path, Buffer.from(whole).fill(0x5a, page * 4_096, (page + 1) * 4_096))
+      const outcome = runOnSmallDisk(
+        folder,
+        `mount --bind ${folder.at('state')} ${folder.at('state')} && mount -o remount,ro,bind ${folder.at('state')}`,
+        `const skills = await open()
+         write('a', 'edited')
+         await skills.reload()
+         console.log(JSON.stringify({ body: await bodyOf(skills, 'a'), codes: codes(skills) }))
+         await skills.close()`,
+      )
+      expect(outcome).toEqual({ body: 'edited', codes: ['STORE_FAILED'] })
+    }
+    expect(readdirSync(folder.at('state/store')).filter(name => name.includes('damaged'))).toEqual([])
+  })
 })
 
 test('a revision whose bytes are damaged is not approved before somebody can look at it', async () => {

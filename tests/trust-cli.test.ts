@@ -625,3 +625,24 @@ test('gc tells what it would free, and frees it', () => {
     stderr: expect.stringMatching(/there is no store in/),
   })
 })
+
+test('gc says where it moved an index that is damaged', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('list')
+  const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
+  writeFileSync(`${kit.state}/store/index.db`, 'no database at all')
+  expect(gc('--dry-run')).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(
+      /^the names of the store in .* are damaged \(.*\); stoke gc moves them aside\n$/,
+    ),
+  })
+  expect(gc()).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(
+      /were moved to ".*index\.db\.damaged-\d+"; what is missing is stored again/,
+    ),
+  })
+  expect(gc('--json').json).not.toHaveProperty('indexDamage')
+})
