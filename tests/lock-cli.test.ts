@@ -205,6 +205,16 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
+test('link keeps a link that waits for approval because its root is frozen', () => {
+  using it = new Project()
+  it.folder.writeSkill('project/skills/pdf')
+  it.folder.writeSkill('elsewhere/maps')
+  it.run('list', '--frozen')
+  const { status, stdout } = it.run('link', '../elsewhere/maps')
+  expect([status, stdout]).toEqual([1, expect.stringMatching(/skills\/maps -> .*\n[\s\S]*is held/)])
+  expect(it.run('approve', '--yes', 'maps').status).toBe(0)
+})
+
 test('what is meant for copies says of a link that it is one, and how it is removed', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps', { body: 'First.' })
