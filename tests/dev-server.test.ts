@@ -508,7 +508,9 @@ describe('a running dev and other processes', () => {
     ])
     expect(run.json.from).toEqual({ kind: 'scan' })
     expect(run.json.skills.map(skill => skill.name)).toEqual(['shipping'])
-    expect(stoke(['list', ...args(other, state)]).stdout).toContain('no running dev has these roots')
+    expect(stoke(['list', ...args(other, state)]).stdout).toContain(
+      `no running dev has these roots (${other.path}) and this state directory`,
+    )
     const reload = stoke(['reload', ...args(other, state)])
     expect(reload.status).toBe(2)
     expect(reload.stderr).toContain('no running dev has these roots')

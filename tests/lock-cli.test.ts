@@ -205,6 +205,47 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('the same files are in')])
 })
 
+test('link keeps a link that waits for approval because its root is frozen', () => {
+  using it = new Project()
+  it.folder.writeSkill('project/skills/pdf')
+  it.folder.writeSkill('elsewhere/maps')
+  it.run('list', '--frozen')
+  const { status, stdout } = it.run('link', '../elsewhere/maps')
+  expect([status, stdout]).toEqual([1, expect.stringMatching(/skills\/maps -> .*\n[\s\S]*is held/)])
+  expect(it.run('approve', '--yes', 'maps').status).toBe(0)
+})
+
+test('what is meant for copies says of a link that it is one, and how it is removed', () => {
+  using it = new Project()
+  it.folder.writeSkill('elsewhere/maps', { body: 'First.' })
+  it.run('link', '../elsewhere/maps')
+  it.folder.writeSkill('elsewhere/maps', { body: 'Second.' })
+  it.run('list')
+  for (const words of [
+    ['rollback', 'maps'],
+    ['rollback', 'maps', '--dry-run'],
+    ['remove', 'maps'],
+  ]) {
+    const { status, stderr } = it.run(...words)
+    expect([status, stderr], words.join(' ')).toEqual([
+      2,
+      expect.stringMatching(
+        /"maps" is a link to \S*elsewhere\/maps.*; to remove the link, remove \S*skills\/maps$/m,
+      ),
+    ])
+  }
+  const [, pin = ''] = /"stoke (pin \S+)"/.exec(it.run('rollback', 'maps').stderr) ?? []
+  expect(it.run(...pin.split(' ')).status).toBe(0)
+  expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
+})
+
+test('add says how a folder is written that could be a repository', () => {
+  using it = new Project()
+  it.folder.writeSkill('project/nope/maps')
+  expect(it.run('add', 'nope').stderr).toMatch(/; for the folder here, write \.\/nope$/m)
+  expect(it.run('add', './nope').status).toBe(0)
+})
+
 test('link says in one line what cannot be linked, and leaves what is there alone', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')

@@ -9,6 +9,11 @@ export function isInside(path: string, folder: string): boolean {
   return fromFolder !== '..' && !fromFolder.startsWith(`..${sep}`) && !isAbsolute(fromFolder)
 }
 
+/** Where a link leads; `undefined` for what is not there, or is no link. */
+export function findLinkTarget(path: string): string | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? realPath(path) : undefined
+}
+
 /**
  * Where a path leads, or will lead once it is there: a link whose target is missing counts as well. `undefined` when that
  * cannot be told.

@@ -1,5 +1,5 @@
-import type { Config } from './config/config.ts'
-import { type Paint, printLine } from './output.ts'
+import { type Config, pathsOf } from './config/config.ts'
+import { createPaint, printLine } from './output.ts'
 import { findRunningDev, type RunningDev } from './server/run-file.ts'
 
 /** Where an answer was taken from. */
@@ -19,10 +19,11 @@ export async function askOrScan<T>(
   return { answer: await ask(dev), from: { kind: 'dev', url, pid } }
 }
 
-export function printSource(from: AnswerSource, paint: Paint): void {
+export function printSource(from: AnswerSource, config: Config): void {
+  const paint = createPaint(config.hasColor)
   const words =
     from.kind === 'dev'
       ? `as the running dev at ${from.url} (process ${from.pid}) has it`
-      : 'scanned just now: no running dev has these roots and this state directory'
+      : `scanned just now: no running dev has these roots (${pathsOf(config).join(', ')}) and this state directory`
   printLine(paint('dim', words))
 }

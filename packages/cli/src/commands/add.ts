@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { describeNewCapabilities, replaceFolder, type Skill, shortDigest } from '@skillstoke/core'
+import { describeNewCapabilities, replaceFolder, type Skill, shortDigest, toMessage } from '@skillstoke/core'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
@@ -37,7 +37,7 @@ export async function add(
   config: Config,
   flags: AddFlags,
 ): Promise<number> {
-  await using available = await openAvailable(place, config, { isNamed: true })
+  await using available = await openPlace(place, config)
   const paint = createPaint(config.hasColor)
   printFindings(available.faults, paint)
   const chosen = choose(available.skills, names, flags.isAll, place)
@@ -86,6 +86,18 @@ export async function add(
       printLine(`  with it: ${toTerminalLine(each)}`)
   }
   return EXIT_OK
+}
+
+/** A folder has to be written as a path, because `acme/skills` is a repository. */
+async function openPlace(place: string, config: Config): Promise<Available> {
+  try {
+    return await openAvailable(place, config, { isNamed: true })
+  } catch (thrown) {
+    const isFolder =
+      !/^[./]/.test(place) && statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
+    if (!isFolder) throw thrown
+    throw new UsageError(`${toMessage(thrown)}; for the folder here, write ./${place}`, { cause: thrown })
+  }
 }
 
 /** What is copied is live at once, so what nobody sees in it is told before. */

@@ -4,12 +4,14 @@ import {
   type Rollback,
   type SkillRuntime,
   shortDigest,
+  targetOf,
 } from '@skillstoke/core'
 import type { Config } from '../config/config.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
-import { EXIT_OK } from '../exit-code.ts'
+import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { findLinkTarget } from '../real-path.ts'
 
 /** `stoke log`: every step of a skill that is known, newest first. */
 export async function log(
@@ -72,6 +74,7 @@ export async function rollback(
 ): Promise<number> {
   await using skills = await openSkills(config, { watching: 'off', needsState: true })
   const wanted = revision === undefined ? {} : { revision }
+  await refuseLink(name, revision, skills)
   if (flags.isDryRun) return await rehearse(name, revision, skills, config, flags)
   const done = await skills.history.rollback(name, {
     ...wanted,
@@ -84,6 +87,22 @@ export async function rollback(
   }
   printLine(describeRollback(done, DONE))
   return EXIT_OK
+}
+
+/** What is written through a link would change a folder elsewhere, which other projects may use. */
+async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
+  // One that is gone comes back as well, and is no link.
+  const named = skills.current
+    .reports()
+    .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))
+  const report = named.find(({ serving }) => serving !== undefined) ?? named[0]
+  const target = report?.directory === undefined ? undefined : findLinkTarget(report.directory)
+  if (report === undefined || target === undefined) return
+  const { how, to } = await skills.history.planRollback(name, revision)
+  if (how === 'written')
+    throw new UsageError(
+      `${JSON.stringify(report.name)} is a link to ${target}, and nothing is written through a link; restore the text there, or serve the old one with "stoke pin ${targetOf(report)}@${to}"; to remove the link, remove ${report.directory}`,
+    )
 }
 
 type Words = Readonly<Record<'written' | 'pinned', string>>

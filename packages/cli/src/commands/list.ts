@@ -50,7 +50,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
         'make one: a folder with a file SKILL.md that starts with "---", a name, a description and "---"',
       )
     if (note !== undefined) printLine(note)
-    printSource(from, paint)
+    printSource(from, config)
     return code
   }
   const sorted = sortForPeople(skills)
@@ -73,7 +73,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
       `generation ${generation.number} ${shortDigest(generation.digest)}, ${skills.length} found, ${countServed(skills)} served`,
     ),
   )
-  printSource(from, paint)
+  printSource(from, config)
   return code
 }
 

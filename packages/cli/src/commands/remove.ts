@@ -7,6 +7,7 @@ import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { projectFolder, readForeignNames, readLock, writeLock } from '../lock/lock-file.ts'
 import { printJson, printLine, toTerminalLine } from '../output.ts'
+import { findLinkTarget } from '../real-path.ts'
 
 /** `stoke remove`: puts copied skills aside, into `.trash` beside them, and takes them out of the lock file. */
 export async function remove(
@@ -22,6 +23,7 @@ export async function remove(
     for (const name of names) {
       const entry = locked[name]
       if (entry === undefined) {
+        refuseLink(name, config)
         const by = readForeignNames(config).has(name) ? ', it was installed by the skills command line' : ''
         throw new UsageError(
           `nothing was removed: ${JSON.stringify(name)} was not added${by}; "stoke disable" keeps a skill from being served`,
@@ -54,4 +56,16 @@ export async function remove(
         `removed ${toTerminalLine(name)}${keptIn === null ? ', its folder was not there' : `, kept in ${keptIn}`}`,
       )
   return EXIT_OK
+}
+
+/** A link is no copy: what it leads to is somebody's own folder. */
+function refuseLink(name: string, { roots }: Config): void {
+  for (const root of roots) {
+    const path = join(root.path, name)
+    const target = findLinkTarget(path)
+    if (target === undefined) continue
+    throw new UsageError(
+      `nothing was removed: ${JSON.stringify(name)} is a link to ${target} and no copy; to remove the link, remove ${path}`,
+    )
+  }
 }

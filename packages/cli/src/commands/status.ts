@@ -47,7 +47,7 @@ export async function status(config: Config, options: { readonly json: boolean }
     ),
   )
   printLine(paint('dim', `state in ${stateDirectory}`))
-  printSource(from, paint)
+  printSource(from, config)
   return EXIT_OK
 }
 

@@ -46,6 +46,6 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
     toTerminalLine(detail),
   ])
   printLine(formatTable(rows))
-  printSource(from, paint)
+  printSource(from, config)
   return isServed ? EXIT_OK : EXIT_FINDINGS
 }
