@@ -65,6 +65,9 @@ describe('a state directory that is removed while it is used', () => {
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const skills = await open(folder)
     await skills.review.disable('a')
+    folder.writeSkill('skills/c', { body: 'Second.' })
+    await skills.reload()
+    await expect.poll(async () => (await skills.history.log('c')).length).toBe(2)
     rmSync(folder.at('state'), { recursive: true })
     {
       await using other = await open(folder)
@@ -72,8 +75,11 @@ describe('a state directory that is removed while it is used', () => {
       await expect.poll(() => other.current.find('a')).toBeUndefined()
     }
     await expect.poll(() => skills.current.find('b')).toBeUndefined()
+    folder.writeSkill('skills/c', { body: 'Third.' })
+    await skills.reload()
     await skills.close()
     await using again = await open(folder)
+    expect((await again.history.log('c')).map(({ cause }) => cause)).toEqual(['edit', 'edit', 'found'])
     expect(again.current.list().map(({ name }) => name)).toEqual(['c', 'd', 'e'])
   })
 

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import {
   DEFAULT_HISTORY_LENGTH,
   type FolderPlace,
+  keyOfPlace,
   type MemoryRevisionLogOptions,
   type RevisionLog,
   type RevisionRecord,
@@ -101,8 +102,7 @@ class SqliteRevisionLog implements RevisionLog {
 
   #restoreIfGone(): void {
     if (!this.#kept.isGone()) return
-    // Another process that writes the same history has it already.
-    this.#kept.restore(() => undefined)
+    this.#kept.restore(mergeHistories)
     this.#statements = prepare(this.#kept.database)
   }
 
@@ -119,6 +119,25 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
   const insert = to.prepare('INSERT OR IGNORE INTO revision (id, origin, location, body) VALUES (?, ?, ?, ?)')
   for (const { id, origin, location, body } of readRows(from, 'revision', 'id'))
     insert.run(Number(id), String(origin), String(location), String(body))
+}
+
+/**
+ * Adds the steps that another process, which began a new history, does not have. Both go by time; of a folder that both have seen in
+ * the same state the first step counts.
+ */
+function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
+  const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])
+  const records = rows.map(toRecord).sort((a, b) => a.at - b.at)
+  const insert = to.prepare('INSERT INTO revision (origin, location, body) VALUES (?, ?, ?)')
+  const last = new Map<string, RevisionRecord>()
+  to.exec('DELETE FROM revision')
+  for (const record of records) {
+    const key = keyOfPlace(record)
+    const before = last.get(key)
+    if (before?.event === record.event && before.revision === record.revision) continue
+    last.set(key, record)
+    insert.run(record.origin, record.location, JSON.stringify(record))
+  }
 }
 
 interface Statements {
