@@ -264,6 +264,7 @@ const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', 
 /** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */
 function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): Record<string, unknown> {
   const program = `
+    import { execFileSync } from 'node:child_process'
     import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
     import { createSkillRuntime } from '@skillstoke/core'
     import { directory, nodeHasher, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
@@ -349,7 +350,11 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        await skills.reload()
        const refusal = await skills.review.disable('c').catch(error => error.message)
        const body = await bodyOf(skills, 'c')
-       console.log(JSON.stringify({ names, body, old: await bodyOf(skills, 'b'), refusal, codes: codes(skills) }))
+       const readOnly = codes(skills)
+       execFileSync('mount', ['-o', 'remount,rw,bind', ${JSON.stringify(folder.at('state'))}])
+       await skills.review.disable('c')
+       for (let turn = 0; turn < 100 && codes(skills).length > 0; turn++) await skills.reload()
+       console.log(JSON.stringify({ names, body, old: await bodyOf(skills, 'b'), refusal, readOnly, codes: codes(skills) }))
        await skills.close()`,
     )
     expect(outcome).toMatchObject({
@@ -357,8 +362,19 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
       body: 'edited',
       old: 'broken later',
       refusal: expect.stringContaining('nothing was decided'),
-      codes: ['STORE_FAILED'],
+      readOnly: ['STORE_FAILED'],
+      codes: [],
     })
+    const later = runOnSmallDisk(
+      folder,
+      'true',
+      `const skills = await open()
+       const names = skills.current.list().map(({ name }) => name)
+       const log = (await skills.history.log('c')).map(({ cause }) => cause)
+       console.log(JSON.stringify({ names, log }))
+       await skills.close()`,
+    )
+    expect(later).toEqual({ names: ['b', 'd', 'e'], log: ['disable', 'edit', 'found'] })
   })
 
   test('that is read-only and holds a damaged index serves what the sources have', async () => {

@@ -22,6 +22,8 @@ export interface DecisionStoreOptions {
 }
 
 const DEFAULT_POLL_MS = 250
+/** How often it is tried to store decisions on a disk that was full or read-only. */
+const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
@@ -91,6 +93,8 @@ class SqliteDecisions implements DecisionStore {
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
+  /** When it was last tried to store a copy. */
+  #triedAt = 0
 
   constructor(kept: KeptDatabase, pollMs: number, damage: string | undefined) {
     this.#kept = kept
@@ -110,11 +114,12 @@ class SqliteDecisions implements DecisionStore {
   }
 
   async record({ origin, location }: FolderPlace, decision: RecordedDecision): Promise<void> {
-    const { fault } = this.#kept
-    if (fault !== undefined)
-      throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
     const made = this.#use(() => {
-      this.#restoreIfGone()
+      this.#triedAt = -Infinity
+      this.#restore()
+      const { fault } = this.#kept
+      if (fault !== undefined)
+        throw new SkillError('IO_FAILED', `the decision cannot be stored: ${fault}; nothing was decided`)
       this.#statements.insert.run(origin, location, JSON.stringify(decision))
       return this.#takeNewer()
     })
@@ -130,7 +135,7 @@ class SqliteDecisions implements DecisionStore {
     if (!hasDecisions) return
     if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
     const made = this.#use(() => {
-      this.#restoreIfGone()
+      this.#restore()
       // Another process may have seen the same and said so, a moment ago.
       return inTransaction(this.#kept.database, () => {
         const before = this.#takeNewer()
@@ -208,7 +213,7 @@ class SqliteDecisions implements DecisionStore {
   #poll(): void {
     let made: readonly MadeDecision[]
     try {
-      this.#restoreIfGone()
+      this.#restore()
       const version = this.#readVersion()
       if (version === this.#seenVersion) return
       made = this.#takeNewer()
@@ -219,13 +224,16 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(made)
   }
 
-  /** What was decided outlives the directory: it is written into a new one. */
-  #restoreIfGone(): void {
-    if (!this.#kept.isGone()) return
+  /** What was decided outlives the directory: it is written into a new one. A copy is stored when that is possible again. */
+  #restore(): void {
+    const isCopy = this.#kept.fault !== undefined
+    if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
+    this.#triedAt = performance.now()
     // What another process has decided right before may not have been told here yet.
     const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
     const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
-    this.#kept.restore(mergeDecisions)
+    if (!isCopy) this.#kept.restore(mergeDecisions)
+    else if (!this.#kept.heal(mergeDecisions)) return
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
     // In the new database everything has another number, and another process may have decided meanwhile.

@@ -226,6 +226,7 @@ class PackStore implements SkillStore {
       const wasGone = this.#kept.isGone()
       const isTaken = existsSync(join(this.#folder, PACK_INDEX.name))
       if (wasGone) this.#restore()
+      else if (this.#kept.fault !== undefined && this.#kept.heal(mergeIndexes)) this.#useIndex()
       await this.#flushAll()
       this.#failure = this.#findFault()
       if (wasGone) this.#mended = isTaken ? REPLACED : REMOVED

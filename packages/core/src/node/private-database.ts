@@ -90,12 +90,12 @@ export class KeptDatabase {
     if (fault === undefined) this.#inode = inodeOf(path)
   }
 
-  /** Why nothing is stored; then this is a copy that ends with the process. */
+  /** Why nothing is stored; then this is a copy that ends with the process, or with a `heal`. */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** Changes with `restore` and `replaceDamaged`. */
+  /** Changes with `restore`, `heal` and `replaceDamaged`. */
   get database(): DatabaseSync {
     return this.#database
   }
@@ -115,6 +115,20 @@ export class KeptDatabase {
     if (!isCopied) makePrivate(this.#path)
     this.#use(this.#path, isCopied ? undefined : merge)
     this.#inode = inodeOf(this.#path)
+  }
+
+  /** Tries to store what a copy holds where it belongs. Returns whether everything is stored from now on. */
+  heal(merge: MergeDatabases): boolean {
+    if (this.#fault === undefined) return true
+    try {
+      this.restore(merge)
+    } catch (thrown) {
+      if (!isUnwritable(thrown)) throw thrown
+      this.#fault = toMessage(thrown)
+      return false
+    }
+    this.#fault = undefined
+    return true
   }
 
   /**

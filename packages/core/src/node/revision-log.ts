@@ -101,8 +101,8 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   #restoreIfGone(): void {
-    if (!this.#kept.isGone()) return
-    this.#kept.restore(mergeHistories)
+    if (this.#kept.isGone()) this.#kept.restore(mergeHistories)
+    else if (this.#kept.fault === undefined || !this.#kept.heal(mergeHistories)) return
     this.#statements = prepare(this.#kept.database)
   }
 
