@@ -240,8 +240,11 @@ describe('SkillSession.close()', () => {
     const other = skills.session({ id: 't' })
     await load(session, 'pdf')
     const { revision } = skills.current.get('pdf')
-    fileSystem.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Edited.'))
-    await skills.reload()
+    // The revision right before the newest one stays in any case, for when the newest is rejected.
+    for (const body of ['Edited.', 'Edited again.']) {
+      fileSystem.write('/skills/pdf/SKILL.md', text('pdf', undefined, body))
+      await skills.reload()
+    }
     await clock.advance(DEFAULT_STORE_GRACE_MS + 1)
     expect(await store.getTree(revision)).toBeDefined()
     session.close()
