@@ -84,18 +84,18 @@ export {
 } from './history/compare-revisions.ts'
 export {
   type AgentWrite,
+  type DecidedFolder,
+  DecidedFolders,
   type Decision,
   type DecisionMeta,
   type DecisionStore,
   type FolderDecisions,
   keyOf as keyOfPlace,
-  listFolders,
   type MadeDecision,
   MemoryDecisions,
   moveFolders,
   type RecordedDecision,
   type WrittenFile,
-  withDecision,
 } from './history/decisions.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { createReviewAdmission, type ReviewAdmissionOptions } from './history/review-admission.ts'

@@ -99,8 +99,8 @@ export interface DecisionStore {
    * Folders may have changed places with each other. Every process of the store sees a move by itself and says so.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** The folders of a source about which there are decisions. */
-  listFolders(origin: string): readonly (readonly [location: string, decided: FolderDecisions])[]
+  /** The folders of a source with texts of agents that were not approved. */
+  listWritten(origin: string): readonly DecidedFolder[]
   /** Every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
   /** Calls back when decisions were made, in this process or in another one; returns a function that stops. */
@@ -287,25 +287,60 @@ export function moveFolders<Known>(
   }
 }
 
-/** What is known of the folders of one source, by location. */
-export function listFolders<Known>(
-  folders: ReadonlyMap<string, Known>,
-  origin: string,
-): readonly (readonly [location: string, known: Known])[] {
-  return Array.from(folders, ([key, known]) => [JSON.parse(key) as [string, string], known] as const).flatMap(
-    ([[of, location], known]) => (of === origin ? [[location, known] as const] : []),
-  )
+/** A folder of a source, by its location, and what was decided about it. */
+export type DecidedFolder = readonly [location: string, decided: FolderDecisions]
+
+/** What holds for each folder, added up from decisions and moves in their order. Stores of decisions answer from it. */
+export class DecidedFolders {
+  readonly #folders = new Map<string, FolderDecisions>()
+  /** By source; absent when something has changed since it was asked for. */
+  #written: Map<string, DecidedFolder[]> | undefined
+
+  find(place: FolderPlace): FolderDecisions | undefined {
+    return this.#folders.get(keyOf(place))
+  }
+
+  add({ place, decision }: MadeDecision): void {
+    this.#written = undefined
+    this.#folders.set(keyOf(place), withDecision(this.find(place), decision))
+  }
+
+  move(origin: string, moves: readonly FolderMove[]): void {
+    this.#written = undefined
+    moveFolders(this.#folders, origin, moves)
+  }
+
+  clear(): void {
+    this.#written = undefined
+    this.#folders.clear()
+  }
+
+  /** Asked for each skill of a source, so it costs nothing while nothing is decided. */
+  listWritten(origin: string): readonly DecidedFolder[] {
+    this.#written ??= this.#findWritten()
+    return this.#written.get(origin) ?? []
+  }
+
+  #findWritten(): Map<string, DecidedFolder[]> {
+    const written = new Map<string, DecidedFolder[]>()
+    for (const [key, decided] of this.#folders) {
+      if (decided.writes.length === 0) continue
+      const [origin, location] = JSON.parse(key) as [string, string]
+      written.set(origin, [...(written.get(origin) ?? []), [location, decided]])
+    }
+    return written
+  }
 }
 
 /** Decisions that end with the process. */
 export class MemoryDecisions implements DecisionStore {
   readonly isLasting = false
-  readonly #folders = new Map<string, FolderDecisions>()
+  readonly #folders = new DecidedFolders()
   readonly #log = new Map<string, RecordedDecision[]>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
 
   find(place: FolderPlace): FolderDecisions | undefined {
-    return this.#folders.get(keyOf(place))
+    return this.#folders.find(place)
   }
 
   /** No other process decides here. */
@@ -313,18 +348,18 @@ export class MemoryDecisions implements DecisionStore {
 
   async record(place: FolderPlace, decision: RecordedDecision): Promise<void> {
     const key = keyOf(place)
-    this.#folders.set(key, withDecision(this.#folders.get(key), decision))
+    this.#folders.add({ place, decision })
     this.#log.set(key, [...(this.#log.get(key) ?? []), decision])
     for (const onChange of this.#listeners) onChange([{ place, decision }])
   }
 
   async move(origin: string, moves: readonly FolderMove[]): Promise<void> {
-    moveFolders(this.#folders, origin, moves)
+    this.#folders.move(origin, moves)
     moveFolders(this.#log, origin, moves)
   }
 
-  listFolders(origin: string): readonly (readonly [string, FolderDecisions])[] {
-    return listFolders(this.#folders, origin)
+  listWritten(origin: string): readonly DecidedFolder[] {
+    return this.#folders.listWritten(origin)
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillReport } from '../registry/generation.ts'
-import type { RegistryUpdate, SkillChange } from '../registry/registry-update.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -77,12 +77,10 @@ export class HistoryRecorder {
   #findSeen({ changes, reports }: RegistryUpdate): readonly Seen[] {
     const seen: Seen[] = []
     const at = this.#options.clock.now()
-    const live = new Set(changes.flatMap(change => (change.kind === 'removed' ? [] : keyOfSkill(change))))
     for (const change of changes) {
       const skill = change.kind === 'modified' ? change.newSkill : change.skill
       const place = this.#placeOf(skill)
-      // A folder whose skill has another name now has one step, under the new name.
-      if (place === undefined || (change.kind === 'removed' && live.has(keyOfSkill(change)))) continue
+      if (place === undefined) continue
       const event = change.kind === 'removed' ? 'removed' : 'live'
       const revision = event === 'live' ? { revision: skill.revision } : {}
       seen.push({ place, source: skill.source, name: skill.name, event, at, ...revision })
@@ -93,7 +91,9 @@ export class HistoryRecorder {
       const { source, name, revision } = report
       seen.push({ place, source, name, revision, event: 'held', at })
     }
-    return seen
+    // A folder whose skill has another name now has one step, under the new name.
+    const live = new Set(seen.flatMap(({ event, place }) => (event === 'live' ? keyOf(place) : [])))
+    return seen.filter(({ event, place }) => event !== 'removed' || !live.has(keyOf(place)))
   }
 
   #placeOf({ source, location }: Pick<Skill | SkillReport, 'source' | 'location'>): FolderPlace | undefined {
@@ -190,11 +190,6 @@ export class HistoryRecorder {
     )
     return write === undefined ? undefined : { author: { kind: 'agent', name: write.by }, cause: 'write' }
   }
-}
-
-function keyOfSkill(change: SkillChange): string {
-  const { source, location } = change.kind === 'modified' ? change.newSkill : change.skill
-  return `${source}\0${location}`
 }
 
 /** Whether a decision may have ended that a skill is served. */

@@ -80,8 +80,8 @@ function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request
-  for (const [location, decided] of decisions.listFolders(origin))
-    if (decided.writes.length > 0 && !request.isPresent(location)) {
+  for (const [location, decided] of decisions.listWritten(origin))
+    if (!request.isPresent(location)) {
       const write = findHeldWrites(skill, decided).at(-1)
       if (write !== undefined) return write
     }

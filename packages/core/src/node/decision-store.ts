@@ -1,17 +1,17 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
+  type DecidedFolder,
+  DecidedFolders,
   type DecisionStore,
   type FolderDecisions,
   type FolderMove,
   type FolderPlace,
   keyOfPlace as keyOf,
-  listFolders,
   type MadeDecision,
   moveFolders,
   type RecordedDecision,
   SkillError,
   toMessage,
-  withDecision,
 } from '../index.ts'
 import { inTransaction, isDamage, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
@@ -86,7 +86,7 @@ class SqliteDecisions implements DecisionStore {
   readonly damage?: string
   readonly #kept: KeptDatabase
   #statements: Statements
-  readonly #folders = new Map<string, FolderDecisions>()
+  readonly #folders = new DecidedFolders()
   /** Where each folder that was moved is now, by source and identity. */
   readonly #moved = new Map<string, string>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
@@ -106,7 +106,7 @@ class SqliteDecisions implements DecisionStore {
   }
 
   find(place: FolderPlace): FolderDecisions | undefined {
-    return this.#folders.get(keyOf(place))
+    return this.#folders.find(place)
   }
 
   refresh(): void {
@@ -147,8 +147,8 @@ class SqliteDecisions implements DecisionStore {
     this.#tell(made)
   }
 
-  listFolders(origin: string): readonly (readonly [string, FolderDecisions])[] {
-    return listFolders(this.#folders, origin)
+  listWritten(origin: string): readonly DecidedFolder[] {
+    return this.#folders.listWritten(origin)
   }
 
   async list(place: FolderPlace): Promise<readonly RecordedDecision[]> {
@@ -251,14 +251,13 @@ class SqliteDecisions implements DecisionStore {
         this.#follow(step)
         return []
       }
-      const key = keyOf(step.place)
-      this.#folders.set(key, withDecision(this.#folders.get(key), step.decision))
+      this.#folders.add(step)
       return step
     })
   }
 
   #follow({ origin, moves }: FolderMoves): void {
-    moveFolders(this.#folders, origin, moves)
+    this.#folders.move(origin, moves)
     for (const { identity, to } of moves) this.#moved.set(`${origin}\0${identity}`, to)
   }
 

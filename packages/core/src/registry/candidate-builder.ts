@@ -67,9 +67,10 @@ export class CandidateBuilder {
     const targets = new Set(moves.map(({ to }) => to))
     memory.look(origin)
     for (const { from, to, former } of moves) {
-      if (!targets.has(from)) this.#lastGood.remember(origin, from, NOTHING_SERVED)
       this.#lastGood.remember(origin, to, former.folder.served)
-      if (!targets.has(from)) this.#lastGood.keepPinned(origin, from, undefined)
+      if (targets.has(from)) continue
+      this.#lastGood.remember(origin, from, NOTHING_SERVED)
+      this.#lastGood.keepPinned(origin, from, undefined)
     }
     for (const { from, to, former } of moves) if (former.isLost) memory.move(origin, from, to)
     try {
