@@ -20,11 +20,14 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
       )
       const contained = new ContainedProcess(launch, { env: process.env, workingDirectory: '/', hasChannel: false })
       await once(contained.child.stdout, 'data')
+      // Pipes that close later would give descriptors back.
+      const pipes = contained.child.stdio.filter(each => each !== null && !each.closed)
+      const closed = pipes.map(each => once(each, 'close'))
+      contained.child.stdout.destroy()
+      contained.child.stderr.destroy()
+      await Promise.all(closed)
       const taken = []
-      const take = () => { try { for (;;) taken.push(openSync('/dev/null')) } catch {} }
-      // The end of its outputs gives descriptors back.
-      for (const each of contained.child.stdio) each?.on('close', take)
-      take()
+      try { for (;;) taken.push(openSync('/dev/null')) } catch {}
       contained.kill()
       await contained.ended
       console.log(contained.isGone)
