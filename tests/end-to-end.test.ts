@@ -71,7 +71,7 @@ test('a broken save changes no digest, no text and no tool answer, and is told e
   const [skillTool] = conversation.session.tools
   const answer = await skillTool?.execute({ name: 'refund' })
   const before = skills.current
-  const catalog = skills.renderCatalog()
+  const catalog = skills.catalog()
   const errors: SkillEvents['skill:error'][] = []
   skills.events.on('skill:error', error => void errors.push(error))
 
@@ -86,7 +86,7 @@ test('a broken save changes no digest, no text and no tool answer, and is told e
   expect(after.digest).toBe(before.digest)
   expect(after.number).toBeGreaterThan(before.number)
   expect(after.list()).toEqual(before.list())
-  expect(skills.renderCatalog()).toBe(catalog)
+  expect(skills.catalog()).toBe(catalog)
   expect(await skillTool?.execute({ name: 'refund' })).toEqual(answer)
   expect(await conversation.session.update()).toBeUndefined()
   expect(errors).toEqual([

@@ -114,7 +114,7 @@ async function listOf(
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'bench' })],
     settle: NO_SETTLE,
   })
-  return { skills: skills.current.list(), render: () => skills.renderCatalog(), close: () => skills.close() }
+  return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }
 
 /** Percentiles of one call, in units of which `perMs` make a millisecond. */

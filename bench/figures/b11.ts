@@ -19,7 +19,7 @@ export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   })
   const session = skills.session({ id: 'bench' })
   const tools = JSON.stringify(session.tools)
-  let catalog = skills.renderCatalog()
+  let catalog = skills.catalog()
   let renders = 0
   let messages = 0
   let toolChanges = 0
@@ -27,8 +27,8 @@ export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   for (let i = 0; i < EDITS; i++) {
     write(i % 100, `edit ${i}`)
     await skills.fresh()
-    if (skills.renderCatalog() !== catalog) renders++
-    catalog = skills.renderCatalog()
+    if (skills.catalog() !== catalog) renders++
+    catalog = skills.catalog()
     if ((await session.update()) !== undefined) messages++
     if (JSON.stringify(skills.session({ id: `bench-${i}` }).tools) !== tools) toolChanges++
   }

@@ -7,7 +7,7 @@ import {
   type Generation,
   type RegistryUpdate,
   type SkillReport,
-  SkillRuntime,
+  type SkillRuntime,
   type SkillSession,
   type SkillSource,
 } from '@skillstoke/core'
@@ -44,7 +44,7 @@ interface LastGood {
  * knows nothing of the past, and from one rule: a folder whose text is broken serves what it served before.
  */
 export class SkillWorld implements AsyncDisposable {
-  readonly base: string = mkdtempSync(join(tmpdir(), 'skill-world-'))
+  readonly base: string
   readonly skills: SkillRuntime
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
@@ -57,26 +57,24 @@ export class SkillWorld implements AsyncDisposable {
   #number = 0
 
   static async open(): Promise<SkillWorld> {
-    const world = new SkillWorld()
-    await world.skills.start()
+    const base = mkdtempSync(join(tmpdir(), 'skill-world-'))
+    const files = ROOTS.map(() => new ForgetfulFileSystem())
+    const sources = ROOTS.map((label, index): SkillSource => {
+      const fileSystem = files[index] as ForgetfulFileSystem
+      const root = join(base, label)
+      mkdirSync(root)
+      return new FileSource({ fileSystem, writable: fileSystem, root, label, hasDirectories: true })
+    })
+    const skills = await createSkillRuntime({ sources, settle: { settleMs: 2, burstMs: 4 } })
+    const world = new SkillWorld(base, files, skills)
     await world.settle()
     return world
   }
 
-  private constructor() {
-    for (const root of ROOTS) mkdirSync(this.pathOf(root))
-    this.#files = ROOTS.map(() => new ForgetfulFileSystem())
-    const sources = ROOTS.map((root, index): SkillSource => {
-      const fileSystem = this.#files[index] as ForgetfulFileSystem
-      return new FileSource({
-        fileSystem,
-        writable: fileSystem,
-        root: this.pathOf(root),
-        label: root,
-        hasDirectories: true,
-      })
-    })
-    this.skills = new SkillRuntime({ sources, settle: { settleMs: 2, burstMs: 4 } })
+  private constructor(base: string, files: readonly ForgetfulFileSystem[], skills: SkillRuntime) {
+    this.base = base
+    this.#files = files
+    this.skills = skills
     this.session = this.skills.session({ id: 'model' })
     this.skills.subscribe(update => this.#note(0, update))
     this.skills.subscribe(() => {

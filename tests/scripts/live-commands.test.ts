@@ -418,8 +418,9 @@ test('a runtime without scripts offers none, and costs nothing', async () => {
   await using skills = await openScripts(folder.path, {
     runtime: { scripts: undefined as never, store: new MemorySkillStore() },
   })
-  expect(skills.hasScripts).toBe(false)
-  expect(() => skills.scripts).toThrow(
+  expect(skills.scripts.canRun).toBe(false)
+  expect(skills.scripts.list()).toEqual([])
+  await expect(skills.scripts.execute('git.one')).rejects.toThrow(
     'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses()',
   )
   expect(skills.session({ id: 's' }).tools).toHaveLength(2)

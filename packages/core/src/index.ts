@@ -10,9 +10,7 @@ export { type FolderFile, type FolderSwap, replaceFolder } from './authoring/fol
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
   type AgentAuthor,
-  type AuthoringHost,
   type NotedWrite,
-  type ReloadedSkill,
   type ReloadedSkills,
   SkillWriter,
   type SkillWriterOptions,
@@ -133,6 +131,13 @@ export {
   systemClock,
   within,
 } from './host.ts'
+export type { Explanation, ExplanationStep, ToldConversation } from './reader/explain-skill.ts'
+export {
+  type ConversationView,
+  type FreshOptions,
+  type SearchOptions,
+  SkillReader,
+} from './reader/skill-reader.ts'
 export {
   type AdmissionPolicy,
   type AdmissionRequest,
@@ -161,27 +166,17 @@ export {
   type SkillRegistryOptions,
 } from './registry/skill-registry.ts'
 export { PHASES, type Phase, type Subscriber } from './registry/subscriptions.ts'
-export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
-export {
-  DEFAULT_PRE_SCAN_TIMEOUT_MS,
-  type PreScanContext,
-  type PreScanHook,
-  type PreScanOptions,
-  type ScanReason,
-} from './runtime/pre-scan.ts'
+export { createSkillRuntime } from './runtime/create-skill-runtime.ts'
 export type {
   ReloadProblem,
   ReloadReport,
   SkillReload,
   SkillReloadStatus,
 } from './runtime/reload-report.ts'
-export type { ScriptReload } from './runtime/script-admin.ts'
-export type { ExplainWithin } from './runtime/skill-explainer.ts'
-export { createSkillRuntime, SkillRuntime } from './runtime/skill-runtime.ts'
+export type { ScriptReload } from './runtime/skill-reloads.ts'
+export { SkillRuntime } from './runtime/skill-runtime.ts'
 export {
   DEFAULT_REHASH_MS,
-  type FreshOptions,
-  type ReadTriggers,
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime-options.ts'
 export {
@@ -236,7 +231,6 @@ export {
   DEFAULT_RESTORE_TOKENS,
   type DeliveryMode,
   type RebaseOptions,
-  type SessionHost,
   type SessionOptions,
   type SessionRebase,
   type SessionUpdate,
@@ -327,6 +321,14 @@ export {
   type MemorySkillStoreOptions,
 } from './store/memory-skill-store.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
+export {
+  DEFAULT_PRE_SCAN_TIMEOUT_MS,
+  type PreScanContext,
+  type PreScanHook,
+  type PreScanOptions,
+  type ScanReason,
+} from './sync/pre-scan.ts'
+export type { ReadTriggers } from './sync/source-readers.ts'
 export type { SourceStatus } from './sync/source-sync.ts'
 export type {
   ToolContext,

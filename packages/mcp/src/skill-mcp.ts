@@ -217,7 +217,7 @@ export class SkillMcp implements AsyncDisposable {
       {
         tools: this.#skills.tools(within),
         describeUnknown: (name, tools) => this.#skills.describeUnknownTool(name, tools, within),
-        instructions: toInstructions(this.#skills.renderCatalog(scope).text),
+        instructions: toInstructions(this.#skills.forConversation(within).catalog().text),
       },
       new Set(),
     )
@@ -281,7 +281,7 @@ export class SkillMcp implements AsyncDisposable {
   async #moreTools(): Promise<readonly ToolDefinition[]> {
     const { commandTools, adminTools, scope } = this.#options
     const within = scope === undefined ? {} : { scope }
-    if (!this.#skills.hasScripts || !(commandTools || adminTools)) return []
+    if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
     // What was saved before the request is in its answer, as far as it comes to an end of loading soon.
     if (commandTools) await this.#settle()
     return [
@@ -303,7 +303,7 @@ export class SkillMcp implements AsyncDisposable {
   /** Tells clients of other tools, as often as of anything else. */
   #followCommands(): () => void {
     const { commandTools, adminTools, scope } = this.#options
-    if (!(commandTools || adminTools) || !this.#skills.hasScripts) return () => undefined
+    if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
     const isInScope = createScopeTest(scope)
     return this.#skills.scripts.subscribe(({ skill }) => {
       if (isInScope(skill)) this.#notices.addToolChange()

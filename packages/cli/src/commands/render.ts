@@ -16,7 +16,7 @@ export async function render(config: Config, options: RenderOptions): Promise<nu
     watching: 'off',
     runtime: { catalog: catalogOptions },
   })
-  const catalog = skills.renderCatalog(config.scope)
+  const catalog = skills.forConversation(config.scope === undefined ? {} : { scope: config.scope }).catalog()
   const { number, digest } = skills.current
   if (options.json) {
     printJson({

@@ -31,7 +31,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
         runtime: { catalog },
       })
       await skills.scripts.ready(skills.current.find(name))
-      return await skills.why(name, config.scope === undefined ? {} : { scope: config.scope })
+      return await skills.forConversation(config.scope === undefined ? {} : { scope: config.scope }).why(name)
     },
   )
   const isServed = answer.steps.every(step => step.ok)

@@ -63,7 +63,7 @@ export async function openAvailable(
         .flatMap(({ diagnostics }) => diagnostics.filter(({ severity }) => severity === 'error')),
       read: async skill => await readAll(skill, skills),
       findHidden: async skill =>
-        (await findHiddenIn(skill, (of, path) => skills.readFile(of, path))).map(each => ({
+        (await findHiddenIn(skill, skills)).map(each => ({
           ...each,
           path: `${skill.name}/${each.path}`,
         })),

@@ -96,7 +96,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
   const generation = await skills.fresh(BOUND)
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) {
-    const reason = (await skills.why(target, within)).steps[0]?.detail ?? ''
+    const reason = (await skills.forConversation(within).why(target)).steps[0]?.detail ?? ''
     return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(target)}: ${reason}`)
   }
   const { report, skill } = meant
@@ -108,7 +108,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
     text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
     body: skill === undefined ? null : await skills.readBody(skill),
     refusedText: report.status === 'broken' ? ((await readNewestText(report)) ?? null) : null,
-    explanation: skills.explain(report.name, within),
+    explanation: skills.forConversation(within).explain(report.name),
   } satisfies SkillDetail)
 }
 
@@ -161,10 +161,10 @@ async function explain(context: Context, { skills, within }: ApiOptions): Promis
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh(BOUND)
-  if (id === undefined) return context.json(await skills.why(name, within))
+  if (id === undefined) return context.json(await skills.forConversation(within).why(name))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
-  if (session !== undefined) return context.json(await skills.why(name, { session }))
+  if (session !== undefined) return context.json(await skills.why(name, session))
   const ids = sessions.map(each => each.id).join(', ')
   const reason = `there is no conversation ${JSON.stringify(id)}; there are: ${ids === '' ? 'none' : ids}`
   return fail(context, 404, 'NOT_FOUND', reason)

@@ -1,11 +1,9 @@
-import { SkillError } from '../errors.ts'
+import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
-import { splitAnyText } from '../skill/frontmatter.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
-import type { SkillStore } from '../store/skill-store.ts'
-import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+import type { Conversation } from './conversation.ts'
 
 /** What asking for a skill leads to. */
 export type LoadOutcome =
@@ -35,36 +33,37 @@ const MAX_MATCHES = 5
  * Loads by name or slash id: name guard, fresh reading of that skill, scope, exact name, folder's name, near names,
  * ranked search, parts of words. What is out of scope is treated as if it did not exist.
  */
-export async function loadSkill(requested: string, access: SkillAccess): Promise<LoadOutcome> {
+export async function loadSkill(requested: string, access: Conversation): Promise<LoadOutcome> {
   const query = normalizeName(requested.replace(/^\s*\//, ''))
   if (query === '') {
-    await access.fresh()
-    const generation = access.current()
-    const skills = generation.list().filter(skill => access.isInScope(skill.name))
+    const generation = await access.reader.fresh()
+    const skills = generation.list().filter(skill => access.reader.isInScope(skill.name))
     return { kind: 'list', skills, generation }
   }
-  await (isAddressable(query) ? access.refresh(query) : access.fresh())
-  const generation = access.current()
-  const skill = isAddressable(query) ? findByNameOrFolder(generation, query, access.isInScope) : undefined
+  const { reader } = access
+  const generation = await (isAddressable(query) ? reader.refresh(query) : reader.fresh())
+  const skill = isAddressable(query)
+    ? findByNameOrFolder(generation, query, access.reader.isInScope)
+    : undefined
   if (skill !== undefined) {
-    const body = await readBody(skill, access.store)
+    const body = await access.reader.readBody(skill)
     // One that another source comes before is known to the conversation by the name that it was asked for.
     access.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation
     .reports()
-    .find(each => each.name === query && each.status === 'broken' && access.isInScope(each.name))
+    .find(each => each.name === query && each.status === 'broken' && access.reader.isInScope(each.name))
   if (report !== undefined) return { kind: 'broken', report, generation }
   return findOthers(query, generation, access)
 }
 
-function findOthers(query: string, generation: Generation, access: SkillAccess): LoadOutcome {
-  const scoped = generation.list().filter(skill => access.isInScope(skill.name))
+function findOthers(query: string, generation: Generation, access: Conversation): LoadOutcome {
+  const scoped = generation.list().filter(skill => access.reader.isInScope(skill.name))
   const names = scoped.map(skill => skill.name)
   const suggestions = findNearNames(query, names)
   if (suggestions.length === 0) {
-    const ranked = access.search(query, MAX_MATCHES).map(hit => hit.skill)
+    const ranked = access.reader.search(query, { limit: MAX_MATCHES }).map(hit => hit.skill)
     const skills = ranked.length > 0 ? ranked : findContaining(query, scoped).slice(0, MAX_MATCHES)
     if (skills.length > 0) return { kind: 'matches', query, skills, generation }
   }
@@ -78,20 +77,4 @@ function findContaining(query: string, skills: readonly Skill[]): readonly Skill
     ({ name, description }) =>
       name.toLowerCase().includes(wanted) || description.toLowerCase().includes(wanted),
   )
-}
-
-/**
- * The instructions of a skill at its revision, from the store.
- * @throws {SkillError} REVISION_NOT_FOUND when the store no longer holds them
- */
-export async function readBody(skill: Skill, store: SkillStore): Promise<string> {
-  const file = skill.files.find(each => each.path === skill.skillFile)
-  const bytes = file === undefined ? undefined : await store.get(file.digest)
-  if (bytes === undefined) {
-    throw new SkillError(
-      'REVISION_NOT_FOUND',
-      `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
-    )
-  }
-  return splitAnyText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)).value.body.trim()
 }

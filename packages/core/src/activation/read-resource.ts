@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
@@ -6,7 +7,7 @@ import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
-import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+import type { Conversation } from './conversation.ts'
 
 /** One file of one revision of a skill. */
 export interface ResourceContent {
@@ -31,14 +32,16 @@ export interface ResourceRequest {
  * Reads a file by digest, so that bytes and revision always belong together.
  * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each saying what there is
  */
-export async function readResource(request: ResourceRequest, access: SkillAccess): Promise<ResourceContent> {
+export async function readResource(request: ResourceRequest, access: Conversation): Promise<ResourceContent> {
   const path = parseSkillPath(request.path.replace(/^\.\//, ''))
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
-  await (isAddressable(name) ? access.refresh(name) : access.fresh())
-  const generation = access.current()
-  const skill = isAddressable(name) ? findByNameOrFolder(generation, name, access.isInScope) : undefined
+  const { reader } = access
+  const generation = await (isAddressable(name) ? reader.refresh(name) : reader.fresh())
+  const skill = isAddressable(name)
+    ? findByNameOrFolder(generation, name, access.reader.isInScope)
+    : undefined
   if (skill === undefined) {
-    const names = generation.list().flatMap(each => (access.isInScope(each.name) ? each.name : []))
+    const names = generation.list().flatMap(each => (access.reader.isInScope(each.name) ? each.name : []))
     throw new SkillError(
       'SKILL_NOT_FOUND',
       `there is no skill ${JSON.stringify(name)}${suggest(name, names)}`,
@@ -55,12 +58,7 @@ export async function readResource(request: ResourceRequest, access: SkillAccess
       `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}${suggest(path, paths) || `; it has: ${shown}`}`,
     )
   }
-  const bytes = await access.store.get(file.digest)
-  if (bytes === undefined)
-    throw new SkillError(
-      'REVISION_NOT_FOUND',
-      `revision ${revision} is no longer stored; read the newest one`,
-    )
+  const bytes = await access.reader.readFile({ name: skill.name, revision, files }, path)
   access.ledger.saw(skill.name, revision)
   return {
     skill: skill.name,
@@ -78,7 +76,7 @@ const MIN_DIGITS = 8
 async function findRevision(
   skill: Skill,
   wanted: string | undefined,
-  access: SkillAccess,
+  access: Conversation,
 ): Promise<{ revision: Digest; files: readonly SkillFile[] }> {
   if (wanted === undefined || wanted === '') return { revision: skill.revision, files: skill.files }
   const digits = wanted.replace(/^sha256:/, '').toLowerCase()
@@ -88,7 +86,7 @@ async function findRevision(
   // A revision is a digest of files and says nothing of whose they are: only what this conversation was given of
   // this skill may be asked for, or a scope could be walked around with a digest.
   const revision = access.ledger.seen(skill.name).find(matches)
-  const files = revision === undefined ? undefined : await access.store.getTree(revision)
+  const files = revision === undefined ? undefined : await access.reader.listFiles(revision)
   if (revision === undefined || files === undefined) {
     throw new SkillError(
       'REVISION_NOT_FOUND',

@@ -1,9 +1,9 @@
 import { escapeEndTag } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
+import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
-import { readBody } from './load-skill.ts'
-import { findByNameOrFolder, type SkillAccess } from './skill-access.ts'
+import type { Conversation } from './conversation.ts'
 import { readArgumentNames, substituteArguments } from './substitute-arguments.ts'
 
 /** What became of a message that may begin with a slash command. */
@@ -27,7 +27,7 @@ export interface SlashOptions {
  */
 export async function expandSlash(
   message: string,
-  access: SkillAccess,
+  access: Conversation,
   options: SlashOptions = {},
 ): Promise<SlashExpansion> {
   const unchanged = { text: message }
@@ -35,11 +35,11 @@ export async function expandSlash(
   const [word] = command?.split(/\s/, 1) ?? []
   if (command === undefined || word === undefined || word === '') return unchanged
   if (options.reserved?.includes(word) === true) return unchanged
-  if (isLoadableName(normalizeName(word))) await access.refresh(normalizeName(word))
+  if (isLoadableName(normalizeName(word))) await access.reader.refresh(normalizeName(word))
   const found = findCommand(command, word, access)
   if (found === undefined) return unchanged
   const { skill, rest } = found
-  const body = await readBody(skill, access.store).catch((thrown: unknown) => {
+  const body = await access.reader.readBody(skill).catch((thrown: unknown) => {
     if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
     throw thrown
   })
@@ -53,19 +53,19 @@ export async function expandSlash(
 function findCommand(
   command: string,
   word: string,
-  access: SkillAccess,
+  access: Conversation,
 ): { skill: Skill; rest: string } | undefined {
-  const generation = access.current()
+  const generation = access.reader.current
   // Compared in the form that names have; what follows the name is taken from the message as it was typed.
   const text = command.normalize('NFKC')
   let best: Skill | undefined
   for (const skill of generation.list()) {
     const { name } = skill
     const isNamed = text.startsWith(name) && /^(?:\s|$)/.test(text.slice(name.length))
-    if (isNamed && name.length > (best?.name.length ?? 0) && access.isInScope(name)) best = skill
+    if (isNamed && name.length > (best?.name.length ?? 0) && access.reader.isInScope(name)) best = skill
   }
   const length = best === undefined ? word.length : lengthOfName(command, best.name)
-  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), access.isInScope)
+  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), access.reader.isInScope)
   return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
 }
 

@@ -1,6 +1,9 @@
 import { checkChoice, SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import type { Generation, SkillReport } from '../registry/generation.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
@@ -9,6 +12,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
+import type { SourceReaders } from '../sync/source-readers.ts'
 import { checkWrite } from './check-write.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
 import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
@@ -18,6 +22,8 @@ import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 export interface WritableLayer {
   /** Label of its source. */
   readonly label: string
+  /** Origin of its source. */
+  readonly origin: string
   readonly fileSystem: WritableFileSystem
   /** Absolute, without a slash at its end. */
   readonly root: string
@@ -31,31 +37,22 @@ export interface WritableLayer {
   isSkipped?(name: string): boolean
 }
 
-/** What a writer needs of the runtime. */
-export interface AuthoringHost {
-  /** Resolves when what was on the disk before the call is known, as far as a name goes. */
-  look(name: string): Promise<void>
-  /** The served skill. */
-  find(name: string): Skill | undefined
-  /** The newest text of a skill in the source that is written to, served or not; `undefined` when it is broken. */
-  findOwn(name: string): Skill | undefined
-  /** The newest text of a folder of that source; `undefined` when it is broken, or no folder of a skill. */
-  findNewest(location: string): Skill | undefined
-  readFile(skill: Skill, path: string): Promise<Uint8Array>
-  /** Looks at the folder of a skill again. */
-  reloadSkill(name: string): Promise<ReloadedSkill>
-  /** Notes what an agent is about to write, so that it is held until somebody approves; absent when it goes live. */
-  noteWrite?(write: NotedWrite): Promise<void>
-  /** Looks at everything again; tells what a conversation sees of it, if one is named. */
-  reload(conversation?: string): Promise<ReloadedSkills>
+/** Makes what was written visible. */
+export interface SkillReloading {
+  /** Reads every source again. */
+  reload(): Promise<{ readonly generation: Generation; readonly errors: ReloadedSkills['errors'] }>
+  /** Reads the folders of one name again. */
+  reloadSkill(name: string): Promise<{ readonly errors: ReloadedSkills['errors'] }>
 }
 
-/** What came of a folder that was looked at again. */
-export interface ReloadedSkill {
-  /** Why its newest text cannot be served; empty when it can. */
-  readonly errors: readonly string[]
-  /** Whether its newest text waits for approval. */
-  readonly isHeld: boolean
+/** What a writer works with. */
+export interface SkillWriterParts {
+  readonly registry: SkillRegistry
+  readonly reader: SkillReader
+  readonly sources: SourceReaders
+  readonly reloads: SkillReloading
+  /** Records what an agent is about to write, so that it waits for approval; absent when it goes live. */
+  readonly noteWrite?: (write: NotedWrite) => Promise<void>
 }
 
 export interface NotedWrite {
@@ -156,18 +153,18 @@ const encoder = new TextEncoder()
  */
 export class SkillWriter {
   readonly #layer: WritableLayer
-  readonly #host: AuthoringHost
+  readonly #parts: SkillWriterParts
   readonly #options: Required<Omit<SkillWriterOptions, 'lock'>>
   readonly #lock: WriteLock
 
   /** Made by `SkillRuntime.writer`. */
-  constructor(layer: WritableLayer, host: AuthoringHost, options: SkillWriterOptions = {}) {
+  constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkChoice('afterWrite', options.afterWrite, ['reload', 'none'])
     if (!(options.names instanceof RegExp)) checkChoice('names', options.names, ['strict', 'lenient'])
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')
       throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer
-    this.#host = host
+    this.#parts = parts
     this.#lock = options.lock ?? new InProcessWriteLock()
     this.#options = {
       names: options.names ?? 'strict',
@@ -192,7 +189,7 @@ export class SkillWriter {
     if (typeof content !== 'string' && !(content instanceof Uint8Array))
       throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
     await this.#look(name)
-    const served = this.#host.find(name)
+    const served = this.#find(name)
     this.#checkName(name, served)
     const { place, path } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
@@ -213,7 +210,7 @@ export class SkillWriter {
     try {
       return await this.#lock.run(() => this.#putAside(name))
     } finally {
-      if (this.#options.afterWrite === 'reload') await this.#host.reloadSkill(name)
+      if (this.#options.afterWrite === 'reload') await this.#parts.reloads.reloadSkill(name)
     }
   }
 
@@ -228,17 +225,19 @@ export class SkillWriter {
     try {
       return await this.#lock.run(() => this.#restore(earlier, present))
     } finally {
-      await this.#host.reloadSkill(earlier.name)
+      await this.#parts.reloads.reloadSkill(earlier.name)
     }
   }
 
   /** Looks at all sources again, read-only ones included; tells what a conversation sees, if one is named. */
   async reload(conversation?: string): Promise<ReloadedSkills> {
-    return await this.#host.reload(conversation)
+    const { generation, errors } = await this.#parts.reloads.reload()
+    const seen = conversation === undefined ? generation : generation.forConversation(conversation)
+    return { names: seen.list().map(skill => skill.name), errors }
   }
 
   async #putAside(name: string): Promise<string> {
-    const skill = this.#host.find(name)
+    const skill = this.#find(name)
     if (skill === undefined)
       throw new SkillError('SKILL_NOT_FOUND', `there is no skill ${JSON.stringify(name)}`)
     if (skill.source !== this.#layer.label) {
@@ -279,7 +278,7 @@ export class SkillWriter {
     else await this.#checkFolder(folder, present)
     const only = present === undefined ? undefined : findOnlyDifference(present, earlier)
     if (only !== undefined) {
-      const bytes = await this.#host.readFile(earlier, only.path)
+      const bytes = await this.#parts.reader.readFile(earlier, only.path)
       const { isExecutable } = only
       await fileSystem.write(`${folder}/${only.path}`, bytes, { inside: root, isExecutable })
       return undefined
@@ -290,7 +289,7 @@ export class SkillWriter {
     }
     const read = async ({ path, isExecutable }: SkillFile): Promise<FolderFile> => ({
       path,
-      bytes: await this.#host.readFile(earlier, path),
+      bytes: await this.#parts.reader.readFile(earlier, path),
       isExecutable,
     })
     const files = await Promise.all(earlier.files.map(read))
@@ -331,16 +330,43 @@ export class SkillWriter {
     )
   }
 
+  /** The served skill. */
+  #find(name: string): Skill | undefined {
+    return this.#parts.registry.current.find(name)
+  }
+
+  /** The newest text of a skill in the source that is written to, served or not; `undefined` when it is broken. */
+  #findOwn(name: string): Skill | undefined {
+    return this.#reportsOf(name).flatMap(({ location }) => this.#findNewest(location) ?? [])[0]
+  }
+
+  #findNewest(location: string): Skill | undefined {
+    return this.#parts.registry.findNewest({ origin: this.#layer.origin, location })
+  }
+
+  #reportsOf(name: string): readonly SkillReport[] {
+    const { label } = this.#layer
+    return this.#parts.registry.current
+      .reports()
+      .filter(report => report.name === name && report.source === label)
+  }
+
+  async #reloadSkill(name: string): Promise<Pick<WriteResult, 'errors' | 'isHeld'>> {
+    const { errors } = await this.#parts.reloads.reloadSkill(name)
+    const isHeld = this.#reportsOf(name).some(({ status }) => status === 'pending')
+    return { errors: errors.map(({ message }) => message), isHeld }
+  }
+
   #known(location: string): Digest | undefined {
-    const newest = this.#host.findNewest(location)
+    const newest = this.#findNewest(location)
     return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
   }
 
   /** What the caller wants to change may have been moved or removed a moment ago. */
   async #look(name: string): Promise<void> {
-    const isThere = (): boolean => (this.#host.find(name) ?? this.#host.findOwn(name)) !== undefined
+    const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
     const wasThere = isThere()
-    await this.#host.look(name)
+    await this.#parts.sources.lookAgain(name)
     if (wasThere && !isThere()) throw createGone(name)
   }
 
@@ -364,8 +390,8 @@ export class SkillWriter {
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
-    const served = this.#host.find(name)
-    const own = served?.source === label ? served : this.#host.findOwn(name)
+    const served = this.#find(name)
+    const own = served?.source === label ? served : this.#findOwn(name)
     const skillFile =
       (own ?? served)?.skillFile ?? (fileNames.includes(path) ? path : (fileNames[0] ?? SKILL_FILE))
     const last = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
@@ -389,9 +415,9 @@ export class SkillWriter {
     return { place: { name, folder, location, skillFile, isThere, known, served, isElsewhere }, path }
   }
 
-  async #makeLive(name: string): Promise<ReloadedSkill> {
-    const { errors, isHeld } = await this.#host.reloadSkill(name)
-    const served = this.#host.find(name)
+  async #makeLive(name: string): Promise<Pick<WriteResult, 'errors' | 'isHeld'>> {
+    const { errors, isHeld } = await this.#reloadSkill(name)
+    const served = this.#find(name)
     // One that is held is expected to be served as it was.
     if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
     const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which comes first`
@@ -415,7 +441,7 @@ export class SkillWriter {
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
     // Noted first: a watcher may see the file before this call goes on.
     if (request.agent !== undefined && isLive !== true)
-      await this.#host.noteWrite?.({ location, path, digest, author: request.agent })
+      await this.#parts.noteWrite?.({ location, path, digest, author: request.agent })
     const isCopiedUp = isElsewhere && served !== undefined && (await this.#copyUp(served, folder))
     const isExecutable = request.isExecutable ?? before?.isExecutable ?? false
     await fileSystem.write(target, bytes, { inside: root, isExecutable })
@@ -474,7 +500,10 @@ export class SkillWriter {
     for (const { path, isExecutable } of textLast) {
       const target = `${folder}/${path}`
       if ((await this.#read(target)) !== undefined) continue
-      await fileSystem.write(target, await this.#host.readFile(skill, path), { inside: root, isExecutable })
+      await fileSystem.write(target, await this.#parts.reader.readFile(skill, path), {
+        inside: root,
+        isExecutable,
+      })
     }
   }
 

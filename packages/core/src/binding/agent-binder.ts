@@ -1,7 +1,7 @@
 import { LATE, within } from '../host.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
-import { AgentBinding, type BindingHost, type BindOptions } from './agent-binding.ts'
+import { type AgentBinderOptions, AgentBinding, type BindOptions } from './agent-binding.ts'
 import type { BindableAgent } from './owned-tools.ts'
 
 // An agent that takes longer is no longer waited for: the other agents go on, and it catches up by itself.
@@ -9,20 +9,15 @@ const PATIENCE_MS = 250
 
 /** The agents that follow one registry. Each is brought up to date by itself, at the same time as the others. */
 export class AgentBinder {
-  readonly #host: BindingHost
+  readonly #options: AgentBinderOptions
   readonly #bindings = new Map<BindableAgent, AgentBinding>()
   /** Bindings that ran out of patience and are not waited for while they are busy. */
   readonly #slow = new WeakSet<AgentBinding>()
   /** How often each agent was unbound, so that a bind() that is still waiting knows that it was taken back. */
   readonly #unbindings = new WeakMap<BindableAgent, number>()
 
-  constructor(host: Omit<BindingHost, 'ended'>) {
-    this.#host = {
-      ...host,
-      ended: binding => {
-        for (const [agent, other] of this.#bindings) if (other === binding) this.#bindings.delete(agent)
-      },
-    }
+  constructor(options: AgentBinderOptions) {
+    this.#options = options
   }
 
   /**
@@ -43,7 +38,7 @@ export class AgentBinder {
       await known.unbind() // what it has added is taken off before somebody else adds
       if (this.#unbindings.get(key) !== unbindings) return known
     }
-    const binding = new AgentBinding(key, this.#host, options)
+    const binding = new AgentBinding(key, this.#options, options, ended => this.#forget(ended))
     this.#bindings.set(key, binding)
     await binding.syncTools()
     await binding.syncInstructions()
@@ -73,6 +68,10 @@ export class AgentBinder {
     this.#bindings.clear()
   }
 
+  #forget(ended: AgentBinding): void {
+    for (const [agent, binding] of this.#bindings) if (binding === ended) this.#bindings.delete(agent)
+  }
+
   /** Waits for every agent, but only once for one that hangs: it is left alone until it is done. */
   async #syncAll(sync: (binding: AgentBinding) => Promise<void>): Promise<void> {
     const pending = new Set<AgentBinding>()
@@ -85,7 +84,7 @@ export class AgentBinder {
       pending.add(binding)
       work.push(done.then(() => void pending.delete(binding)))
     }
-    const outcome = await within(this.#host.clock, PATIENCE_MS, Promise.all(work))
+    const outcome = await within(this.#options.clock, PATIENCE_MS, Promise.all(work))
     if (outcome === LATE) for (const binding of pending) this.#slow.add(binding)
   }
 }

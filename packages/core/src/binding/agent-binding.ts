@@ -1,6 +1,7 @@
-import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
+import type { Scope } from '../catalog/scope.ts'
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, within } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { type NamedTool, type ToolMap, type ToolResolver, toToolResolver } from '../tool/tool-resolver.ts'
@@ -24,14 +25,10 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
 
 export const DEFAULT_BINDING_TIMEOUT_MS = 30_000
 
-/** What a binding needs of the runtime. */
-export interface BindingHost {
-  current(): Generation
-  load(skill: Skill): Promise<LoadedSkill>
+export interface AgentBinderOptions {
+  readonly reader: SkillReader
   readonly clock: Clock
   readonly logger: Logger
-  /** The binding is over. */
-  ended(binding: AgentBinding): void
 }
 
 const FIRST_RETRY_MS = 1_000
@@ -44,10 +41,11 @@ const INSTRUCTIONS = Symbol('instructions')
  */
 export class AgentBinding implements AsyncDisposable {
   readonly #agent: BindableAgent
-  readonly #host: BindingHost
+  readonly #host: AgentBinderOptions
+  readonly #reader: SkillReader
+  readonly #onEnd: (binding: AgentBinding) => void
   readonly #options: BindOptions
   readonly #resolver: ToolResolver | undefined
-  readonly #isInScope: ScopeTest
   readonly #tools: OwnedTools<NamedTool>
   /** The skills whose tools the agent has, as they were resolved. */
   readonly #applied = new Map<string, Skill>()
@@ -71,13 +69,19 @@ export class AgentBinding implements AsyncDisposable {
   #isStopped = false
 
   /** Made by `SkillRuntime.bind`. */
-  constructor(agent: BindableAgent, host: BindingHost, options: BindOptions) {
+  constructor(
+    agent: BindableAgent,
+    host: AgentBinderOptions,
+    options: BindOptions,
+    onEnd: (binding: AgentBinding) => void,
+  ) {
     checkOptions(agent, options)
     this.#agent = agent
     this.#host = host
     this.#options = options
     this.#resolver = options.tools === undefined ? undefined : toToolResolver(options.tools)
-    this.#isInScope = createScopeTest(options.scope)
+    this.#reader = host.reader.forConversation(options.scope === undefined ? {} : { scope: options.scope })
+    this.#onEnd = onEnd
     this.#hadInstructions = agent.instructions !== undefined
     this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
   }
@@ -164,14 +168,14 @@ export class AgentBinding implements AsyncDisposable {
       }
       this.#restore()
     }
-    this.#host.ended(this)
+    this.#onEnd(this)
   }
 
   async #syncDue(): Promise<void> {
     const due = this.#due ?? []
     this.#due = undefined
     if (this.#resolver === undefined) return
-    const generation = this.#host.current()
+    const generation = this.#reader.current
     const owed = [...this.#owed.keys()].filter(key => typeof key === 'string')
     const wanted =
       due === 'all' ? [...generation.list().map(skill => skill.name), ...this.#applied.keys()] : due
@@ -186,11 +190,10 @@ export class AgentBinding implements AsyncDisposable {
     const build = this.#options.instructions
     if (build === undefined) return
     try {
-      const skills = this.#host
-        .current()
-        .list()
-        .filter(skill => this.#isInScope(skill.name))
-      const loaded = await Promise.all(skills.map(skill => this.#host.load(skill)))
+      const skills = this.#reader.current.list().filter(skill => this.#reader.isInScope(skill.name))
+      const loaded = await Promise.all(
+        skills.map(async skill => Object.freeze({ ...skill, body: await this.#reader.readBody(skill) })),
+      )
       this.#write(await this.#guard('the instructions builder', () => build(Object.freeze(loaded))))
       this.#owed.delete(INSTRUCTIONS)
     } catch (thrown) {
@@ -199,7 +202,7 @@ export class AgentBinding implements AsyncDisposable {
   }
 
   async #syncSkill(name: string, generation: Generation): Promise<void> {
-    const skill = this.#isInScope(name) ? generation.find(name) : undefined
+    const skill = this.#reader.isInScope(name) ? generation.find(name) : undefined
     if (skill === this.#applied.get(name) && !this.#owed.has(name)) return
     try {
       const tools = skill === undefined ? [] : await this.#resolve(skill)

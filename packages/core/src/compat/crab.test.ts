@@ -79,7 +79,7 @@ describe('SkillHandler.load()', () => {
     expect((await readFile?.execute({ skill: 'off', path: 'SKILL.md' }))?.isError).toBe(true)
     expect((await session.expandSlash('/off')).skill).toBeUndefined()
     expect((await runtime.lookup('off', { scope })).kind).not.toBe('loaded')
-    expect(runtime.search('off', { scope })).toEqual([])
+    expect(runtime.forConversation({ scope }).search('off')).toEqual([])
   })
 
   test(`reads the other fields, and tolerates what is missing ${verifies('CRAB-X05')}`, async () => {

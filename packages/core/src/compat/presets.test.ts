@@ -22,7 +22,7 @@ test(`the pai preset lists every skill, however many there are ${verifies('PAI-1
   const names = Array.from({ length: 300 }, (_, i) => `skill-${String(i).padStart(3, '0')}`)
   for (const name of names) files.write(`/project/skills/${name}/SKILL.md`, text(name))
   await using skills = await openPai(files)
-  const catalog = skills.renderCatalog()
+  const catalog = skills.catalog()
   expect([catalog.listed, catalog.omitted]).toEqual([names, []])
   expect([...catalog.text.matchAll(/<skill name="(.*)">/g)].map(match => match[1])).toEqual(names)
 })
@@ -30,10 +30,10 @@ test(`the pai preset lists every skill, however many there are ${verifies('PAI-1
 test(`in the pai preset a folder of skills that was removed is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
   const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
   await using skills = await openPai(files)
-  expect(skills.renderCatalog().text).toContain('<skill name="pdf">')
+  expect(skills.catalog().text).toContain('<skill name="pdf">')
   files.remove('/project/skills')
   await skills.fresh()
-  expect(skills.renderCatalog().text).toBe('')
+  expect(skills.catalog().text).toBe('')
 })
 
 test(`activate_skill of the exo preset answers an unknown name with those of the active skills ${verifies('EXO-X07')}`, async () => {

@@ -79,7 +79,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   /** The block for the system text, of what is there now; `null` when there are no skills. */
   async getInstructions(context: ToolsetContext<Files>): Promise<string | null> {
-    const text = await this.#scan(context, async ({ runtime }) => runtime.renderCatalog().text)
+    const text = await this.#scan(context, async ({ runtime }) => runtime.catalog().text)
     return text === undefined || text === '' ? null : text
   }
 

@@ -1,7 +1,7 @@
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
-import { createSkillRuntime } from '../runtime/skill-runtime.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'

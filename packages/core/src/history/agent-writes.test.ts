@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
-import { createSkillRuntime } from '../runtime/skill-runtime.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { Digest } from '../skill/digest.ts'
 import { FileSource } from '../source/file-source.ts'
 import { FakeClock } from '../testing/fake-clock.ts'

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { describeHiddenFile, describeHiddenName } from '../skill/hidden-text.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
@@ -12,12 +13,12 @@ const MAX_SHOWN = 10
  */
 export async function findHiddenIn(
   skill: Skill,
-  readFile: (skill: Skill, path: string) => Promise<Uint8Array>,
+  reader: Pick<SkillReader, 'readFile'>,
 ): Promise<readonly Diagnostic[]> {
   const found: Diagnostic[] = []
   for (const { path } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
-    const bytes = await readFile(skill, path)
+    const bytes = await reader.readFile(skill, path)
     // Of the instructions more is known than their bytes tell: what the values of fields have by escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)

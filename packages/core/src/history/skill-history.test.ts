@@ -193,7 +193,9 @@ describe('log', () => {
 
   test('without a log there is no history, and that is said', async () => {
     const skills = await createSkillRuntime({ sources: [] })
-    expect(() => skills.history).toThrow(/no history is kept; give one to createSkillRuntime/)
+    await expect(skills.history.log('pdf')).rejects.toThrow(
+      /no history is kept; give one to createSkillRuntime/,
+    )
     await skills.close()
   })
 })

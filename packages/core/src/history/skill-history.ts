@@ -1,37 +1,32 @@
 import { SkillError } from '../errors.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import type { SkillReport } from '../registry/generation.ts'
-import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { compareRevisions, type RevisionDiff } from './compare-revisions.ts'
-import { EFFECT_MS, type RecordedDecision } from './decisions.ts'
+import { type DecisionStore, EFFECT_MS, type RecordedDecision } from './decisions.ts'
 import { refuseHidden } from './hidden-in-revision.ts'
+import type { HistoryRecorder } from './history-recorder.ts'
 import type { RevisionLog, RevisionRecord } from './revision-log.ts'
-import type { Found, SkillTarget } from './skill-review.ts'
+import type { SkillReview, SkillTarget } from './skill-review.ts'
 import { parseWholeRevision } from './whole-revision.ts'
 
-/** What the history needs of the runtime. */
-export interface HistoryHost {
-  find(target: SkillTarget): Found
-  /** Everything that was decided about a folder, oldest first. */
-  decisions(place: FolderPlace): Promise<readonly RecordedDecision[]>
-  /** Any stored revision of a folder; `undefined` when the store no longer has it. */
-  readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined>
-  /** Whether nothing but this revision is served, whatever is written. */
-  isPinned(place: FolderPlace): boolean
+/** Brings old revisions back. */
+export interface RevisionRestorer {
   /** Whether the source of a folder may be written to. */
   isWritable(place: FolderPlace): boolean
-  /** What nobody sees who reads a revision. */
-  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
   /** Writes a revision back into a folder that may be written to. */
   restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
-  /** Serves a revision whatever is written; of a folder that is there. */
-  pin(place: FolderPlace, revision: Digest, by: string): Promise<SkillReport>
-  /** Whether a source is one of this runtime: a log may be shared by others. */
-  knows(origin: string): boolean
-  /** Resolves when everything that is visible is written down. */
-  recorded(): Promise<void>
+}
+
+export interface HistoryOptions {
+  readonly registry: SkillRegistry
+  readonly review: SkillReview
+  readonly decisions: DecisionStore
+  /** Where revisions are recorded, if they are. */
+  readonly log: RevisionLog | undefined
+  readonly recorder: HistoryRecorder | undefined
+  readonly restorer: RevisionRestorer
 }
 
 export interface RollbackOptions {
@@ -57,15 +52,13 @@ export interface Rollback {
   readonly how: 'written' | 'pinned' | 'unchanged'
 }
 
-/** What skills were, and the way back. */
+/** Shows what skills were, and brings earlier revisions back. Each method fails when no history is kept. */
 export class SkillHistory {
-  readonly #host: HistoryHost
-  readonly #log: RevisionLog
+  readonly #options: HistoryOptions
 
   /** Made by `SkillRuntime`. */
-  constructor(host: HistoryHost, log: RevisionLog) {
-    this.#host = host
-    this.#log = log
+  constructor(options: HistoryOptions) {
+    this.#options = options
   }
 
   /**
@@ -76,7 +69,7 @@ export class SkillHistory {
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
     const { place, name, source } = await this.#find(target)
     const records = await this.#log.list(place)
-    const decided = (await this.#host.decisions(place)).flatMap((decision): RevisionRecord[] => {
+    const decided = (await this.#options.decisions.list(place)).flatMap((decision): RevisionRecord[] => {
       if (decision.kind === 'write' || records.some(record => cameOf(record, decision))) return []
       const { kind: cause, by, at } = decision
       const what = 'capabilities' in decision ? decision.capabilities.join(' ') : undefined
@@ -125,9 +118,9 @@ export class SkillHistory {
     const { place } = found
     const skill = await this.#read(place, done.to)
     if (!confirmHidden && !(await this.#wasLive(place, done.to)))
-      refuseHidden(done.skill, await this.#host.findHidden(place, done.to))
-    if (done.how === 'written') await this.#host.restore(place, skill, by)
-    else if (done.how === 'pinned') await this.#host.pin(place, done.to, by)
+      refuseHidden(done.skill, await this.#options.review.findHidden(place, done.to))
+    if (done.how === 'written') await this.#options.restorer.restore(place, skill, by)
+    else if (done.how === 'pinned') await this.#pin(place, done.to, by)
     return done
   }
 
@@ -148,8 +141,8 @@ export class SkillHistory {
     const found = await this.#find(target)
     const { place, name, source, isGone, serving, newest = serving } = found
     const to = await this.#findRollback(found, revision, read)
-    const isPinned = this.#host.isPinned(place)
-    const isWritten = this.#host.isWritable(place) && !isPinned
+    const isPinned = this.#options.decisions.find(place)?.pinned !== undefined
+    const isWritten = this.#options.restorer.isWritable(place) && !isPinned
     if (!isWritten && isGone)
       throw new SkillError(
         'READ_ONLY',
@@ -196,25 +189,25 @@ export class SkillHistory {
 
   /** The decision by which a revision is not wanted, unless a later one wants it. */
   async #findRejection(place: FolderPlace, revision: Digest): Promise<RecordedDecision | undefined> {
-    const decisions = await this.#host.decisions(place)
+    const decisions = await this.#options.decisions.list(place)
     const last = decisions.findLast(each => 'revision' in each && each.revision === revision)
     return last?.kind === 'reject' ? last : undefined
   }
 
   /** The folder that a name means, live or not, or was the last to mean. */
   async #find(target: SkillTarget): Promise<Known> {
-    await this.#host.recorded()
+    const log = this.#log
+    await this.#options.registry.delivered()
     try {
-      const { report, place } = this.#host.find(target)
+      const { report, place } = this.#options.review.find(target)
       const { name, source, serving, revision: newest } = report
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
       // It is not here, so whatever was written down last of it, it is gone: also when nobody was there to see it go.
-      const gone = this.#log.lasts().filter(({ origin, name, source, location }) => {
-        return (
-          this.#host.knows(origin) && [name, `${source}/${name}`, `${source}/${location}`].includes(target)
-        )
+      const gone = log.lasts().filter(({ origin, name, source, location }) => {
+        const isAsked = [name, `${source}/${name}`, `${source}/${location}`].includes(target)
+        return isAsked && this.#options.registry.isKnown(origin)
       })
       const [only, another] = gone
       if (only === undefined) throw thrown
@@ -255,6 +248,22 @@ export class SkillHistory {
     return undefined
   }
 
+  /** @throws {SkillError} INVALID_OPTION when the runtime was given no log */
+  get #log(): RevisionLog {
+    const { log } = this.#options
+    if (log !== undefined) return log
+    throw new SkillError(
+      'INVALID_OPTION',
+      'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
+    )
+  }
+
+  async #pin(place: FolderPlace, revision: Digest, by: string): Promise<void> {
+    const { recorder, review } = this.#options
+    recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
+    await review.pinAt(place, revision, { by })
+  }
+
   async #wasLive(place: FolderPlace, revision: Digest): Promise<boolean> {
     const records = await this.#log.list(place)
     return records.some(each => each.event === 'live' && each.revision === revision)
@@ -265,7 +274,7 @@ export class SkillHistory {
   }
 
   async #read(place: FolderPlace, revision: Digest): Promise<Skill> {
-    const skill = await this.#host.readRevision(place, revision)
+    const skill = await this.#options.registry.readRevision(place, revision)
     if (skill !== undefined) return skill
     throw new SkillError('REVISION_NOT_FOUND', `revision ${shortDigest(revision)} is no longer stored`)
   }

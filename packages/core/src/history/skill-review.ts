@@ -1,12 +1,16 @@
 import { SkillError } from '../errors.ts'
-import type { Clock } from '../host.ts'
+import type { Clock, Logger } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
+import { type SkillReport, targetOf } from '../registry/generation.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
+import { flushStore } from '../store/flush-store.ts'
+import type { SkillStore } from '../store/skill-store.ts'
 import {
   type Decision,
   type DecisionStore,
@@ -15,32 +19,20 @@ import {
   withDecision,
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
-import { refuseHidden } from './hidden-in-revision.ts'
+import { findHiddenIn, refuseHidden } from './hidden-in-revision.ts'
 import { findHeldWrites } from './review-admission.ts'
+import type { RevisionLog } from './revision-log.ts'
 import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 
-/** What a review needs of the runtime. */
-export interface ReviewHost {
-  current(): Generation
-  originOf(source: string): string | undefined
-  trustOf(source: string): 'auto' | 'review' | undefined
-  /** The newest text of a folder, live or not. */
-  findNewest(place: FolderPlace): Skill | undefined
-  /** Every revision of a folder that is written down. */
-  recordedRevisions(place: FolderPlace): Promise<readonly Digest[]>
-  /** What nobody sees who reads a revision. */
-  findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]>
-  /** Whether the store can serve a revision. */
-  isStored(revision: Digest): Promise<boolean>
-  /** Resolves when what was read is stored, for other processes, too. */
-  stored(): Promise<void>
-  /** Resolves when what was decided about a folder is visible. */
-  reconsider(place: FolderPlace): Promise<void>
-}
-
 export interface ReviewOptions {
+  readonly registry: SkillRegistry
+  readonly reader: SkillReader
+  readonly store: SkillStore
   readonly decisions: DecisionStore
+  /** Where revisions are recorded, if they are. */
+  readonly log: RevisionLog | undefined
   readonly clock: Clock
+  readonly logger: Logger
 }
 
 /** Which skill is meant: its name, or `source/name` when several sources have one. */
@@ -79,28 +71,24 @@ export interface DecideOptions extends DecisionNote {
  * so already is not decided again, unless there is something to note.
  */
 export class SkillReview {
-  readonly #host: ReviewHost
   readonly #options: ReviewOptions
 
   /** Made by `SkillRuntime`. */
-  constructor(host: ReviewHost, options: ReviewOptions) {
-    this.#host = host
+  constructor(options: ReviewOptions) {
     this.#options = options
   }
 
   /** What waits for a decision, sorted by name. */
   pending(): readonly SkillReport[] {
-    return this.#host
-      .current()
-      .reports()
-      .filter(report => report.status === 'pending')
+    return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
 
   /** The newest text of a folder as a skill, and what is served instead, as far as there are any. */
   revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
-    const origin = this.#host.originOf(source)
-    const skill = origin === undefined ? undefined : this.#host.findNewest({ origin, location })
-    const served = this.#host.current().find(name)
+    const { registry } = this.#options
+    const origin = registry.findSource(source)?.origin
+    const skill = origin === undefined ? undefined : registry.findNewest({ origin, location })
+    const served = registry.current.find(name)
     const live = served?.source === source && served.revision === serving ? served : undefined
     return { skill, live }
   }
@@ -118,7 +106,7 @@ export class SkillReview {
   async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     const approved: DecidedSkill[] = []
     for (const report of this.pending()) {
-      const origin = this.#host.originOf(report.source)
+      const origin = this.#originOf(report.source)
       if (origin === undefined) continue
       try {
         approved.push(await this.#approve({ report, place: { origin, location: report.location } }, options))
@@ -148,7 +136,7 @@ export class SkillReview {
     const { report, place } = this.#find(target)
     const { serving, revision: newest } = report
     if (options.revision !== undefined) {
-      const known = [serving ?? [], newest ?? [], await this.#host.recordedRevisions(place)].flat()
+      const known = [serving ?? [], newest ?? [], await this.#recordedRevisions(place)].flat()
       const revision = parseWholeRevision(options.revision, known)
       const isRead =
         revision === serving || this.#options.decisions.find(place)?.approved.has(revision) === true
@@ -165,7 +153,7 @@ export class SkillReview {
 
   /** The same for an exact folder. */
   async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
-    if (!(await this.#host.isStored(revision)))
+    if ((await this.#options.store.getTree(revision)) === undefined)
       throw new SkillError('REVISION_NOT_FOUND', `revision ${revision} is not stored`)
     return await this.#decide(place, { kind: 'pin', revision }, options)
   }
@@ -202,7 +190,7 @@ export class SkillReview {
     const served = report.serving ?? report.revision
     const decided = { name: report.name, ...(served === undefined ? {} : { revision: served }) }
     const revision = checkNewest(decided, options.revision)
-    const bound = this.#host.trustOf(report.source) === 'review' ? { revision } : {}
+    const bound = this.#options.registry.findSource(report.source)?.trust === 'review' ? { revision } : {}
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
 
@@ -216,13 +204,12 @@ export class SkillReview {
     return await this.#decide(this.find(target).place, { kind: 'revoke', capabilities }, options)
   }
 
-  /** What the scripts of a revision may do. */
+  /** Returns what the scripts of a revision may do, wherever its folder is now. */
   grantedTo(skill: Skill): readonly Capability[] {
-    const origin = this.#host.originOf(skill.source)
-    const trust = this.#host.trustOf(skill.source)
-    if (origin === undefined || trust === undefined) return []
-    const decided = this.#options.decisions.find({ origin, location: skill.location })
-    return grantedTo(skill, trust, decided)
+    const { registry, decisions } = this.#options
+    const trust = registry.findSource(skill.source)?.trust
+    const place = registry.placeOf(skill)
+    return place === undefined || trust === undefined ? [] : grantedTo(skill, trust, decisions.find(place))
   }
 
   /** Every decision about a skill, oldest first. */
@@ -243,19 +230,39 @@ export class SkillReview {
     return this.#find(target, isWaiting)
   }
 
+  /** Finds text in a stored revision that a person who reads it does not see; nothing when the revision is not stored. */
+  async findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]> {
+    const { registry, reader } = this.#options
+    const skill = await registry.readRevision(place, revision)
+    return skill === undefined ? [] : await findHiddenIn(skill, reader)
+  }
+
+  #originOf(source: string): string | undefined {
+    return this.#options.registry.findSource(source)?.origin
+  }
+
+  async #recordedRevisions(place: FolderPlace): Promise<readonly Digest[]> {
+    const records = await this.#options.log?.list(place)
+    return records?.flatMap(({ revision }) => revision ?? []) ?? []
+  }
+
+  async #flush(): Promise<void> {
+    await flushStore(this.#options.store, this.#options.logger)
+  }
+
   async #checkHidden(
     name: string,
     place: FolderPlace,
     revision: Digest,
     { confirmHidden = false }: DecideOptions,
   ): Promise<void> {
-    if (!confirmHidden) refuseHidden(name, await this.#host.findHidden(place, revision))
+    if (!confirmHidden) refuseHidden(name, await this.findHidden(place, revision))
   }
 
   async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
     const revision = checkNewest(report, options.revision)
     await this.#checkHidden(report.name, place, revision, options)
-    const skill = this.#host.findNewest(place)
+    const skill = this.#options.registry.findNewest(place)
     // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
     const writes =
       skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
@@ -265,7 +272,7 @@ export class SkillReview {
   }
 
   async #decide(place: FolderPlace, decision: Decision, { by, note }: DecisionNote): Promise<DecidedSkill> {
-    const { decisions, clock } = this.#options
+    const { decisions, clock, registry } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
     // What another process has decided a moment ago is in the log, and may not have been heard of yet.
     const made = await decisions.list(place)
@@ -274,9 +281,11 @@ export class SkillReview {
       note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
       // Whoever hears of the decision reads the revision that it names.
-      if ('revision' in decision) await this.#host.stored()
+      if ('revision' in decision) await this.#flush()
       await decisions.record(place, { ...decision, ...meta })
-      await this.#host.reconsider(place)
+      await registry.reconsider(place)
+      // What was decided to be served must outlive the process together with the decision.
+      await this.#flush()
     }
     const report = this.#reportOf(place)
     if (report === undefined)
@@ -285,16 +294,15 @@ export class SkillReview {
   }
 
   #reportOf({ origin, location }: FolderPlace): SkillReport | undefined {
-    return this.#host
-      .current()
+    return this.#options.registry.current
       .reports()
       .flatMap(withCopies)
-      .find(each => each.location === location && this.#host.originOf(each.source) === origin)
+      .find(each => each.location === location && this.#originOf(each.source) === origin)
   }
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): Found {
-    const own = this.#host.current().reports()
+    const own = this.#options.registry.current.reports()
     // A copy is meant only where its source is named: the skill has all of them.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
@@ -303,7 +311,7 @@ export class SkillReview {
     const matching = exact.length > 0 ? exact : reports.filter(named)
     const likely = matching.filter(isLikely)
     const [report, another] = likely.length > 0 ? likely : matching
-    const origin = report === undefined ? undefined : this.#host.originOf(report.source)
+    const origin = report === undefined ? undefined : this.#originOf(report.source)
     if (report === undefined || origin === undefined) {
       const available = [...new Set(reports.map(({ name }) => name))]
       throw new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(target, available), {

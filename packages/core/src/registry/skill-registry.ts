@@ -208,6 +208,22 @@ export class SkillRegistry {
     })
   }
 
+  /** What the registry was told of a source, or `undefined`. */
+  findSource(label: string): RegisteredSource | undefined {
+    return this.#slots.find(slot => slot.label === label)
+  }
+
+  /** Whether a source of this registry has the origin. */
+  isKnown(origin: string): boolean {
+    return this.#slots.some(slot => slot.origin === origin)
+  }
+
+  /** Where the folder of a skill that was served is now, or was last; `undefined` when its source is unknown. */
+  placeOf(skill: Skill): FolderPlace | undefined {
+    const origin = this.findSource(skill.source)?.origin
+    return origin === undefined ? undefined : { origin, location: this.locationOf(skill) }
+  }
+
   /** The newest text of a folder as a skill, live or not; `undefined` when it is broken or gone. */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)

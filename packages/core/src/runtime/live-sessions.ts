@@ -1,23 +1,50 @@
-import type { SkillSession } from '../session/skill-session.ts'
+import type { Conversation } from '../activation/conversation.ts'
+import type { TokenCounter } from '../catalog/render-catalog.ts'
+import type { Hasher } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import { createScriptTools } from '../script/script-tools.ts'
+import type { SkillScripts } from '../script/skill-scripts.ts'
+import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
-/** The conversations in use, and what is kept readable for them. Whoever forgets a conversation has ended it. */
+export interface LiveSessionsOptions {
+  readonly reader: SkillReader
+  readonly scripts: SkillScripts
+  readonly store: SkillStore
+  readonly hasher: Hasher
+  readonly countTokens: TokenCounter
+}
+
+/** Creates conversations, and keeps the revisions they were given. A conversation that nothing refers to has ended. */
 export class LiveSessions {
-  readonly #store: SkillStore
+  readonly #options: LiveSessionsOptions
+  readonly #host: SessionHost
   readonly #sessions = new Set<WeakRef<SkillSession>>()
   readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
   readonly #finalizer: FinalizationRegistry<Set<Digest>>
 
-  constructor(store: SkillStore) {
-    this.#store = store
+  constructor(options: LiveSessionsOptions) {
+    const { store, scripts, reader, hasher, countTokens } = options
+    this.#options = options
     this.#finalizer = new FinalizationRegistry(revisions => {
       for (const revision of revisions) store.release(revision)
     })
+    this.#host = {
+      reader,
+      hasher,
+      countTokens,
+      retain: (session, revision) => this.#retain(session, revision),
+      ended: session => this.#end(session),
+      scriptTools: (conversation: Conversation) =>
+        scripts.canRun ? createScriptTools(conversation, scripts) : [],
+    }
   }
 
-  add(session: SkillSession): void {
+  create(options: SessionOptions): SkillSession {
+    const session = new SkillSession(this.#host, options)
     this.#sessions.add(new WeakRef(session))
+    return session
   }
 
   list(): readonly SkillSession[] {
@@ -30,18 +57,18 @@ export class LiveSessions {
     return alive
   }
 
-  /** Takes a conversation off the list and lets go of what it was given. */
-  end(session: SkillSession): void {
+  /** Takes a conversation off the list, and lets its revisions go. */
+  #end(session: SkillSession): void {
     for (const reference of this.#sessions)
       if (reference.deref() === session) this.#sessions.delete(reference)
     const retained = this.#retained.get(session)
     if (retained === undefined) return
-    for (const revision of retained) this.#store.release(revision)
+    for (const revision of retained) this.#options.store.release(revision)
     retained.clear()
   }
 
-  /** What a conversation was given stays readable until nobody holds the conversation any more. */
-  retain(session: SkillSession, revision: Digest): void {
+  /** Keeps a revision readable until nothing refers to the conversation any more. */
+  #retain(session: SkillSession, revision: Digest): void {
     let retained = this.#retained.get(session)
     if (retained === undefined) {
       retained = new Set()
@@ -50,6 +77,6 @@ export class LiveSessions {
     }
     if (retained.has(revision)) return
     retained.add(revision)
-    this.#store.retain(revision)
+    this.#options.store.retain(revision)
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createScopeTest } from '../catalog/scope.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
-import { createSkillRuntime } from './skill-runtime.ts'
+import { createSkillRuntime } from './create-skill-runtime.ts'
 
 /** Options as a program without types gives them. */
 type Loose = Record<string, unknown>

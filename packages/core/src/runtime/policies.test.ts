@@ -8,7 +8,8 @@ import type { Skill } from '../skill/skill.ts'
 import { FileSource, type FileSourceOptions, ROOT_GRACE_MS } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { createSkillRuntime, type SkillRuntime } from './skill-runtime.ts'
+import { createSkillRuntime } from './create-skill-runtime.ts'
+import type { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
 const text = (name: string, description = `Does ${name}.`, body = `Body of ${name}.`): string =>
@@ -223,7 +224,7 @@ describe('onInvalid', () => {
     it.files.write('/skills/pdf/SKILL.md', broken)
     await it.skills.fresh()
     expect(it.skills.current.get('pdf').revision).toBe(revision)
-    expect(it.skills.renderCatalog().text).toContain('Does pdf.')
+    expect(it.skills.catalog().text).toContain('Does pdf.')
     expect(reportOf(it.skills, 'pdf')).toEqual(['broken', ['YAML_INVALID']])
   })
 
@@ -398,7 +399,7 @@ describe('catalog.format', () => {
   }
   const render = async (catalog: CatalogOptions): Promise<string> => {
     await using it = await open(files, { catalog })
-    return it.skills.renderCatalog().text
+    return it.skills.catalog().text
   }
 
   test(`is the open standard's XML by default, escaped ${verifies('P15', 'PAI-B03')}`, async () => {
@@ -443,7 +444,7 @@ When a user request matches a skill's description:
   test('every format says how many did not fit', async () => {
     for (const format of ['agentskills-xml', 'pai-xml', 'markdown'] as const) {
       await using it = await open(files, { catalog: { format, maxTokens: 10 } })
-      const { listed, omitted, text: shown } = it.skills.renderCatalog()
+      const { listed, omitted, text: shown } = it.skills.catalog()
       expect([listed, omitted]).toEqual([[], ['b', 'pdf']])
       expect(shown).toMatch(/count="2"|and 2 more/)
     }

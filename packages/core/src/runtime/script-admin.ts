@@ -1,46 +1,11 @@
 import type { ScriptAdmin } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
-import { describePlace, isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { toolFailure, toolSuccess } from '../tool/tool-definition.ts'
-import type { SkillReload, SkillReloadStatus } from './reload-report.ts'
+import type { SkillReloads } from './skill-reloads.ts'
 
-/** What reloading the code of one skill led to, in the words of `SkillReload`. */
-export interface ScriptReload {
-  readonly status: SkillReloadStatus
-  /** What keeps the newest text or its code from serving. */
-  readonly errors: readonly string[]
-}
-
-export interface ScriptAdminHost {
-  readonly reloadSkill: (name: string) => Promise<SkillReload>
-  readonly scripts: SkillScripts
-}
-
-/** Reads a skill again and starts its code anew, whether or not it changed. */
-export async function reloadScripts(
-  name: string,
-  { reloadSkill, scripts }: ScriptAdminHost,
-): Promise<ScriptReload> {
-  const { status, errors, generation } = await reloadSkill(name)
-  if (status === 'not-found' || generation.find(name) === undefined)
-    return { status, errors: errors.map(({ message }) => message) }
-  const { wasLoaded, problems } = await scripts.reload(name)
-  const faults = problems.filter(({ severity }) => severity !== 'info')
-  if (faults.length > 0) {
-    const lines = faults.map(fault => {
-      const { message, severity, fix } = fault
-      const advice = severity === 'warning' && fix !== undefined ? ` (${fix})` : ''
-      return `${describePlace(fault)} ${message}${advice}`.trim()
-    })
-    if (faults.some(isError) || scripts.list(name).length === 0) return { status: 'failed', errors: lines }
-  }
-  return { status: status === 'reloaded' && wasLoaded ? 'reloaded' : 'loaded', errors: [] }
-}
-
-/** The same as answers to a model. */
-export function createScriptAdmin(host: ScriptAdminHost): ScriptAdmin {
-  const { scripts } = host
+/** Answers the tools that reload and unload code. */
+export function createScriptAdmin(reloads: SkillReloads, scripts: SkillScripts): ScriptAdmin {
   const describe = (name: string): string => {
     const status = scripts.status().find(each => each.skill === name)
     if (status === undefined || status.commands.length === 0) return 'it has no commands'
@@ -50,7 +15,7 @@ export function createScriptAdmin(host: ScriptAdminHost): ScriptAdmin {
   return {
     async reload(name) {
       const shown = JSON.stringify(name)
-      const { status, errors } = await reloadScripts(name, host)
+      const { status, errors } = await reloads.reloadScripts(name)
       switch (status) {
         case 'reloaded':
           return toolSuccess(`${shown} was reloaded; ${describe(name)}`)

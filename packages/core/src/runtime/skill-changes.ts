@@ -1,107 +1,85 @@
 import { finishSwaps, hasSwaps } from '../authoring/folder-swap.ts'
 import {
-  type AuthoringHost,
   type NotedWrite,
   SkillWriter,
   type SkillWriterOptions,
+  type SkillWriterParts,
 } from '../authoring/skill-writer.ts'
 import type { WriteLock } from '../authoring/write-lock.ts'
 import { SkillError } from '../errors.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import { type DecisionStore, keyOf, type MadeDecision } from '../history/decisions.ts'
-import { findHiddenIn } from '../history/hidden-in-revision.ts'
 import { HistoryRecorder } from '../history/history-recorder.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
-import { SkillHistory } from '../history/skill-history.ts'
-import { SkillReview } from '../history/skill-review.ts'
+import { type RevisionRestorer, SkillHistory } from '../history/skill-history.ts'
+import type { SkillReview } from '../history/skill-review.ts'
 import type { Clock, Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
-import { type SkillReport, targetOf } from '../registry/generation.ts'
-import type { SkillRegistry } from '../registry/skill-registry.ts'
-import type { Diagnostic } from '../skill/diagnostic.ts'
-import type { Digest } from '../skill/digest.ts'
+import { targetOf } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
+import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { SourceReaders } from './source-readers.ts'
 
-export interface SkillChangesOptions {
-  readonly registry: SkillRegistry
-  readonly sources: SourceReaders
+export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'> {
   readonly store: SkillStore
   readonly decisions: DecisionStore
+  readonly review: SkillReview
   readonly log: RevisionLog | undefined
   readonly events: EventBus
   readonly writeLock: WriteLock
   readonly agentWrites: 'hold' | 'live'
-  /** What writers need of the runtime. */
-  readonly authoring: Pick<AuthoringHost, 'look' | 'readFile' | 'reload'> & {
-    reloadSkill(name: string): Promise<readonly string[]>
-  }
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Who changes skills, who decides about it, and what is written down of both. */
-export class SkillChanges {
-  readonly review: SkillReview
-  /** Absent when nothing is written down. */
-  readonly history: SkillHistory | undefined
+/** Connects the writers of skills with the review of what they write and the history of what became of it. */
+export class SkillChanges implements RevisionRestorer {
+  readonly history: SkillHistory
   readonly #options: SkillChangesOptions
   readonly #recorder: HistoryRecorder | undefined
   readonly #stopDecisions: () => void
 
   constructor(options: SkillChangesOptions) {
     this.#options = options
-    const { registry, sources, store, decisions, clock, log } = options
-    this.review = new SkillReview(
-      {
-        current: () => registry.current,
-        originOf: label => sources.find(source => source.label === label)?.origin,
-        trustOf: label => sources.find(source => source.label === label)?.trust,
-        findNewest: place => registry.findNewest(place),
-        recordedRevisions: async place =>
-          (await log?.list(place))?.flatMap(({ revision }) => revision ?? []) ?? [],
-        findHidden: (place, revision) => this.#findHidden(place, revision),
-        isStored: async revision => (await store.getTree(revision)) !== undefined,
-        stored: () => this.#flush(),
-        reconsider: async place => {
-          await registry.reconsider(place)
-          // What was decided to be served has to outlive the process together with the decision.
-          await this.#flush()
-        },
-      },
-      { decisions, clock },
-    )
+    const { registry, sources, store, decisions, review, clock, log } = options
     if (log !== undefined) {
-      this.#recorder = this.#createRecorder(log)
-      this.history = this.#createHistory(log)
+      const recorder = new HistoryRecorder({
+        log,
+        store,
+        decisions,
+        clock,
+        findSource: label => sources.find(source => source.label === label),
+      })
+      registry.subscribe(update => recorder.record(update), { phase: 'events' })
+      this.#recorder = recorder
     }
+    this.history = new SkillHistory({
+      registry,
+      review,
+      decisions,
+      log,
+      recorder: this.#recorder,
+      restorer: this,
+    })
     this.#stopDecisions = decisions.subscribe(made => void this.#takeUp(made))
   }
 
-  /** Writes skills into a folder of a source. */
-  createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {
-    const { registry, authoring, clock, writeLock } = this.#options
-    const reportsOf = (name: string): readonly SkillReport[] =>
-      registry.current.reports().filter(each => each.name === name && each.source === source.label)
-    const isPending = (name: string): boolean => reportsOf(name).some(({ status }) => status === 'pending')
-    const findNewest = (location: string): Skill | undefined =>
-      registry.findNewest({ origin: source.origin, location })
-    const host: AuthoringHost = {
-      ...authoring,
-      find: name => registry.current.find(name),
-      findOwn: name => reportsOf(name).flatMap(({ location }) => findNewest(location) ?? [])[0],
-      findNewest,
-      reloadSkill: async name => ({ errors: await authoring.reloadSkill(name), isHeld: isPending(name) }),
-      noteWrite: write => this.#noteWrite(source.origin, write),
-    }
-    const { label, reading } = source
-    const layer = { label, ...(reading === undefined ? {} : { reading }), ...folder }
-    return new SkillWriter(layer, host, { clock, lock: writeLock, ...options })
+  /**
+   * Returns a writer for the first source that may be written to.
+   * @throws {SkillError} READ_ONLY when no source may be written to
+   */
+  createWriter(options: SkillWriterOptions = {}): SkillWriter {
+    const source = this.#options.sources.find(({ writable }) => writable !== undefined)
+    if (source?.writable === undefined)
+      throw new SkillError(
+        'READ_ONLY',
+        'no source may be written to; make one writable: directory(path, { writable: true })',
+      )
+    return this.#createWriter(source, source.writable, options)
   }
 
-  /** A process that was killed may have left a folder between two moves. */
+  /** Ends folder swaps that a killed process had begun. */
   async finishSwaps(): Promise<void> {
     const { sources, writeLock, logger } = this.#options
     for (const { writable, label } of sources.list()) {
@@ -115,7 +93,25 @@ export class SkillChanges {
     }
   }
 
-  /** Nothing that is decided is taken up any more. */
+  isWritable({ origin }: FolderPlace): boolean {
+    return this.#options.sources.find(source => source.origin === origin)?.writable !== undefined
+  }
+
+  async restore(place: FolderPlace, skill: Skill, by: string): Promise<void> {
+    const { registry, sources, review } = this.#options
+    const source = sources.find(({ origin }) => origin === place.origin)
+    if (source?.writable === undefined) return
+    this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
+    await this.#createWriter(source, source.writable).restore(skill, registry.findNewest(place))
+    // A person who goes back to a revision wants it served, even when an agent wrote it.
+    const report = registry.current
+      .reports()
+      .find(each => each.source === source.label && each.location === place.location)
+    if (report?.status === 'pending' && report.revision === skill.revision)
+      await review.approve(targetOf(report), { by, revision: skill.revision, confirmHidden: true })
+  }
+
+  /** Ignores later decisions. */
   stop(): void {
     this.#stopDecisions()
   }
@@ -125,23 +121,26 @@ export class SkillChanges {
     await this.#options.log?.close()
   }
 
-  /** Waits for the store; when that fails, it says why by itself. */
-  async #flush(): Promise<void> {
-    const { store, logger } = this.#options
-    await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+  #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {
+    const { registry, reader, sources, reloads, clock, writeLock } = this.#options
+    const { label, origin, reading } = source
+    const layer = { label, origin, ...(reading === undefined ? {} : { reading }), ...folder }
+    const noteWrite = (write: NotedWrite): Promise<void> => this.#noteWrite(origin, write)
+    const parts = { registry, reader, sources, reloads, noteWrite }
+    return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
   }
 
-  /** Shows what was decided, here or in another process. */
+  /** Shows what was decided, in this process or in another one. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
-    const { registry, events, logger } = this.#options
+    const { registry, store, events, logger } = this.#options
     const places = new Map(made.map(({ place }) => [keyOf(place), place]))
     try {
       for (const place of places.values()) {
         const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
-      // What came of it has to outlive the process, so that an older value is not written over it at the end.
-      await this.#flush()
+      // The outcome must outlive the process, or an older value would be written over it at the end.
+      await flushStore(store, logger)
       this.#fetchApproved(made)
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })
@@ -150,7 +149,7 @@ export class SkillChanges {
       if (decision.kind !== 'write') await events.emit('skill:decided', { ...place, decision })
   }
 
-  /** What another process has fetched and somebody has approved there is not here yet. */
+  /** Reads sources whose newest revision was fetched and approved in another process and is not here yet. */
   #fetchApproved(made: readonly MadeDecision[]): void {
     const { registry, sources, logger } = this.#options
     const origins = made.flatMap(({ place, decision }) => {
@@ -172,56 +171,5 @@ export class SkillChanges {
     if (agentWrites === 'live') return
     const where = author.conversation === undefined ? {} : { conversation: author.conversation }
     await decisions.record(place, { kind: 'write', path, digest, ...where, by, at: clock.now() })
-  }
-
-  #createRecorder(log: RevisionLog): HistoryRecorder {
-    const { registry, sources, store, decisions, clock } = this.#options
-    const findSource = (label: string): SkillSource | undefined => sources.find(each => each.label === label)
-    const recorder = new HistoryRecorder({ log, store, decisions, clock, findSource })
-    registry.subscribe(update => recorder.record(update), { phase: 'events' })
-    return recorder
-  }
-
-  #createHistory(log: RevisionLog): SkillHistory {
-    const { registry } = this.#options
-    const host = {
-      find: (target: string) => this.review.find(target),
-      decisions: async (place: FolderPlace) => await this.#options.decisions.list(place),
-      readRevision: (place: FolderPlace, revision: Digest) => registry.readRevision(place, revision),
-      isPinned: (place: FolderPlace) => this.#options.decisions.find(place)?.pinned !== undefined,
-      isWritable: (place: FolderPlace) => this.#findSource(place)?.writable !== undefined,
-      findHidden: (place: FolderPlace, revision: Digest) => this.#findHidden(place, revision),
-      restore: (place: FolderPlace, skill: Skill, by: string) => this.#restore(place, skill, by),
-      pin: async (place: FolderPlace, revision: Digest, by: string) => {
-        this.#recorder?.expect(place, revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
-        return await this.review.pinAt(place, revision, { by })
-      },
-      knows: (origin: string) => this.#options.sources.find(source => source.origin === origin) !== undefined,
-      recorded: () => registry.delivered(),
-    }
-    return new SkillHistory(host, log)
-  }
-
-  async #findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]> {
-    const skill = await this.#options.registry.readRevision(place, revision)
-    return skill === undefined ? [] : await findHiddenIn(skill, this.#options.authoring.readFile)
-  }
-
-  async #restore(place: FolderPlace, skill: Skill, by: string): Promise<void> {
-    const { registry } = this.#options
-    const source = this.#findSource(place)
-    if (source?.writable === undefined) return
-    this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
-    await this.createWriter(source, source.writable).restore(skill, registry.findNewest(place))
-    // Whoever goes back to a revision wants it served, whoever wrote it.
-    const report = registry.current
-      .reports()
-      .find(each => each.source === source.label && each.location === place.location)
-    if (report?.status === 'pending' && report.revision === skill.revision)
-      await this.review.approve(targetOf(report), { by, revision: skill.revision, confirmHidden: true })
-  }
-
-  #findSource({ origin }: FolderPlace): SkillSource | undefined {
-    return this.#options.sources.find(source => source.origin === origin)
   }
 }

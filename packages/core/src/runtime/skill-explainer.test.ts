@@ -4,7 +4,8 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource, type FileSourceOptions } from '../source/file-source.ts'
 import { MemorySource } from '../source/memory-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'
-import { createSkillRuntime, type SkillRuntime } from './skill-runtime.ts'
+import { createSkillRuntime } from './create-skill-runtime.ts'
+import type { SkillRuntime } from './skill-runtime.ts'
 
 const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx\n`
 

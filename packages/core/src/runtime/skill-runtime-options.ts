@@ -13,7 +13,8 @@ import { FACETS, type Facet } from '../skill/diff-skills.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { PreScanHook, PreScanOptions } from './pre-scan.ts'
+import type { PreScanHook, PreScanOptions } from '../sync/pre-scan.ts'
+import type { ReadTriggers } from '../sync/source-readers.ts'
 
 export interface SkillRuntimeOptions {
   /** In order of precedence. */
@@ -67,19 +68,6 @@ export interface SkillRuntimeOptions {
   readonly events?: EventBus
   readonly logger?: Logger
   readonly clock?: Clock
-}
-
-/** When sources are looked at without having been told of a change. */
-export interface ReadTriggers {
-  /** Whether loading a skill looks at its folder first. @default true */
-  readonly onAccess: boolean
-  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
-  readonly onRequest: boolean
-}
-
-export interface FreshOptions {
-  /** After how long the newest generation will do as it is. @default none */
-  readonly maxWaitMs?: number
 }
 
 export const DEFAULT_REHASH_MS = 600_000

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { createSkillRuntime } from './skill-runtime.ts'
+import { createSkillRuntime } from './create-skill-runtime.ts'
 
 const text = (body: string): string => `---\nname: pdf\ndescription: Reads.\n---\n${body}\n`
 

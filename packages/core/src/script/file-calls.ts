@@ -1,7 +1,7 @@
 import { SkillError } from '../errors.ts'
 import { type Capability, findMissing } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SlotHost } from './program-slot.ts'
+import type { CodeRecords } from './code-records.ts'
 
 interface FileCall {
   readonly skill: Skill
@@ -11,11 +11,11 @@ interface FileCall {
 
 /** Scripts that are no commands, while they run. */
 export class FileCalls {
-  readonly #host: Pick<SlotHost, 'grantedTo' | 'isRejected'>
+  readonly #records: CodeRecords
   readonly #calls = new Set<FileCall>()
 
-  constructor(host: Pick<SlotHost, 'grantedTo' | 'isRejected'>) {
-    this.#host = host
+  constructor(records: CodeRecords) {
+    this.#records = records
   }
 
   /** Runs something that is ended when what it may do is taken back, or its caller does not want it any more. */
@@ -39,9 +39,8 @@ export class FileCalls {
 
   /** Ends what is not allowed any more. */
   endForbidden(): void {
-    const { grantedTo, isRejected } = this.#host
     for (const { skill, grants, stop } of this.#calls)
-      if (isRejected(skill) || findMissing(grants, grantedTo(skill)).length > 0)
+      if (this.#records.isRejected(skill) || findMissing(grants, this.#records.grantedTo(skill)).length > 0)
         stop.abort(new SkillError('SCRIPT_REFUSED', `what ${skill.name} may do was taken back while it ran`))
   }
 }

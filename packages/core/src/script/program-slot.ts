@@ -11,6 +11,7 @@ import { type Diagnostic, describePlace, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { CodeRecords } from './code-records.ts'
 import {
   type Command,
   mayBeImported,
@@ -26,17 +27,8 @@ export interface SlotHost {
   readonly store: SkillStore
   readonly clock: Clock
   readonly logger: Logger
-  /** What may be done by the scripts of a revision, wherever its folder is now. */
-  grantedTo(skill: Skill): readonly Capability[]
-  /** Whether somebody has decided that a revision must not be served. */
-  isRejected(skill: Skill): boolean
-  /** Shows what is wrong with the scripts of a skill. */
-  remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void>
-  /** Keeps the revision whose code was good last, also for another process. */
-  remember(skill: Skill): void
-  /** What `remember` kept last for the folder of a skill, if it is another revision and still stored. */
-  readRemembered(skill: Skill): Promise<Skill | undefined>
-  /** The commands of a skill are others, or their code is. */
+  readonly records: CodeRecords
+  /** Called when the command list or the code behind it changed. */
   onSwap(swap: CommandSwap): void
 }
 
@@ -137,7 +129,7 @@ export class ProgramSlot {
   want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
     const { isEager = this.#wanted !== undefined, isForced = false } = options
     this.endForbidden()
-    const grants = this.#host.grantedTo(skill)
+    const grants = this.#host.records.grantedTo(skill)
     const old = this.#wanted
     const isSame = old?.skill === skill && old.grants.join(' ') === grants.join(' ')
     if (this.#isClosed || (isSame && !isForced && !this.#isLost)) return
@@ -209,7 +201,7 @@ export class ProgramSlot {
       if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
       this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
-      this.#host.remember(serving.skill)
+      this.#host.records.remember(serving.skill)
     })
   }
 
@@ -237,12 +229,13 @@ export class ProgramSlot {
     const { skill } = wanted
     const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
     // Meanwhile something else may be wanted, or this not be allowed any more.
-    if (this.#isClosed || this.#wanted !== wanted || this.#host.isRejected(skill)) return
+    if (this.#isClosed || this.#wanted !== wanted || this.#host.records.isRejected(skill)) return
     this.#newest = scan
     const declared = declaredCapabilities(skill).filter(isCapability)
     const notes = [...scan.diagnostics, ...checkCapabilities(skill)]
     if (scan.diagnostics.some(isError)) return await this.#fail(skill, notes)
-    const missing = scan.modules.length === 0 ? [] : findMissing(declared, this.#host.grantedTo(skill))
+    const missing =
+      scan.modules.length === 0 ? [] : findMissing(declared, this.#host.records.grantedTo(skill))
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
     const program = this.#toProgram(skill, declared)
     const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
@@ -252,7 +245,7 @@ export class ProgramSlot {
     const loaded = outcome?.program
     this.#problems = notes
     this.#swap({ skill, scan, program, commands: loaded?.commands ?? scan.commands.map(toCommand), loaded })
-    if (loaded !== undefined) this.#host.remember(skill)
+    if (loaded !== undefined) this.#host.records.remember(skill)
     await this.#remark(skill, notes)
   }
 
@@ -282,7 +275,7 @@ export class ProgramSlot {
   }
 
   async #restore(skill: Skill): Promise<Serving | undefined> {
-    const older = await this.#host.readRemembered(skill)
+    const older = await this.#host.records.readRemembered(skill)
     if (older === undefined) return undefined
     const scan = await this.#scan(older, [])
     const declared = declaredCapabilities(older).filter(isCapability)
@@ -326,12 +319,15 @@ export class ProgramSlot {
   }
 
   #isForbidden({ skill, program }: Running): boolean {
-    return findMissing(program.grants, this.#host.grantedTo(skill)).length > 0 || this.#host.isRejected(skill)
+    return (
+      findMissing(program.grants, this.#host.records.grantedTo(skill)).length > 0 ||
+      this.#host.records.isRejected(skill)
+    )
   }
 
   /** The modules with commands of an earlier process: they are meant as such, however broken they are now. */
   async #readKnown(skill: Skill): Promise<readonly string[]> {
-    const older = await this.#host.readRemembered(skill)
+    const older = await this.#host.records.readRemembered(skill)
     return older === undefined ? [] : (await this.#scan(older, [])).modules
   }
 
@@ -372,7 +368,7 @@ export class ProgramSlot {
   async #remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
     const folder = skill.directory ?? [skill.source, skill.location].filter(Boolean).join('/')
     try {
-      await this.#host.remark(
+      await this.#host.records.remark(
         skill,
         diagnostics.map(each => ({ ...each, path: `${folder}/${each.path ?? placeOf(each, skill)}` })),
       )

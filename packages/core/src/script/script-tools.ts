@@ -1,6 +1,7 @@
-import { findByNameOrFolder, type SkillAccess } from '../activation/skill-access.ts'
+import type { Conversation } from '../activation/conversation.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -22,12 +23,12 @@ import type { CommandResult, SkillScripts } from './skill-scripts.ts'
 const MAX_CHARACTERS = 40_000
 
 /** The constant tools with which a model runs what skills bring along: `run_skill_command` and `run_skill_script`. */
-export function createScriptTools(access: SkillAccess, scripts: SkillScripts): readonly ToolDefinition[] {
+export function createScriptTools(access: Conversation, scripts: SkillScripts): readonly ToolDefinition[] {
   return [createCommandTool(access, scripts), createFileTool(access, scripts)]
 }
 
 /** Tools with which code is reloaded and unloaded by hand: `skill_reload` and `skill_unload`. */
-export function createAdminTools(access: SkillAccess, admin: ScriptAdmin): readonly ToolDefinition[] {
+export function createAdminTools(access: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
   return [
     toAdminTool(
       'skill_reload',
@@ -55,13 +56,13 @@ export interface ScriptAdmin {
  * a tool runs is decided when it is called.
  */
 export function createCommandTools(
-  access: SkillAccess,
+  access: Conversation,
   scripts: SkillScripts,
   toName: (command: Command) => string,
 ): readonly ToolDefinition[] {
   return scripts
     .list()
-    .filter(({ skill }) => access.isInScope(skill))
+    .filter(({ skill }) => access.reader.isInScope(skill))
     .map(command => ({
       name: toName(command),
       description: command.description,
@@ -77,7 +78,7 @@ export function toCommandToolName({ skill, name }: Command, hasher: Hasher): str
   return toToolName(skill, name, hasher)
 }
 
-function createCommandTool(access: SkillAccess, scripts: SkillScripts): ToolDefinition {
+function createCommandTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
   return Object.freeze({
     name: 'run_skill_command',
     description:
@@ -113,7 +114,7 @@ function createCommandTool(access: SkillAccess, scripts: SkillScripts): ToolDefi
   })
 }
 
-function createFileTool(access: SkillAccess, scripts: SkillScripts): ToolDefinition {
+function createFileTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
   return Object.freeze({
     name: 'run_skill_script',
     description:
@@ -148,14 +149,14 @@ function createFileTool(access: SkillAccess, scripts: SkillScripts): ToolDefinit
       if ('isError' in found) return found
       return await guard(found.skill, access, async () => {
         const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), context)
-        return { ...renderRun(run), generation: access.current().digest, revision: run.revision }
+        return { ...renderRun(run), generation: access.reader.current.digest, revision: run.revision }
       })
     },
   })
 }
 
 async function runCommand(
-  access: SkillAccess,
+  access: Conversation,
   scripts: SkillScripts,
   name: string,
   command: string,
@@ -167,7 +168,7 @@ async function runCommand(
   return await guard(found.skill, access, async () => {
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, context)
     return toolSuccess(renderValue(result, access), {
-      generation: access.current().digest,
+      generation: access.reader.current.digest,
       revision: result.revision,
     })
   })
@@ -176,30 +177,29 @@ async function runCommand(
 /** What a script does wrong, or a model, is an answer; an abort and a broken machine are not. */
 async function guard(
   skill: Skill,
-  access: SkillAccess,
+  access: Conversation,
   work: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   try {
     return await work()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
-    return toolFailure(thrown.message, { generation: access.current().digest, revision: skill.revision })
+    return toolFailure(thrown.message, { generation: access.reader.current.digest, revision: skill.revision })
   }
 }
 
 async function findSkill(
-  access: SkillAccess,
+  access: Conversation,
   scripts: SkillScripts,
   requested: string,
 ): Promise<{ readonly skill: Skill } | ToolResult> {
   const name = normalizeName(requested)
-  await access.refresh(name)
-  const generation = access.current()
-  const skill = findByNameOrFolder(generation, name, access.isInScope)
+  const generation = await access.reader.refresh(name)
+  const skill = findByNameOrFolder(generation, name, access.reader.isInScope)
   if (skill === undefined) {
     const near = findNearNames(
       name,
-      generation.list().flatMap(each => (access.isInScope(each.name) ? each.name : [])),
+      generation.list().flatMap(each => (access.reader.isInScope(each.name) ? each.name : [])),
     )
     const hint =
       near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
@@ -246,7 +246,7 @@ export function renderCommandValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 }
 
-function renderValue({ value, revision, command }: CommandResult, access: SkillAccess): string {
+function renderValue({ value, revision, command }: CommandResult, access: Conversation): string {
   const text = cut(renderCommandValue(value))
   const loaded = access.ledger.find(command.skill)
   if (loaded === undefined || loaded.revision === revision) return text
@@ -272,7 +272,7 @@ function cut(text: string): string {
 function toAdminTool(
   name: string,
   description: string,
-  access: SkillAccess,
+  access: Conversation,
   work: (name: string) => Promise<ToolResult>,
 ): ToolDefinition {
   return Object.freeze({
@@ -292,7 +292,9 @@ function toAdminTool(
       if ('isError' in skill) return skill
       if (!skill.value) return toolFailure('"name" is needed, for example {"name": "git"}')
       const wanted = normalizeName(skill.value)
-      return access.isInScope(wanted) ? await work(wanted) : toolFailure(`no skill ${JSON.stringify(wanted)}`)
+      return access.reader.isInScope(wanted)
+        ? await work(wanted)
+        : toolFailure(`no skill ${JSON.stringify(wanted)}`)
     },
   })
 }

@@ -1,8 +1,9 @@
-import type { CommandOffer } from '../activation/skill-access.ts'
 import { checkNumber, SkillError } from '../errors.ts'
 import { LATE, untilAborted, within } from '../host.ts'
-import type { Generation } from '../registry/generation.ts'
+import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -17,18 +18,14 @@ import { describeProblem, toNotFound } from './command-not-found.ts'
 import { FileCalls } from './file-calls.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
-import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
+import type { Containment, FileRun, LoadedProgram, RunOptions, ScriptRunner } from './script-runner.ts'
 
-/** What the scripts of a runtime need of it. */
-export interface ScriptsHost extends Omit<SlotHost, 'onSwap'> {
-  current(): Generation
-  /** Looks at the folders of a name; resolves when what is there is visible. */
-  refresh(name: string): Promise<void>
-  /** Whether two skills are the same folder, under whatever path. */
-  isSameFolder(a: Skill, b: Skill): boolean
-  /** Nothing of a skill is served any more: what `remember` kept may go. */
-  forget(skill: Skill): void
-  /** Told of everything that happens, in order. */
+export interface SkillScriptsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
+  /** Absent when the scripts of skills are files like any other. */
+  readonly runner: ScriptRunner | undefined
+  readonly reader: SkillReader
+  readonly registry: SkillRegistry
+  /** Called with every event, in order. */
   readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
 }
 
@@ -63,8 +60,8 @@ const CLOSE_MS = 5_000
 const MAX_TIMEOUT_MS = 600_000
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
-export class SkillScripts {
-  readonly #host: ScriptsHost
+export class SkillScripts implements CommandOffers {
+  readonly #options: SkillScriptsOptions
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
   /** Of skills that are gone, and whose calls may still be under way. */
@@ -75,9 +72,19 @@ export class SkillScripts {
   #notedDetail: string | undefined
   #isClosed = false
 
-  constructor(host: ScriptsHost) {
-    this.#host = host
-    this.#files = new FileCalls(host)
+  constructor(options: SkillScriptsOptions) {
+    this.#options = options
+    this.#files = new FileCalls(options.records)
+  }
+
+  /** Whether scripts are run at all. */
+  get canRun(): boolean {
+    return this.#options.runner !== undefined
+  }
+
+  /** @throws {SkillError} INVALID_OPTION when nothing runs scripts */
+  assertRun(): void {
+    void this.#runner
   }
 
   /** Follows a new generation; resolves when its commands serve, or a second has passed. */
@@ -89,7 +96,7 @@ export class SkillScripts {
       const skill = change.kind === 'modified' ? change.newSkill : change.skill
       return change.kind === 'removed' ? [] : (this.#want(skill) ?? [])
     })
-    await within(this.#host.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
+    await within(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
   /** Asks again what may be done, after somebody has decided; what is not allowed any more is ended at once. */
@@ -101,13 +108,14 @@ export class SkillScripts {
 
   /** Every command that can be called, sorted by id; of one skill, or of all. */
   list(skill?: string): readonly Command[] {
-    const served = skill === undefined ? this.#host.current().list() : [this.#host.current().get(skill)]
+    const served =
+      skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
     return served.flatMap(each => this.#slots.get(keyOf(each))?.commands ?? [])
   }
 
   /** The commands of a skill, and what keeps its newest ones from it. */
   offer(skill: string): CommandOffer {
-    const served = this.#host.current().find(skill)
+    const served = this.#options.reader.current.find(skill)
     const slot = served === undefined ? undefined : this.#slots.get(keyOf(served))
     const problem = describeProblem(slot)
     const { commands = [], revision } = slot ?? {}
@@ -121,7 +129,7 @@ export class SkillScripts {
   /** The command of an id, or `undefined`. */
   find(id: string): Command | undefined {
     const parts = splitCommandId(id)
-    const skill = parts === undefined ? undefined : this.#host.current().find(parts.skill)
+    const skill = parts === undefined ? undefined : this.#options.reader.current.find(parts.skill)
     if (parts === undefined || skill === undefined) return undefined
     return this.#slots.get(keyOf(skill))?.commands.find(({ name }) => name === parts.command)
   }
@@ -131,43 +139,40 @@ export class SkillScripts {
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   listFiles(name: string): readonly string[] {
-    const skill = this.#host.current().get(name)
+    const skill = this.#options.reader.current.get(name)
     const own = new Set(this.#slots.get(keyOf(skill))?.sources)
     return skill.files.flatMap(({ path }) => {
-      const isProgram = path.startsWith('scripts/') && this.#host.runner.mayRun(path)
+      const isProgram = path.startsWith('scripts/') && this.#options.runner?.mayRun(path) === true
       return isProgram && !isHelperModule(path) && !own.has(path) ? path : []
     })
   }
 
   /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
   isServed(name: string): boolean {
-    return this.#host.current().find(name) !== undefined
+    return this.#options.reader.current.find(name) !== undefined
   }
 
   /** How the code of each served skill is doing that has any, in the order of their names. */
   status(): readonly ScriptStatus[] {
-    return this.#host
-      .current()
-      .list()
-      .flatMap(skill => {
-        const slot = this.#slots.get(keyOf(skill))
-        if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
-        const { commands, problems, loaded, revision } = slot
-        return [
-          {
-            skill: skill.name,
-            commands,
-            problems,
-            isLoaded: loaded !== undefined,
-            ...(revision === undefined ? {} : { revision }),
-          },
-        ]
-      })
+    return this.#options.reader.current.list().flatMap(skill => {
+      const slot = this.#slots.get(keyOf(skill))
+      if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
+      const { commands, problems, loaded, revision } = slot
+      return [
+        {
+          skill: skill.name,
+          commands,
+          problems,
+          isLoaded: loaded !== undefined,
+          ...(revision === undefined ? {} : { revision }),
+        },
+      ]
+    })
   }
 
   /** Resolves when the code of a skill that is on disk now serves, or does not for a reason; of one skill, or of all. */
   async ready(skill?: Skill): Promise<void> {
-    const wanted = skill === undefined ? this.#host.current().list() : [skill]
+    const wanted = skill === undefined ? this.#options.reader.current.list() : [skill]
     await Promise.all(wanted.map(each => this.#want(each)?.ready()))
   }
 
@@ -188,8 +193,7 @@ export class SkillScripts {
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
-    await this.#host.refresh(parts.skill)
-    const skill = this.#host.current().get(parts.skill)
+    const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
     for (;;) {
       const { program, command } = await this.#await(parts, options, this.#start(skill.name, parts.command))
       try {
@@ -208,7 +212,7 @@ export class SkillScripts {
     { signal, timeoutMs }: RunOptions,
     work: Promise<T>,
   ): Promise<T> {
-    const limited = timeoutMs === undefined ? work : within(this.#host.clock, timeoutMs, work)
+    const limited = timeoutMs === undefined ? work : within(this.#options.clock, timeoutMs, work)
     const outcome = await (signal === undefined ? limited : untilAborted(signal, limited))
     if (outcome !== LATE) return outcome
     throw new SkillError('TIMED_OUT', `${skill}.${command}: its code did not load within ${timeoutMs} ms`)
@@ -226,8 +230,7 @@ export class SkillScripts {
   ): Promise<FileRun & { readonly revision: Digest }> {
     this.#assertOpen()
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
-    await this.#host.refresh(name)
-    const skill = this.#host.current().get(name)
+    const skill = (await this.#options.reader.refresh(name)).get(name)
     const commands = this.#slots.get(keyOf(skill))?.commands ?? []
     const isFile = skill.files.some(file => file.path === path)
     const own = commands.filter(command => command.path === path || (!isFile && command.name === path))
@@ -238,8 +241,9 @@ export class SkillScripts {
         `${JSON.stringify(path)} is no program of ${JSON.stringify(name)}, but commands; run ${ids}`,
       )
     }
-    const { runner, store, grantedTo } = this.#host
-    const grants = grantedTo(skill)
+    const runner = this.#runner
+    const { store, records } = this.#options
+    const grants = records.grantedTo(skill)
     const program = toProgram(skill, grants, store)
     const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }
     const outcome = await this.#files.run({ skill, grants }, options.signal, signal =>
@@ -256,7 +260,7 @@ export class SkillScripts {
     name: string,
   ): Promise<{ readonly wasLoaded: boolean; readonly problems: readonly Diagnostic[] }> {
     this.#assertOpen()
-    const skill = this.#host.current().get(name)
+    const skill = this.#options.reader.current.get(name)
     const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.#slots.has(keyOf(skill))
     const slot = this.#slot(skill)
     slot.want(skill, { isEager: true, isForced: true })
@@ -270,7 +274,7 @@ export class SkillScripts {
   /** Ends the code of a skill and takes its commands away until `reload`. */
   async unload(name: string): Promise<UnloadStatus> {
     this.#assertOpen()
-    const skill = this.#host.current().find(name)
+    const skill = this.#options.reader.current.find(name)
     if (skill === undefined) return 'not-found'
     const slot = this.#slots.get(keyOf(skill))
     if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
@@ -288,7 +292,7 @@ export class SkillScripts {
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
-    const skill = this.#host.current().get(name)
+    const skill = this.#options.reader.current.get(name)
     const slot = this.#want(skill)
     // Calls that come meanwhile find the one or the other, and never nothing.
     slot?.want(skill, { isEager: false, isForced: true })
@@ -298,21 +302,21 @@ export class SkillScripts {
 
   /** What stands between scripts and this machine. */
   async containment(): Promise<Containment> {
-    return await this.#host.runner.containment()
+    return await this.#runner.containment()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     const slots = [...this.#slots.values(), ...this.#leaving]
     await Promise.all(slots.map(slot => slot.close({ withinMs: CLOSE_MS })))
-    await this.#host.runner.close()
+    await this.#options.runner?.close()
   }
 
   /** The code and the command for a call, of the skill as it is served now. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: Command }> {
-    const skill = this.#host.current().get(name)
+    const skill = this.#options.reader.current.get(name)
     const slot = this.#want(skill)
-    const waited = await within(this.#host.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
+    const waited = await within(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
     // Newer code that takes so long does not hold up what the older one can do.
     const serving = waited === LATE ? slot?.loaded : undefined
@@ -341,7 +345,7 @@ export class SkillScripts {
     options: RunOptions,
     work: (options: RunOptions) => Promise<Result>,
   ): Promise<Result> {
-    const { tell, clock } = this.#host
+    const { tell, clock } = this.#options
     await this.#noteContainment()
     const start = clock.monotonic()
     const end = (isError: boolean): void =>
@@ -372,14 +376,15 @@ export class SkillScripts {
     const { kind, detail } = await this.containment()
     if (kind === 'sandbox' || detail === this.#notedDetail) return
     this.#notedDetail = detail
-    this.#host.logger.warn('scripts run without a sandbox', { reason: detail })
+    this.#options.logger.warn('scripts run without a sandbox', { reason: detail })
   }
 
   #want(skill: Skill): ProgramSlot | undefined {
-    if (this.#isClosed || this.#unloaded.has(keyOf(skill))) return undefined
+    if (!this.canRun || this.#isClosed || this.#unloaded.has(keyOf(skill))) return undefined
     const known = this.#slots.get(keyOf(skill))?.skill
     // Another folder has the name now: code of the former one is none of its own.
-    if (known !== undefined && known !== skill && !this.#host.isSameFolder(known, skill)) this.#forget(known)
+    if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
+      this.#forget(known)
     // Most skills have no code, and cost nothing here.
     if (!this.#slots.has(keyOf(skill)) && !skill.files.some(({ path }) => mayExportCommands(path)))
       return undefined
@@ -392,7 +397,11 @@ export class SkillScripts {
     const key = keyOf(skill)
     const known = this.#slots.get(key)
     if (known !== undefined) return known
-    const slot = new ProgramSlot({ ...this.#host, onSwap: swap => this.#announce(toCommandsChange(swap)) })
+    const slot = new ProgramSlot({
+      ...this.#options,
+      runner: this.#runner,
+      onSwap: swap => this.#announce(toCommandsChange(swap)),
+    })
     this.#slots.set(key, slot)
     return slot
   }
@@ -401,10 +410,10 @@ export class SkillScripts {
     const slot = this.#slots.get(keyOf(skill))
     this.#slots.delete(keyOf(skill))
     this.#unloaded.delete(keyOf(skill))
-    this.#host.forget(skill)
+    this.#options.records.forget(skill)
     if (slot === undefined) return
     this.#leave(slot).catch((error: unknown) => {
-      this.#host.logger.error('the code of a skill did not end', { skill: skill.name, error })
+      this.#options.logger.error('the code of a skill did not end', { skill: skill.name, error })
     })
   }
 
@@ -417,7 +426,7 @@ export class SkillScripts {
   #announce(change: CommandsChange): void {
     const { added, removed, modified } = change
     if (added.length + removed.length + modified.length === 0) return
-    this.#host.tell('commands:changed', change)
+    this.#options.tell('commands:changed', change)
     for (const listener of this.#listeners) this.#attempt(() => listener(change))
   }
 
@@ -426,11 +435,21 @@ export class SkillScripts {
     try {
       work()
     } catch (error) {
-      this.#host.logger.error('a subscriber failed', { error })
+      this.#options.logger.error('a subscriber failed', { error })
     }
   }
 
+  get #runner(): ScriptRunner {
+    const { runner } = this.#options
+    if (runner !== undefined) return runner
+    throw new SkillError(
+      'INVALID_OPTION',
+      'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses()',
+    )
+  }
+
   #assertOpen(): void {
+    this.assertRun()
     if (this.#isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
-import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { shortDigest } from '../skill/digest.ts'
 import { FileSource } from '../source/file-source.ts'
 import { NO_SETTLE } from '../source/settle.ts'

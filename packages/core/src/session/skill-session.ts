@@ -1,18 +1,16 @@
 import { type AllowedToolsPolicy, isToolAllowed } from '../activation/allowed-tools.ts'
+import type { Conversation } from '../activation/conversation.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
-import { readBody } from '../activation/load-skill.ts'
-import { type CommandOffer, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { within } from '../catalog/catalog-cache.ts'
 import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
-import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
-import type { SearchHit } from '../catalog/skill-search.ts'
+import type { Scope, ScopeTest } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import { type ToolContext, type ToolDefinition, toolFailure } from '../tool/tool-definition.ts'
@@ -23,20 +21,13 @@ import { checkSessionState, descriptionKey, type SessionState } from './session-
 
 /** What a session needs of the runtime it belongs to. */
 export interface SessionHost {
-  current(): Generation
-  /** Resolves when what was on disk before the call is visible. */
-  fresh(): Promise<void>
-  refresh(name: string): Promise<void>
-  renderCatalog(generation: Generation, scope: Scope | undefined): Catalog
-  search(generation: Generation, query: string, limit: number, isInScope: ScopeTest): readonly SearchHit[]
+  readonly reader: SkillReader
   /** Keeps a revision readable for as long as the session is in use. */
   retain(session: SkillSession, revision: Digest): void
   /** The conversation is over: what was kept for it may go. */
   ended(session: SkillSession): void
-  /** The tools that run scripts for a reader; none where scripts are not run. */
-  scriptTools(access: SkillAccess): readonly ToolDefinition[]
-  commandsOf?(skill: Skill): CommandOffer
-  readonly store: SkillStore
+  /** The tools that run scripts for a conversation; none where scripts are not run. */
+  scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher
   readonly countTokens: TokenCounter
 }
@@ -113,7 +104,9 @@ export class SkillSession implements Disposable {
   readonly ledger: Ledger
   readonly delivery: DeliveryMode
   readonly #host: SessionHost
-  readonly #access: SkillAccess
+  readonly #access: Conversation
+  /** Reads what was not pinned: the newest generation, with what the conversation itself has written. */
+  readonly #reader: SkillReader
   readonly #isInScope: ScopeTest
   readonly #applyAt: 'step' | 'turn'
   readonly #skillToolName: string
@@ -134,17 +127,16 @@ export class SkillSession implements Disposable {
     this.#skillToolName = options.skillToolName ?? 'skill'
     this.#applyAt = options.applyAt ?? 'step'
     this.#host = host
-    this.#isInScope = createScopeTest(options.scope)
-    this.#told = this.#newest()
-    this.#catalog = host.renderCatalog(this.#told, options.scope)
+    const view = { id: options.id, ...(options.scope === undefined ? {} : { scope: options.scope }) }
+    this.#reader = host.reader.forConversation(view)
+    this.#isInScope = this.#reader.isInScope
+    this.#told = this.#reader.current
+    this.#catalog = this.#reader.catalog()
     this.ledger = new MemoryLedger(revision => host.retain(this, revision))
     if (options.resume !== undefined) this.#resume(checkSessionState(options.resume))
     this.#access = {
-      ...createSkillAccess(host, this.#isInScope, this.ledger),
-      current: () => this.#seen(),
-      refresh: name => (this.delivery === 'pinned' ? Promise.resolve() : host.refresh(name)),
-      fresh: () => (this.delivery === 'pinned' ? Promise.resolve() : host.fresh()),
-      search: (query, limit) => host.search(this.#seen(), query, limit, this.#isInScope),
+      reader: this.delivery === 'pinned' ? host.reader.forConversation(this.#pinned(view)) : this.#reader,
+      ledger: this.ledger,
       activate: (skill, name) => {
         recordLoad(this.ledger, skill, name)
         this.#active.set(name, skill)
@@ -189,7 +181,7 @@ export class SkillSession implements Disposable {
    */
   async update(options: UpdateOptions = {}): Promise<SessionUpdate | undefined> {
     if (this.delivery === 'pinned' || (this.#applyAt === 'turn' && this.#isTurnTold)) return undefined
-    if (options.fresh !== false) await this.#host.fresh()
+    if (options.fresh !== false) await this.#reader.fresh()
     this.#isTurnTold = true
     const now = this.#newest()
     if (now === this.#told && this.#announced === undefined) return undefined
@@ -200,7 +192,7 @@ export class SkillSession implements Disposable {
     this.#noteRemoved(now)
     this.#told = now
     this.#announced = undefined
-    if (this.delivery === 'rebuild') this.#catalog = this.#host.renderCatalog(now, this.scope)
+    if (this.delivery === 'rebuild') this.#catalog = this.#reader.catalog()
     return update
   }
 
@@ -254,7 +246,7 @@ export class SkillSession implements Disposable {
 
   /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
   describeUnknownTool(name: string, tools: readonly string[]): string {
-    return describeUnknownTool(name, tools, this.#access, this.#skillToolName)
+    return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }
 
   /** What has to be stored with the conversation so that it can go on later, in another process. */
@@ -296,7 +288,7 @@ export class SkillSession implements Disposable {
 
   /** Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
-    await this.#host.fresh()
+    await this.#reader.fresh()
     const now = this.#newest()
     let room = options.maxTokens ?? DEFAULT_RESTORE_TOKENS
     const restore: { name: string; revision: Digest; text: string }[] = []
@@ -317,7 +309,7 @@ export class SkillSession implements Disposable {
     }
     this.#told = now
     this.#announced = undefined
-    this.#catalog = this.#host.renderCatalog(now, this.scope)
+    this.#catalog = this.#reader.catalog()
     this.#pin()
     return Object.freeze({
       catalog: this.catalog,
@@ -343,21 +335,27 @@ export class SkillSession implements Disposable {
   /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
   async #renderStored(skill: Skill): Promise<string | undefined> {
     try {
-      return renderLoadedSkill(skill, await readBody(skill, this.#host.store), this.#access)
+      return renderLoadedSkill(skill, await this.#reader.readBody(skill), this.#access)
     } catch (thrown) {
       if (SkillError.isInstance(thrown)) return undefined
       throw thrown
     }
   }
 
-  /** The generation that the conversation's tools answer from. */
-  #seen(): Generation {
-    return this.delivery === 'pinned' ? this.#told : this.#newest()
+  /** A view that stays with the generation of which the conversation was told, through each rebase. */
+  #pinned(view: ConversationView): ConversationView {
+    const told = (): Generation => this.#told
+    return {
+      ...view,
+      get pinned() {
+        return told()
+      },
+    }
   }
 
   /** With what the conversation itself has written. */
   #newest(): Generation {
-    return this.#host.current().forConversation(this.id)
+    return this.#reader.current
   }
 
   /** A pinned conversation may load any skill of its generation, however old that gets. */
@@ -428,22 +426,4 @@ function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
 function recordLoad(ledger: Ledger, skill: Skill, name: string): void {
   ledger.forget(name)
   ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
-}
-
-/** What the tools of one reader need, for a conversation or without one. */
-export function createSkillAccess(host: SessionHost, isInScope: ScopeTest, ledger: Ledger): SkillAccess {
-  return {
-    current: () => host.current(),
-    refresh: name => host.refresh(name),
-    fresh: () => host.fresh(),
-    search: (query, limit) => host.search(host.current(), query, limit, isInScope),
-    isInScope,
-    store: host.store,
-    ledger,
-    activate: (skill, name) => recordLoad(ledger, skill, name),
-    allowedTools: 'advise',
-    ...(host.commandsOf === undefined
-      ? {}
-      : { commandsOf: skill => host.commandsOf?.(skill) ?? NO_COMMANDS }),
-  }
 }

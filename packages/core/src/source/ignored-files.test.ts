@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
-import { createSkillRuntime } from '../runtime/skill-runtime.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import { FileSource } from './file-source.ts'
 import { NO_SETTLE } from './settle.ts'
 

@@ -297,7 +297,7 @@ describe('skills on another machine', () => {
     })
     await using skills = await createSkillRuntime({ sources: [source] })
     expect(skills.current.get('pdf').directory).toBe('C:\\work\\skills\\pdf')
-    expect(skills.renderCatalog().text).toContain('<location>C:\\work\\skills\\pdf\\SKILL.md</location>')
+    expect(skills.catalog().text).toContain('<location>C:\\work\\skills\\pdf\\SKILL.md</location>')
     expect(seen.filter(path => path.includes('/'))).toEqual([])
   })
 })

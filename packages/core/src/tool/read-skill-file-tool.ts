@@ -1,5 +1,5 @@
+import type { Conversation } from '../activation/conversation.ts'
 import { type ResourceContent, readResource } from '../activation/read-resource.ts'
-import type { SkillAccess } from '../activation/skill-access.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { shortDigest } from '../skill/digest.ts'
@@ -18,7 +18,7 @@ const FIELDS = ['skill', 'path', 'revision', 'offset']
 const ALIASES = ['skill_name', 'relative_path']
 
 /** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
-export function createReadSkillFileTool(access: SkillAccess): ToolDefinition {
+export function createReadSkillFileTool(access: Conversation): ToolDefinition {
   return Object.freeze({
     name: 'read_skill_file',
     description:

@@ -1,7 +1,8 @@
+import type { Conversation } from '../activation/conversation.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
-import { type CommandSummary, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
+import type { CommandSummary } from '../reader/command-offer.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -20,7 +21,7 @@ const MAX_LISTED_COMMANDS = 50
 const MAX_SCHEMA_CHARACTERS = 4_000
 
 /** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
-export function createSkillTool(access: SkillAccess, toolName: string): ToolDefinition {
+export function createSkillTool(access: Conversation, toolName: string): ToolDefinition {
   return Object.freeze({
     name: toolName,
     description:
@@ -52,11 +53,11 @@ export function createSkillTool(access: SkillAccess, toolName: string): ToolDefi
   })
 }
 
-function toResult(outcome: LoadOutcome, access: SkillAccess, toolName: string): ToolResult {
+function toResult(outcome: LoadOutcome, access: Conversation, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
   const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
   if (isUnknown && access.describeUnknownSkill !== undefined) {
-    const skills = outcome.generation.list().filter(skill => access.isInScope(skill.name))
+    const skills = outcome.generation.list().filter(skill => access.reader.isInScope(skill.name))
     return toolFailure(access.describeUnknownSkill(outcome.query, skills), origin)
   }
   switch (outcome.kind) {
@@ -101,7 +102,7 @@ function toResult(outcome: LoadOutcome, access: SkillAccess, toolName: string): 
 export function renderLoadedSkill(
   skill: Skill,
   body: string,
-  { allowedTools, commandsOf }: Pick<SkillAccess, 'allowedTools' | 'commandsOf'> = NO_ACCESS,
+  { allowedTools, reader }: Pick<Conversation, 'allowedTools' | 'reader'>,
 ): string {
   const revision = shortDigest(skill.revision)
   const tag = `skill_${revision}`
@@ -119,7 +120,7 @@ export function renderLoadedSkill(
         : `Only these tools may be called until the turn ends: ${tools}`,
     )
   }
-  const { commands, problem } = commandsOf?.(skill) ?? NO_COMMANDS
+  const { commands, problem } = reader.commandsOf(skill)
   if (commands.length > 0) {
     lines.push('Commands (call them with run_skill_command):')
     for (const command of commands.slice(0, MAX_LISTED_COMMANDS)) lines.push(renderCommand(command))
@@ -136,8 +137,6 @@ export function renderLoadedSkill(
   }
   return lines.join('\n')
 }
-
-const NO_ACCESS = Object.freeze({ allowedTools: 'advise' }) satisfies Pick<SkillAccess, 'allowedTools'>
 
 function renderCommand({ name, description, inputSchema }: CommandSummary): string {
   // The same JSON, in which no tag can begin.

@@ -1,11 +1,11 @@
-import type { SkillAccess } from '../activation/skill-access.ts'
+import type { Conversation } from '../activation/conversation.ts'
 import { createReadSkillFileTool } from './read-skill-file-tool.ts'
 import { createSkillTool } from './skill-tool.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
 /** The constant tools of one reader of skills, in the order in which models get them. */
 export function createSkillTools(
-  access: SkillAccess,
+  access: Conversation,
   skillToolName = 'skill',
   more: readonly ToolDefinition[] = [],
 ): readonly ToolDefinition[] {

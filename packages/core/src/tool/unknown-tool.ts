@@ -1,20 +1,21 @@
-import { findByNameOrFolder, NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
+import { findByNameOrFolder } from '../reader/find-by-name.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import { normalizeName } from '../skill/skill-name.ts'
 
 /** What to tell a model that called a tool which does not exist: often it takes a skill for one. */
 export function describeUnknownTool(
   name: string,
   tools: readonly string[],
-  access: Pick<SkillAccess, 'current' | 'isInScope' | 'commandsOf'>,
+  reader: SkillReader,
   skillToolName: string,
 ): string {
   const quoted = JSON.stringify(name)
-  const skill = findByNameOrFolder(access.current(), normalizeName(name), access.isInScope)
+  const skill = findByNameOrFolder(reader.current, normalizeName(name), reader.isInScope)
   if (skill !== undefined) {
     const input = JSON.stringify({ name: skill.name })
     return `there is no tool ${quoted}: it is a skill; call the tool ${JSON.stringify(skillToolName)} with ${input} and follow its instructions`
   }
-  const meant = findCommand(name, access)
+  const meant = findCommand(name, reader)
   if (meant !== undefined)
     return meant.problem === undefined
       ? `there is no tool ${quoted}: it is a command of a skill; call the tool "run_skill_command" with ${JSON.stringify({ skill: meant.skill, command: meant.command })} and its input`
@@ -25,12 +26,12 @@ export function describeUnknownTool(
 /** `skill.command` or `skill__command`, as other servers would call it. */
 function findCommand(
   name: string,
-  access: Pick<SkillAccess, 'current' | 'isInScope' | 'commandsOf'>,
+  reader: SkillReader,
 ): { readonly skill: string; readonly command: string; readonly problem?: string } | undefined {
   const [, skillName = '', command = ''] = /^(.+?)(?:\.|__)([A-Za-z0-9_-]+)$/.exec(name) ?? []
-  const skill = findByNameOrFolder(access.current(), normalizeName(skillName), access.isInScope)
+  const skill = findByNameOrFolder(reader.current, normalizeName(skillName), reader.isInScope)
   if (skill === undefined) return undefined
-  const { commands, problem } = access.commandsOf?.(skill) ?? NO_COMMANDS
+  const { commands, problem } = reader.commandsOf(skill)
   if (commands.some(each => each.name === command)) return { skill: skill.name, command }
   return problem === undefined ? undefined : { skill: skill.name, command, problem }
 }

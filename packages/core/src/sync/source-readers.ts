@@ -1,3 +1,4 @@
+import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, within } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -6,9 +7,16 @@ import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import type { SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type SourceStatus, SourceSync } from '../sync/source-sync.ts'
 import type { PreScan } from './pre-scan.ts'
-import type { ReadTriggers } from './skill-runtime-options.ts'
+import { type SourceStatus, SourceSync } from './source-sync.ts'
+
+/** When sources are looked at although no event told of a change. */
+export interface ReadTriggers {
+  /** Whether loading a skill looks at its folder first. @default true */
+  readonly onAccess: boolean
+  /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
+  readonly onRequest: boolean
+}
 
 export interface SourceReadersOptions {
   readonly registry: SkillRegistry
@@ -26,17 +34,22 @@ export interface SourceReadersOptions {
 const MAX_LOOK_MS = 2_000
 const NOTHING_FOUND: NotSkills = Object.freeze({ found: Object.freeze([]), isComplete: true })
 
-/** All sources of a runtime, and when they are looked at: together, one skill at a time, or as their events say. */
+/** Reads all sources of a runtime: together, one skill at a time, or when their events ask for it. */
 export class SourceReaders {
   readonly #options: SourceReadersOptions
   readonly #syncs: SourceSync[] = []
+  #isClosed = false
 
   constructor(options: SourceReadersOptions) {
     this.#options = options
   }
 
-  /** Adds a source behind all others; it is read by `start`. */
+  /**
+   * Adds a source behind all others; it is read by `start`.
+   * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
+   */
   add(source: SkillSource): SourceSync {
+    this.assertOpen()
     const { triggers, preScan: _, ...options } = this.#options
     this.#options.registry.addSource(source)
     const sync = new SourceSync({ ...options, source, readsOnRequest: triggers.onRequest })
@@ -51,6 +64,7 @@ export class SourceReaders {
 
   /** Resolves when everything that was there before the call is visible, however it was written. */
   async reload(): Promise<void> {
+    this.assertOpen()
     await this.#options.preScan?.run('reload')
     await Promise.all(this.#syncs.map(sync => sync.reload()))
   }
@@ -62,18 +76,21 @@ export class SourceReaders {
 
   /** The same at next to no cost while events can be trusted, and for no longer than `maxWaitMs`. */
   async fresh(maxWaitMs: number | undefined): Promise<void> {
+    this.assertOpen()
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await within(this.#options.clock, maxWaitMs, read)
   }
 
-  /** What loading a skill does first. */
+  /** Looks at one name before it is read, for two seconds at most; does nothing when the triggers leave that out. */
   async refresh(name: string): Promise<void> {
+    this.assertOpen()
     if (this.#options.triggers.onAccess) await within(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
   }
 
   /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
   async lookAgain(name: string): Promise<void> {
+    this.assertOpen()
     const { current } = this.#options.registry
     const isNamed = ({ name: other, location }: { name: string; location: string }): boolean =>
       other === name || location.split('/').at(-1) === name
@@ -133,7 +150,13 @@ export class SourceReaders {
     return this.list().find(isMeant)
   }
 
+  /** @throws {SkillError} CLOSED once the runtime is being closed */
+  assertOpen(): void {
+    if (this.#isClosed) throw new SkillError('CLOSED', 'the skill runtime is closed')
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#options.preScan?.close()
     await Promise.all(this.#syncs.map(sync => sync.close()))
   }

@@ -1,12 +1,11 @@
-import { type CommandOffer, NO_COMMANDS } from '../activation/skill-access.ts'
 import type { Catalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
-import type { SkillSession } from '../session/skill-session.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
-import { shortDigest } from '../skill/digest.ts'
+import { type Digest, shortDigest } from '../skill/digest.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { NotSkill } from '../source/not-skill.ts'
+import type { CommandOffer } from './command-offer.ts'
 import { type AskedSkill, folderOf } from './find-asked.ts'
 
 /** The way of a skill into a conversation, in order. */
@@ -34,34 +33,46 @@ export interface Explanation {
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
 
-interface ExplainOptions {
-  readonly scope?: Scope
-  readonly session?: SkillSession
-  /** What can be called of the skill, where scripts are run. */
-  readonly offer?: CommandOffer
-  /** The skill that was found for the question. */
+/** A conversation, as far as an explanation needs it. Every `SkillSession` is one. */
+export interface ToldConversation {
+  readonly scope: Scope | undefined
+  /** The catalog in its system prompt. */
+  readonly catalogDetails: Catalog
+  /** The generation of which it was told last. */
+  readonly generation: Generation
+  /** What it has loaded. */
+  readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }
+}
+
+/** For whom a skill is explained, and from which state. */
+export interface ExplainedFor {
+  readonly generation: Generation
+  readonly scope: Scope | undefined
+  readonly catalog: Catalog
+  readonly conversation: ToldConversation | undefined
+}
+
+/** What a question led to. */
+interface Answer {
   readonly target?: AskedSkill
-  /** What was found for it besides skills. */
+  /** The commands of the target. */
+  readonly offer?: CommandOffer
+  /** Files and folders that were meant instead. */
   readonly notSkills?: readonly NotSkill[]
-  /** A finding that answers it instead, as a sentence. */
-  readonly answer?: string
+  /** A finding that answers the question, as a sentence. */
+  readonly finding?: string
 }
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
 
-/** Says where a skill stopped, and why. Steps of a conversation are only there when one is given. */
-export function explainSkill(
-  asked: string,
-  generation: Generation,
-  renderCatalog: (scope: Scope | undefined) => Catalog,
-  options: ExplainOptions,
-): Explanation {
-  const { target, notSkills = [] } = options
+/** Describes the way of a skill, step by step, up to the first step that failed. */
+export function explainSkill(asked: string, audience: ExplainedFor, answer: Answer): Explanation {
+  const { target, notSkills = [] } = answer
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
   const walked =
     target === undefined
-      ? [describeMissing(asked, generation, options)]
-      : walk(asked, target, generation, renderCatalog, options)
+      ? [describeMissing(asked, audience.generation, answer)]
+      : walk(asked, target, audience, answer.offer)
   for (const [step, ok, detail] of walked) {
     steps.push({ step, ok, detail })
     if (!ok && step !== 'commands') break
@@ -74,19 +85,16 @@ export function explainSkill(
   }
 }
 
-function describeMissing(asked: string, generation: Generation, options: ExplainOptions): Step {
+function describeMissing(asked: string, generation: Generation, { finding, notSkills = [] }: Answer): Step {
   const sources = generation.sources()
   const refused = sources.flatMap(source => source.diagnostics.filter(each => isAbout(each, asked)))
   if (refused.length > 0)
     return ['found', false, refused.map(each => `${each.path}: ${each.message}`).join('; ')]
-  const { answer, notSkills = [] } = options
-  if (notSkills.length > 0)
-    return [
-      'found',
-      false,
-      notSkills.map(({ path, message, fix }) => `${path} ${message}; ${fix}`).join('; '),
-    ]
-  if (answer !== undefined) return ['found', false, answer]
+  if (notSkills.length > 0) {
+    const reasons = notSkills.map(({ path, message, fix }) => `${path} ${message}; ${fix}`)
+    return ['found', false, reasons.join('; ')]
+  }
+  if (finding !== undefined) return ['found', false, finding]
   const near = findNearNames(
     asked,
     generation.reports().map(each => each.name),
@@ -100,25 +108,21 @@ function describeMissing(asked: string, generation: Generation, options: Explain
 function* walk(
   asked: string,
   target: AskedSkill,
-  generation: Generation,
-  renderCatalog: (scope: Scope | undefined) => Catalog,
-  { scope: given, session, offer = NO_COMMANDS }: ExplainOptions,
+  { generation, scope, catalog, conversation }: ExplainedFor,
+  offer: CommandOffer | undefined,
 ): Generator<Step, void, undefined> {
-  const scope = session?.scope ?? given
   const { report } = target
-  const { name } = report
+  const { name, serving } = report
   const reports = generation.reports().filter(each => each.name === name)
   yield ['found', true, describeFound(asked, target, reports)]
   yield describeParsing(report)
-  const { serving } = report
   yield ['eligible', serving !== undefined, describeEligibility(report)]
-  if (offer.commands.length > 0 || offer.problem !== undefined)
+  if (offer !== undefined && (offer.commands.length > 0 || offer.problem !== undefined))
     yield ['commands', offer.problem === undefined, describeOffer(offer)]
   const isInScope = createScopeTest(scope)(name)
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
-  const catalog = session?.catalogDetails ?? renderCatalog(scope)
   const isListed = catalog.listed.includes(name)
-  if (session === undefined) {
+  if (conversation === undefined) {
     const position = `${catalog.listed.indexOf(name) + 1} of ${catalog.listed.length} in a catalog of ${catalog.tokens} tokens`
     yield [
       'listed',
@@ -136,7 +140,7 @@ function* walk(
     ]
     return
   }
-  const isAnnounced = session.generation.find(name) !== undefined
+  const isAnnounced = conversation.generation.find(name) !== undefined
   if (isListed || !isAnnounced) {
     yield [
       'listed',
@@ -144,8 +148,8 @@ function* walk(
       isListed ? 'in the catalog of the conversation' : 'not there when the conversation began',
     ]
   } else yield ['listed', true, 'not in the catalog of the conversation, told by a later message']
-  yield ['announced', isAnnounced, `the conversation knows generation ${session.generation.number}`]
-  const loaded = session.ledger.find(name)
+  yield ['announced', isAnnounced, `the conversation knows generation ${conversation.generation.number}`]
+  const loaded = conversation.ledger.find(name)
   yield [
     'loaded',
     loaded !== undefined,

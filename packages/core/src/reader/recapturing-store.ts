@@ -1,27 +1,22 @@
-import type { Generation } from '../registry/generation.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
-import type { Skill } from '../skill/skill.ts'
 import type { SkillStore, StoreFault } from '../store/skill-store.ts'
-
-/** What a store that has lost bytes needs to get them again. */
-export interface RecaptureHost {
-  current(): Generation
-  /** Reads the folder of a skill again and stores all of it; resolves when that is done. */
-  recapture(skill: Skill): Promise<void>
-}
+import type { SourceReaders } from '../sync/source-readers.ts'
 
 /**
- * A store for readers: bytes of what is served that the store has lost, by damage or because somebody removed them, are
- * captured again from their source, once. Not for those who write the store or the registry: they would wait for themselves.
+ * A store for readers. When it has lost bytes of a served skill, it captures them again from their source, once. Whatever
+ * writes the store or the registry must use the store itself, or it would wait for its own work.
  */
 export class RecapturingStore implements SkillStore {
   readonly #store: SkillStore
-  readonly #host: RecaptureHost
+  readonly #registry: SkillRegistry
+  readonly #sources: SourceReaders
 
-  constructor(store: SkillStore, host: RecaptureHost) {
+  constructor(store: SkillStore, registry: SkillRegistry, sources: SourceReaders) {
     this.#store = store
-    this.#host = host
+    this.#registry = registry
+    this.#sources = sources
   }
 
   get fault(): StoreFault | undefined {
@@ -31,12 +26,11 @@ export class RecapturingStore implements SkillStore {
   async get(digest: Digest): Promise<Uint8Array | undefined> {
     const bytes = await this.#store.get(digest)
     if (bytes !== undefined) return bytes
-    const holders = this.#host
-      .current()
+    const holders = this.#registry.current
       .list()
       .filter(({ files }) => files.some(file => file.digest === digest))
     for (const skill of holders) {
-      await this.#host.recapture(skill)
+      await this.#sources.recapture(skill)
       const captured = await this.#store.get(digest)
       if (captured === undefined) continue
       this.#store.putTree(skill.revision, skill.files)

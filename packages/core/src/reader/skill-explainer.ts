@@ -1,64 +1,53 @@
-import type { CommandOffer } from '../activation/skill-access.ts'
-import type { Catalog } from '../catalog/render-catalog.ts'
-import type { Scope } from '../catalog/scope.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { SkillSession } from '../session/skill-session.ts'
 import type { NotSkill } from '../source/not-skill.ts'
-import { type Explanation, explainSkill } from './explain-skill.ts'
+import type { SourceReaders } from '../sync/source-readers.ts'
+import type { CommandOffers } from './command-offer.ts'
+import { type ExplainedFor, type Explanation, explainSkill } from './explain-skill.ts'
 import { type AskedPlace, findAsked, isAt, toPlaces } from './find-asked.ts'
-import type { SourceReaders } from './source-readers.ts'
 
-/** For whom something is explained. */
-export interface ExplainWithin {
-  readonly scope?: Scope
-  readonly session?: SkillSession
+export interface SkillExplainerOptions extends ExplainedFor {
+  readonly sources: SourceReaders
+  readonly commands: CommandOffers | undefined
 }
 
-export interface SkillExplainerHost {
-  readonly current: () => Generation
-  readonly sources: Pick<SourceReaders, 'list' | 'findNotSkills'>
-  readonly renderCatalog: (scope: Scope | undefined) => Catalog
-  /** What can be called of a skill. */
-  readonly offer: (name: string) => CommandOffer
-}
-
-/** What holds of a folder with one of these reasons holds of everything in it. */
+/** A folder that is left out for one of these reasons takes everything below it along. */
 const ENCLOSING: readonly NotSkill['reason'][] = ['misnamed', 'skipped', 'too-deep', 'ignored', 'link']
 
-/** Answers why a skill is in a conversation, or is not, however it is asked for. */
+/** Answers why a skill is in a conversation, or is not, whether the question names a skill, a folder or a path. */
 export class SkillExplainer {
-  readonly #host: SkillExplainerHost
+  readonly #options: SkillExplainerOptions
 
-  constructor(host: SkillExplainerHost) {
-    this.#host = host
+  constructor(options: SkillExplainerOptions) {
+    this.#options = options
   }
 
-  /** Answers from the newest generation. */
-  explain(asked: string, within: ExplainWithin): Explanation {
-    const { current, sources, renderCatalog, offer } = this.#host
-    const generation = current()
+  /** Answers from one generation, without a look at the sources. */
+  explain(asked: string): Explanation {
+    const { generation, sources, commands } = this.#options
     const target = findAsked(asked, generation, sources.list())
-    return explainSkill(asked, generation, renderCatalog, {
-      ...within,
-      ...(target === undefined ? {} : { target, offer: offer(target.report.name) }),
+    const offer = target === undefined ? undefined : commands?.offer(target.report.name)
+    return explainSkill(asked, this.#options, {
+      ...(target === undefined ? {} : { target }),
+      ...(offer === undefined ? {} : { offer }),
     })
   }
 
-  /** Answers like `explain`; for what is not a skill it looks at the sources. */
-  async why(asked: string, within: ExplainWithin): Promise<Explanation> {
-    const { current, sources, renderCatalog } = this.#host
-    const generation = current()
+  /** Answers like `explain`; when no skill was meant, looks at the sources for the reason. */
+  async why(asked: string): Promise<Explanation> {
+    const { generation, sources } = this.#options
     const target = findAsked(asked, generation, sources.list())
-    if (target !== undefined && target.inside === undefined) return this.explain(asked, within)
+    if (target !== undefined && target.inside === undefined) return this.explain(asked)
     const notSkills = await this.#findNotSkills(asked)
-    if (target !== undefined && notSkills.length === 0) return this.explain(asked, within)
-    const answer = describePart(asked, generation)
-    const other = answer === undefined ? {} : { answer }
-    return explainSkill(asked, generation, renderCatalog, { ...within, notSkills, ...other })
+    if (target !== undefined && notSkills.length === 0) return this.explain(asked)
+    const finding = describePart(asked, generation)
+    return explainSkill(asked, this.#options, {
+      notSkills,
+      ...(finding === undefined ? {} : { finding }),
+    })
   }
 
   async #findNotSkills(asked: string): Promise<readonly NotSkill[]> {
-    const { sources } = this.#host
+    const { sources } = this.#options
     const places = toPlaces(asked, sources.list())
     const { found } = await sources.findNotSkills(({ label }) => {
       const location = places.find(({ source }) => (source ?? label) === label)?.location

@@ -1,0 +1,14 @@
+import type { ScopeTest } from '../catalog/scope.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { Skill } from '../skill/skill.ts'
+
+/** Finds the served skill of a name; when no skill has the name, the skill whose folder has it. */
+export function findByNameOrFolder(
+  generation: Generation,
+  name: string,
+  isInScope: ScopeTest,
+): Skill | undefined {
+  const exact = generation.find(name)
+  if (exact !== undefined) return isInScope(exact.name) ? exact : undefined
+  return generation.list().find(skill => skill.location.split('/').at(-1) === name && isInScope(skill.name))
+}

@@ -1,0 +1,204 @@
+import type { CatalogCache } from '../catalog/catalog-cache.ts'
+import type { Catalog } from '../catalog/render-catalog.ts'
+import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
+import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
+import { SkillError } from '../errors.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Digest } from '../skill/digest.ts'
+import { splitAnyText } from '../skill/frontmatter.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import { describeUnknownSkill } from '../skill/near-names.ts'
+import type { LoadedSkill, Skill } from '../skill/skill.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { SourceReaders } from '../sync/source-readers.ts'
+import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
+import type { Explanation, ToldConversation } from './explain-skill.ts'
+import { SkillExplainer } from './skill-explainer.ts'
+
+/** What a reader answers from. All readers of a runtime share it. */
+export interface ReaderParts {
+  readonly registry: SkillRegistry
+  readonly sources: SourceReaders
+  /** A store that captures lost bytes again. */
+  readonly store: SkillStore
+  readonly catalogs: CatalogCache
+  readonly index: SkillSearch
+  /** @default no commands */
+  readonly commands?: CommandOffers
+}
+
+/** What one conversation sees of the skills. */
+export interface ConversationView {
+  /** Shows what this conversation wrote and no person has approved yet. @default nothing of the kind */
+  readonly id?: string
+  /** Which skills exist for it. @default all */
+  readonly scope?: Scope
+  /** A generation to answer from; the reader then never looks at the sources. @default the newest */
+  readonly pinned?: Generation | undefined
+}
+
+export interface FreshOptions {
+  /** Milliseconds after which the newest known generation is returned as it is. @default no limit */
+  readonly maxWaitMs?: number
+}
+
+export interface SearchOptions {
+  /** @default 10 */
+  readonly limit?: number
+}
+
+/** A revision whose files can be read. Every `Skill` is one. */
+export type ReadableRevision = Pick<Skill, 'name' | 'revision' | 'files'>
+
+const DEFAULT_SEARCH_LIMIT = 10
+
+/**
+ * Reads skills: which exist now, what they say, and why one does not arrive. Tools, sessions, scripts, MCP servers and
+ * writers take a reader. `forConversation` returns one that sees less, or what a conversation wrote itself.
+ */
+export class SkillReader {
+  /** Tests whether a skill of this name exists for this reader. */
+  readonly isInScope: ScopeTest
+  readonly #parts: ReaderParts
+  readonly #view: ConversationView
+
+  /** Made by `createSkillRuntime` and `forConversation`. */
+  constructor(parts: ReaderParts, view: ConversationView = {}) {
+    this.#parts = parts
+    this.#view = view
+    this.isInScope = createScopeTest(view.scope)
+  }
+
+  /** The newest generation. Take it once for everything that belongs together. */
+  get current(): Generation {
+    const { id, pinned } = this.#view
+    if (pinned !== undefined) return pinned
+    const { current } = this.#parts.registry
+    return id === undefined ? current : current.forConversation(id)
+  }
+
+  /** The skills that this reader may see, given to `forConversation`. */
+  get scope(): Scope | undefined {
+    return this.#view.scope
+  }
+
+  /**
+   * Waits until what was on disk before the call is visible; takes microseconds while file events can be trusted. A folder
+   * that keeps changing is shown whole or not at all, so the call can take two seconds during continuous writes.
+   * @throws {SkillError} CLOSED
+   */
+  async fresh(options: FreshOptions = {}): Promise<Generation> {
+    if (this.#view.pinned === undefined) await this.#parts.sources.fresh(options.maxWaitMs)
+    return this.current
+  }
+
+  /**
+   * Looks at the folders of one name, and for a folder of that name which is not known yet; at most two seconds.
+   * @throws {SkillError} CLOSED
+   */
+  async refresh(name: string): Promise<Generation> {
+    if (this.#view.pinned === undefined) await this.#parts.sources.refresh(name)
+    return this.current
+  }
+
+  /**
+   * Reads a skill with its instructions, after a look at its folder.
+   * @throws {SkillError} CLOSED, SKILL_NOT_FOUND, REVISION_NOT_FOUND
+   */
+  async load(name: string): Promise<LoadedSkill> {
+    const generation = await this.refresh(name)
+    const skill = generation.get(name)
+    if (!this.isInScope(skill.name)) throw createNotFound(name, generation, this.isInScope)
+    return Object.freeze({ ...skill, body: await this.readBody(skill) })
+  }
+
+  /**
+   * Reads the instructions of a skill at its revision, without a look at its folder.
+   * @throws {SkillError} REVISION_NOT_FOUND when the store no longer has them
+   */
+  async readBody(skill: Skill): Promise<string> {
+    const file = skill.files.find(({ path }) => path === skill.skillFile)
+    const bytes = file === undefined ? undefined : await this.#parts.store.get(file.digest)
+    if (bytes === undefined)
+      throw new SkillError(
+        'REVISION_NOT_FOUND',
+        `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
+      )
+    return splitAnyText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)).value.body.trim()
+  }
+
+  /**
+   * Reads one file at a revision, which may be an old one.
+   * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
+   */
+  async readFile({ name, revision, files }: ReadableRevision, path: string): Promise<Uint8Array> {
+    const file = files.find(each => each.path === path)
+    if (file === undefined)
+      throw new SkillError('FILE_NOT_FOUND', `${JSON.stringify(name)} has no file ${JSON.stringify(path)}`)
+    const bytes = await this.#parts.store.get(file.digest)
+    if (bytes === undefined)
+      throw new SkillError(
+        'REVISION_NOT_FOUND',
+        `revision ${revision} is no longer stored; read the newest one`,
+      )
+    return bytes
+  }
+
+  /** Reads which files a revision has; `undefined` when the store does not have the revision. */
+  async listFiles(revision: Digest): Promise<readonly SkillFile[] | undefined> {
+    return await this.#parts.store.getTree(revision)
+  }
+
+  /** Searches names and descriptions, best match first. */
+  search(query: string, { limit = DEFAULT_SEARCH_LIMIT }: SearchOptions = {}): readonly SearchHit[] {
+    return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
+  }
+
+  /** Renders names and descriptions for a prompt; returns the same object until its text would differ. */
+  catalog(): Catalog {
+    return this.#parts.catalogs.render(this.current, this.#view.scope)
+  }
+
+  /** The commands that can be called of a skill. */
+  commandsOf(skill: Skill): CommandOffer {
+    return this.#parts.commands?.offer(skill.name) ?? NO_COMMANDS
+  }
+
+  /** Returns a reader for one conversation, or for one scope. */
+  forConversation(view: ConversationView): SkillReader {
+    return new SkillReader(this.#parts, view)
+  }
+
+  /**
+   * Tells where a skill stopped on its way to a conversation: found, parsed, eligible, commands, scoped, listed, announced,
+   * loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
+   */
+  explain(asked: string, conversation?: ToldConversation): Explanation {
+    return this.#explainer(conversation).explain(asked)
+  }
+
+  /** Answers like `explain`; when no skill was meant, looks at the sources for the reason. */
+  async why(asked: string, conversation?: ToldConversation): Promise<Explanation> {
+    return await this.#explainer(conversation).why(asked)
+  }
+
+  #explainer(conversation: ToldConversation | undefined): SkillExplainer {
+    const scope = conversation === undefined ? this.scope : conversation.scope
+    return new SkillExplainer({
+      generation: this.current,
+      sources: this.#parts.sources,
+      commands: this.#parts.commands,
+      catalog: conversation?.catalogDetails ?? this.#parts.catalogs.render(this.current, scope),
+      scope,
+      conversation,
+    })
+  }
+}
+
+function createNotFound(name: string, generation: Generation, isInScope: ScopeTest): SkillError {
+  const available = generation.list().flatMap(skill => (isInScope(skill.name) ? skill.name : []))
+  return new SkillError('SKILL_NOT_FOUND', describeUnknownSkill(name, available), {
+    data: { name, available },
+  })
+}

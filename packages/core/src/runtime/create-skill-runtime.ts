@@ -1,0 +1,42 @@
+import { within } from '../host.ts'
+import { assembleRuntime } from './assemble-runtime.ts'
+import { SkillRuntime } from './skill-runtime.ts'
+import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
+
+// Commands that can only be known by running their scripts may arrive later than everything else.
+const MAX_CODE_WAIT_MS = 1_000
+
+/**
+ * Reads all sources once and follows them until the runtime is closed. A source that cannot be read does not stop the
+ * others: `status()` reports it.
+ * @throws {SkillError} DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
+ * SKILL_INVALID or HOOK_FAILED where the options ask for it
+ */
+export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
+  const parts = assembleRuntime(options)
+  const runtime = new SkillRuntime(parts)
+  try {
+    const { registry, sources, scripts, changes, binder, reloads, clock } = parts
+    let isStarted = false
+    registry.subscribe(update => binder.syncTools(update), { phase: 'tools' })
+    registry.subscribe(
+      update => {
+        const following = scripts.follow(update)
+        // Code that loads for the first time replaces nothing, so the start does not wait for it.
+        return isStarted ? following : undefined
+      },
+      { phase: 'commands' },
+    )
+    registry.subscribe(update => binder.syncInstructions(update), { phase: 'instructions' })
+    await changes.finishSwaps()
+    await sources.start()
+    // Handlers that are added later must not hear of what was there from the beginning.
+    await within(clock, MAX_CODE_WAIT_MS, Promise.all([registry.delivered(), scripts.ready()]))
+    isStarted = true
+    reloads.assertDemands()
+  } catch (thrown) {
+    await runtime.close()
+    throw thrown
+  }
+  return runtime
+}

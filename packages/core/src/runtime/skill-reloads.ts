@@ -1,0 +1,104 @@
+import type { SkillReloading } from '../authoring/skill-writer.ts'
+import type { EventBus } from '../events/event-bus.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import type { SkillScripts } from '../script/skill-scripts.ts'
+import { describePlace, isError } from '../skill/diagnostic.ts'
+import type { SourceReaders } from '../sync/source-readers.ts'
+import { assertDemands, type Demands } from './demands.ts'
+import {
+  type ReloadReport,
+  type SkillReload,
+  type SkillReloadStatus,
+  toReloadReport,
+  toSkillReload,
+} from './reload-report.ts'
+
+/** What reloading the code of one skill led to, in the words of `SkillReload`. */
+export interface ScriptReload {
+  readonly status: SkillReloadStatus
+  /** What keeps the newest text or its code from serving. */
+  readonly errors: readonly string[]
+}
+
+export interface SkillReloadsOptions {
+  readonly reader: SkillReader
+  readonly sources: SourceReaders
+  readonly scripts: SkillScripts
+  readonly events: EventBus
+  readonly demands: Demands
+}
+
+/** Reads skills again because a person or a program asked for it, and reports what came of it. */
+export class SkillReloads implements SkillReloading {
+  readonly #options: SkillReloadsOptions
+
+  constructor(options: SkillReloadsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Reads every source again, whether or not an event told of a change.
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it
+   */
+  async reload(): Promise<ReloadReport> {
+    const { reader, sources, scripts, events } = this.#options
+    const previous = reader.current
+    await sources.reload()
+    await scripts.ready()
+    const report = toReloadReport(previous, reader.current, sources.status())
+    const { generation, count, added, modified, removed } = report
+    await events.emit('skills:reloaded', {
+      generation: generation.number,
+      digest: generation.digest,
+      count,
+      added,
+      modified,
+      removed,
+      errors: report.errors.map(({ message }) => message),
+    })
+    this.assertDemands()
+    return report
+  }
+
+  /**
+   * Looks at the folders of one name again, and for a folder of that name which is not known yet.
+   * @throws {SkillError} CLOSED
+   */
+  async reloadSkill(name: string): Promise<SkillReload> {
+    const { reader, sources, scripts } = this.#options
+    const previous = reader.current
+    await sources.lookAgain(name)
+    const skill = reader.current.find(name)
+    if (skill !== undefined) await scripts.ready(skill)
+    return toSkillReload(name, previous, reader.current, sources.status())
+  }
+
+  /**
+   * Reads a skill again and starts its code anew, whether or not it changed.
+   * @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts
+   */
+  async reloadScripts(name: string): Promise<ScriptReload> {
+    const { scripts } = this.#options
+    scripts.assertRun()
+    const { status, errors, generation } = await this.reloadSkill(name)
+    if (status === 'not-found' || generation.find(name) === undefined)
+      return { status, errors: errors.map(({ message }) => message) }
+    const { wasLoaded, problems } = await scripts.reload(name)
+    const faults = problems.filter(({ severity }) => severity !== 'info')
+    if (faults.length > 0) {
+      const lines = faults.map(fault => {
+        const { message, severity, fix } = fault
+        const advice = severity === 'warning' && fix !== undefined ? ` (${fix})` : ''
+        return `${describePlace(fault)} ${message}${advice}`.trim()
+      })
+      if (faults.some(isError) || scripts.list(name).length === 0) return { status: 'failed', errors: lines }
+    }
+    return { status: status === 'reloaded' && wasLoaded ? 'reloaded' : 'loaded', errors: [] }
+  }
+
+  /** @throws {SkillError} SOURCE_MISSING, DUPLICATE_SKILL or SKILL_INVALID where the options ask for it */
+  assertDemands(): void {
+    const { demands, reader, sources } = this.#options
+    assertDemands(demands, reader.current, sources.failures())
+  }
+}
