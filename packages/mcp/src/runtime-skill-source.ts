@@ -5,28 +5,20 @@ import {
   type SkillReadResult,
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
-import {
-  createScopeTest,
-  type Generation,
-  type Logger,
-  type Scope,
-  type Skill,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
 import { mediaTypeOf } from './media-type.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
 
 export interface RuntimeSkillSourceOptions {
-  readonly scope?: Scope
   /** Entries of one answer. */
   readonly pageSize: number
   readonly logger: Logger
 }
 
 /**
- * A burst settles sooner. While somebody writes without a pause, answers of the newest whole generation belong together,
- * and waiting for the next one before each of them would tear them apart.
+ * Longer than a burst takes to settle. During continuous writes, answers come from the newest whole generation, so that they
+ * are consistent with each other.
  */
 const BOUND = { maxWaitMs: 150 }
 
@@ -43,24 +35,23 @@ export interface SkillFileReading {
 }
 
 /**
- * The Skills extension's view of a runtime. Each answer is taken from one generation, after what was on disk before the
- * request is visible, or 150 ms while it does not hold still. A cursor names the last entry of the page before, so a page is right whatever changed meanwhile.
+ * Answers the Skills extension. Each answer is taken from one generation, after what was on disk before the request is
+ * visible, or after 150 ms during continuous writes. A cursor names the last entry of the page before, so a page stays right
+ * when skills change in between.
  */
 export class RuntimeSkillSource implements SkillSource {
-  readonly #skills: SkillRuntime
+  readonly #reader: SkillReader
   readonly #pageSize: number
-  readonly #isInScope: (name: string) => boolean
   readonly #entries: SkillEntries
 
-  constructor(skills: SkillRuntime, options: RuntimeSkillSourceOptions) {
-    this.#skills = skills
+  constructor(reader: SkillReader, options: RuntimeSkillSourceOptions) {
+    this.#reader = reader
     this.#pageSize = options.pageSize
-    this.#isInScope = createScopeTest(options.scope)
-    this.#entries = new SkillEntries(skills, options.logger)
+    this.#entries = new SkillEntries(reader, options.logger)
   }
 
   async list({ cursor }: { cursor?: string }): Promise<{ skills: SkillEntry[]; nextCursor?: string }> {
-    const { items, nextCursor } = this.#page(this.#inScope(await this.#skills.fresh(BOUND)), cursor, nameOf)
+    const { items, nextCursor } = this.#page(this.#inScope(await this.#reader.fresh(BOUND)), cursor, nameOf)
     const entries = await Promise.all(items.map(skill => this.#entries.get(skill)))
     return {
       skills: entries.filter(entry => entry !== undefined),
@@ -71,7 +62,7 @@ export class RuntimeSkillSource implements SkillSource {
   async get(uri: string): Promise<SkillEntry | undefined> {
     const place = parseSkillUri(uri)
     if (place?.path !== MANIFEST_FILE) return undefined
-    const skill = this.#find(await this.#skills.fresh(BOUND), place.name)
+    const skill = this.#find(await this.#reader.fresh(BOUND), place.name)
     return skill === undefined ? undefined : await this.#entries.get(skill)
   }
 
@@ -83,11 +74,11 @@ export class RuntimeSkillSource implements SkillSource {
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const generation = await this.#skills.fresh(BOUND)
+    const generation = await this.#reader.fresh(BOUND)
     const skill = this.#find(generation, place.name)
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
-    const bytes = await this.#skills.readFile(skill, path)
+    const bytes = await this.#reader.readFile(skill, path)
     const text = decodeText(bytes)
     const mimeType = mediaTypeOf(path)
     return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
@@ -99,7 +90,7 @@ export class RuntimeSkillSource implements SkillSource {
   ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
-    const skill = this.#find(await this.#skills.fresh(BOUND), place.name)
+    const skill = this.#find(await this.#reader.fresh(BOUND), place.name)
     const children = skill === undefined ? [] : childrenOf(skill, place.path)
     if (children.length === 0) return undefined
     const { items, nextCursor } = this.#page(children, cursor, child => child.uri)
@@ -110,7 +101,7 @@ export class RuntimeSkillSource implements SkillSource {
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
-    const generation = await this.#skills.fresh(BOUND)
+    const generation = await this.#reader.fresh(BOUND)
     const { items, nextCursor } = this.#page(this.#inScope(generation), cursor, nameOf)
     return {
       resources: items.map(skill => ({
@@ -125,11 +116,11 @@ export class RuntimeSkillSource implements SkillSource {
   }
 
   #find(generation: Generation, name: string): Skill | undefined {
-    return this.#isInScope(name) ? generation.find(name) : undefined
+    return this.#reader.isInScope(name) ? generation.find(name) : undefined
   }
 
   #inScope(generation: Generation): readonly Skill[] {
-    return generation.list().filter(skill => this.#isInScope(skill.name))
+    return generation.list().filter(skill => this.#reader.isInScope(skill.name))
   }
 
   /** `items` are sorted by their key. */

@@ -1,5 +1,5 @@
 import type { Skill as SkillEntry } from '@modelcontextprotocol/server/ext/skills'
-import { type Logger, readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
+import { type Logger, readFrontmatter, type Skill, type SkillReader } from '@skillstoke/core'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** Names the revision that an answer was taken from, as `sha256:` and 64 digits. */
@@ -12,12 +12,12 @@ export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
  * an entry are of one revision, because everything is read by digest.
  */
 export class SkillEntries {
-  readonly #skills: SkillRuntime
+  readonly #reader: SkillReader
   readonly #logger: Logger
   readonly #entries = new WeakMap<Skill, Promise<SkillEntry | undefined>>()
 
-  constructor(skills: SkillRuntime, logger: Logger) {
-    this.#skills = skills
+  constructor(reader: SkillReader, logger: Logger) {
+    this.#reader = reader
     this.#logger = logger
   }
 
@@ -35,7 +35,7 @@ export class SkillEntries {
   }
 
   async #create(skill: Skill): Promise<SkillEntry | undefined> {
-    const frontmatter = readFrontmatter(await this.#skills.readFile(skill, skill.skillFile))
+    const frontmatter = readFrontmatter(await this.#reader.readFile(skill, skill.skillFile))
     if (frontmatter === undefined) {
       this.#logger.warn(
         `${JSON.stringify(skill.name)} is not offered through the Skills extension: its frontmatter is not valid YAML; the tools serve it`,

@@ -8,22 +8,19 @@ import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import {
   type Clock,
-  type Command,
-  createScopeTest,
   type Logger,
-  portableHasher,
   type Scope,
   SkillError,
+  type SkillReader,
   type SkillRuntime,
   silentLogger,
   systemClock,
-  type ToolDefinition,
   toMessage,
-  toToolName,
 } from '@skillstoke/core'
 import { ChangeNotices, type Notice } from './change-notices.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
+import { type ConstantTools, ServedTools } from './served-tools.ts'
 import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 
 export interface SkillMcpOptions {
@@ -103,6 +100,8 @@ const INTRODUCTION =
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
+  /** The same, as far as clients may see it. */
+  readonly #reader: SkillReader
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
   readonly #source: RuntimeSkillSource
@@ -126,11 +125,8 @@ export class SkillMcp implements AsyncDisposable {
     const { scope, pageSize, ttlMs, maxSessions, sessionGraceMs, sessionIdleMs, maxRequestBytes } =
       this.#options
     const clock = options.clock ?? systemClock
-    this.#source = new RuntimeSkillSource(skills, {
-      pageSize,
-      logger: this.#logger,
-      ...(scope === undefined ? {} : { scope }),
-    })
+    this.#reader = skills.forConversation(scope === undefined ? {} : { scope })
+    this.#source = new RuntimeSkillSource(this.#reader, { pageSize, logger: this.#logger })
     this.#extension = new SkillsExtension({
       source: this.#source,
       cacheHint: { ttlMs, cacheScope: 'private' },
@@ -152,7 +148,7 @@ export class SkillMcp implements AsyncDisposable {
     this.#notices = new ChangeNotices({
       clock,
       intervalMs: this.#options.noticeIntervalMs,
-      isInScope: createScopeTest(scope),
+      isInScope: this.#reader.isInScope,
       send: notice => this.#notify(notice),
     })
     const unsubscribe = skills.subscribe(update => this.#notices.add(update), { phase: 'mcp' })
@@ -211,16 +207,16 @@ export class SkillMcp implements AsyncDisposable {
 
   /** For one request: no conversation is known, so none is kept. */
   #createShortLived(): McpServer {
+    const skills = this.#skills
     const { scope } = this.#options
     const within = scope === undefined ? {} : { scope }
-    return this.#createServer(
-      {
-        tools: this.#skills.tools(within),
-        describeUnknown: (name, tools) => this.#skills.describeUnknownTool(name, tools, within),
-        instructions: toInstructions(this.#skills.forConversation(within).catalog().text),
-      },
-      new Set(),
-    )
+    const constant = {
+      tools: skills.tools(within),
+      describeUnknownTool: (name: string, tools: readonly string[]) =>
+        skills.describeUnknownTool(name, tools, within),
+    }
+    const catalog = this.#reader.catalog().text
+    return this.#createServer({ constant, instructions: toInstructions(catalog) }, new Set())
   }
 
   /** For a connection: the conversation at its other end is a session like any other. */
@@ -231,15 +227,8 @@ export class SkillMcp implements AsyncDisposable {
       ...(scope === undefined ? {} : { scope }),
     })
     const subscribed = new Set<string>()
-    const server = this.#createServer(
-      {
-        tools: session.tools,
-        describeUnknown: (name, tools) => session.describeUnknownTool(name, tools),
-        instructions: toInstructions(session.catalog),
-        session,
-      },
-      subscribed,
-    )
+    const own = { constant: session, session, instructions: toInstructions(session.catalog) }
+    const server = this.#createServer(own, subscribed)
     const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
     this.#connections.add(connection)
     this.#options.onSessionChange?.()
@@ -254,59 +243,28 @@ export class SkillMcp implements AsyncDisposable {
 
   #createServer(
     {
-      tools,
+      constant,
       ...own
-    }: Pick<SkillServerParts, 'instructions' | 'session' | 'describeUnknown'> & {
-      readonly tools: readonly ToolDefinition[]
-    },
+    }: Pick<SkillServerParts, 'instructions' | 'session'> & { readonly constant: ConstantTools },
     subscribed: Set<string>,
   ): McpServer {
-    const { name, version, ttlMs } = this.#options
-    return createSkillServer(
-      {
-        name,
-        version,
-        ttlMs,
-        source: this.#source,
-        extension: this.#extension,
-        onCall: () => this.#options.onSessionChange?.(),
-        tools: async () => withoutDoubles([...tools, ...(await this.#moreTools())]),
-        ...own,
-      },
-      subscribed,
-    )
-  }
-
-  /** Tools that the host has asked for, beyond the constant ones. */
-  async #moreTools(): Promise<readonly ToolDefinition[]> {
-    const { commandTools, adminTools, scope } = this.#options
-    const within = scope === undefined ? {} : { scope }
-    if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
-    // What was saved before the request is in its answer, as far as it comes to an end of loading soon.
-    if (commandTools) await this.#settle()
-    return [
-      ...(adminTools
-        ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
-        : []),
-      ...(commandTools ? this.#skills.commandTools({ ...within, toName: toWireName }) : []),
-    ]
-  }
-
-  async #settle(): Promise<void> {
-    const work = this.#skills.fresh({ maxWaitMs: MAX_SETTLE_MS }).then(() => this.#skills.scripts.ready())
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => (timer = setTimeout(resolve, MAX_SETTLE_MS)))
-    await Promise.race([work, late])
-    clearTimeout(timer)
+    const { name, version, ttlMs, onSessionChange } = this.#options
+    const parts = {
+      ...{ name, version, ttlMs, ...own },
+      source: this.#source,
+      extension: this.#extension,
+      tools: new ServedTools(this.#skills, constant, this.#options),
+      ...(onSessionChange === undefined ? {} : { onCall: onSessionChange }),
+    }
+    return createSkillServer(parts, subscribed)
   }
 
   /** Tells clients of other tools, as often as of anything else. */
   #followCommands(): () => void {
-    const { commandTools, adminTools, scope } = this.#options
+    const { commandTools, adminTools } = this.#options
     if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
-    const isInScope = createScopeTest(scope)
     return this.#skills.scripts.subscribe(({ skill }) => {
-      if (isInScope(skill)) this.#notices.addToolChange()
+      if (this.#reader.isInScope(skill)) this.#notices.addToolChange()
     })
   }
 
@@ -347,17 +305,6 @@ function checkSessionOptions({ maxSessions, sessionGraceMs }: Readonly<Defaults>
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000
-const MAX_SETTLE_MS = 1_000
-
-/** MCP lets names have dots, so this is the address that people know, where all of its letters are allowed. */
-function toWireName({ id, skill, name }: Command): string {
-  return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)
-}
-
-/** A skill called like something of ours takes nothing away. */
-function withoutDoubles(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
-  return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
-}
 
 function toInstructions(catalog: string): string {
   return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`

@@ -16,6 +16,7 @@ import type {
   ToolResult,
 } from '@skillstoke/core'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
+import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
 /** What every server object of one endpoint has in common; all state lives behind it. */
@@ -23,17 +24,14 @@ export interface SkillServerParts {
   readonly name: string
   readonly version: string
   readonly instructions: string
-  /** The tools there are now: constant, unless commands have tools of their own. */
-  readonly tools: () => Promise<readonly ToolDefinition[]>
+  readonly tools: ServedTools
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
   /** The conversation at the other end, when the connection lasts. It is told of changes with its next tool answer. */
   readonly session?: SkillSession
-  /** What to say to a client that calls a tool which is not there. */
-  readonly describeUnknown: (name: string, tools: readonly string[]) => string
-  /** Told after each call of a tool. */
-  readonly onCall: () => void
+  /** Called after each call of a tool. */
+  readonly onCall?: () => void
 }
 
 /** One server object; it can be thrown away at any time. `subscribed` receives the URIs of 2025-era subscriptions. */
@@ -56,23 +54,15 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
 
 /** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
 function serveTools(mcp: McpServer, parts: SkillServerParts): void {
-  const { session, onCall } = parts
-  mcp.server.setRequestHandler('tools/list', async () => ({ tools: (await parts.tools()).map(toWireTool) }))
+  const { session, onCall, tools } = parts
+  mcp.server.setRequestHandler('tools/list', async () => ({ tools: (await tools.list()).map(toWireTool) }))
   mcp.server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const tools = await parts.tools()
-    const tool = tools.find(each => each.name === params.name)
-    if (tool === undefined) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        parts.describeUnknown(
-          params.name,
-          tools.map(each => each.name),
-        ),
-      )
-    }
+    const tool = await tools.find(params.name)
+    if (tool === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(params.name))
     const result = await tool.execute(params.arguments, toContext(context))
     const update = await updateOf(session, result)
-    onCall()
+    onCall?.()
     return {
       content: [result.text, ...(update === undefined ? [] : [update.text])].map(text => ({
         type: 'text' as const,

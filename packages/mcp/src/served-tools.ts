@@ -1,0 +1,82 @@
+import {
+  type Command,
+  portableHasher,
+  type Scope,
+  type SkillRuntime,
+  type ToolDefinition,
+  toToolName,
+} from '@skillstoke/core'
+
+/** Which tools a server offers besides the constant ones. */
+export interface ServedToolsOptions {
+  readonly scope?: Scope
+  /** Whether each command of a skill has a tool of its own. */
+  readonly commandTools: boolean
+  /** Whether there are tools that reload and unload code. */
+  readonly adminTools: boolean
+}
+
+/** Who offers the constant tools: a session, or a runtime for clients that keep no conversation. */
+export interface ConstantTools {
+  readonly tools: readonly ToolDefinition[]
+  describeUnknownTool(name: string, tools: readonly string[]): string
+}
+
+const MAX_SETTLE_MS = 1_000
+
+/** The tools of one server object: the constant ones first, then those that change with the skills. */
+export class ServedTools {
+  readonly #skills: SkillRuntime
+  readonly #constant: ConstantTools
+  readonly #options: ServedToolsOptions
+
+  constructor(skills: SkillRuntime, constant: ConstantTools, options: ServedToolsOptions) {
+    this.#skills = skills
+    this.#constant = constant
+    this.#options = options
+  }
+
+  /** Lists each name once: a skill that is named like one of our tools does not replace it. */
+  async list(): Promise<readonly ToolDefinition[]> {
+    const tools = [...this.#constant.tools, ...(await this.#listChanging())]
+    return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
+  }
+
+  async find(name: string): Promise<ToolDefinition | undefined> {
+    const constant = this.#constant.tools.find(tool => tool.name === name)
+    return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
+  }
+
+  /** Writes the answer to a client that calls a tool which is not there. */
+  async describeUnknown(name: string): Promise<string> {
+    const names = (await this.list()).map(tool => tool.name)
+    return this.#constant.describeUnknownTool(name, names)
+  }
+
+  async #listChanging(): Promise<readonly ToolDefinition[]> {
+    const { commandTools, adminTools, scope } = this.#options
+    if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
+    const within = scope === undefined ? {} : { scope }
+    // Commands saved before the request are in the answer, if their code loads soon.
+    if (commandTools) await this.#settle()
+    return [
+      ...(adminTools
+        ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
+        : []),
+      ...(commandTools ? this.#skills.commandTools({ ...within, toName: toWireName }) : []),
+    ]
+  }
+
+  async #settle(): Promise<void> {
+    const work = this.#skills.fresh({ maxWaitMs: MAX_SETTLE_MS }).then(() => this.#skills.scripts.ready())
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => (timer = setTimeout(resolve, MAX_SETTLE_MS)))
+    await Promise.race([work, late])
+    clearTimeout(timer)
+  }
+}
+
+/** MCP allows dots in names, so a tool has the id of its command, unless a letter of it is not allowed. */
+function toWireName({ id, skill, name }: Command): string {
+  return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)
+}
