@@ -7,6 +7,7 @@ export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 // Writing skills.
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
 export { type FolderFile, type FolderSwap, replaceFolder } from './authoring/folder-swap.ts'
+export type { WritableLayer } from './authoring/layer-files.ts'
 export { RESERVED_WORDS, type WritableNames } from './authoring/skill-name-rule.ts'
 export {
   type AgentAuthor,
@@ -14,7 +15,6 @@ export {
   type ReloadedSkills,
   SkillWriter,
   type SkillWriterOptions,
-  type WritableLayer,
   type WriteRequest,
   type WriteResult,
 } from './authoring/skill-writer.ts'

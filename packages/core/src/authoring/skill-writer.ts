@@ -1,41 +1,19 @@
 import { checkChoice, SkillError } from '../errors.ts'
-import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
-import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
 import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
-import { parseSkill } from '../skill/parse-skill.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
 import { parseSkillPath, type SkillPath } from '../skill/skill-path.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { checkWrite } from './check-write.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
+import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from './layer-files.ts'
 import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
-
-/** The folder that is written to. */
-export interface WritableLayer {
-  /** Label of its source. */
-  readonly label: string
-  /** Origin of its source. */
-  readonly origin: string
-  readonly fileSystem: WritableFileSystem
-  /** Absolute, without a slash at its end. */
-  readonly root: string
-  /** What the text of a skill may be called there, best name first. */
-  readonly fileNames: readonly string[]
-  /** How forgiving its texts are read. @default DEFAULT_READING */
-  readonly reading?: Partial<ReadingPolicy>
-  /** @default DEFAULT_LIMITS */
-  readonly limits?: SkillLimits
-  /** Whether the source looks for no skill in a folder of this name. @default in none */
-  isSkipped?(name: string): boolean
-}
 
 /** Makes what was written visible. */
 export interface SkillReloading {
@@ -123,19 +101,6 @@ export interface WriteResult {
   readonly advice: readonly string[]
 }
 
-/** A folder, and the skill that it is expected to hold. */
-interface ExpectedFolder {
-  readonly name: string
-  readonly folder: string
-  /** The folder within the source. */
-  readonly location: string
-  readonly skillFile: string
-  /** Whether the text of the skill has to be there. */
-  readonly isThere: boolean
-  /** Digest of that text as it was read last; absent when it was broken. */
-  readonly known?: Digest | undefined
-}
-
 /** Where the files of a skill are written. */
 interface Place extends ExpectedFolder {
   readonly served: Skill | undefined
@@ -155,6 +120,7 @@ export class SkillWriter {
   readonly #layer: WritableLayer
   readonly #parts: SkillWriterParts
   readonly #options: Required<Omit<SkillWriterOptions, 'lock'>>
+  readonly #files: LayerFiles
   readonly #lock: WriteLock
 
   /** Made by `SkillRuntime.writer`. */
@@ -173,6 +139,7 @@ export class SkillWriter {
       hasher: options.hasher ?? portableHasher,
       clock: options.clock ?? systemClock,
     }
+    this.#files = new LayerFiles(layer, { reader: parts.reader, ...this.#options })
   }
 
   /**
@@ -253,7 +220,14 @@ export class SkillWriter {
     }
     const { location, skillFile } = skill
     const folder = `${root}/${location}`
-    await this.#checkSkill({ name, folder, location, skillFile, isThere: true, known: this.#known(location) })
+    await this.#files.checkSkill({
+      name,
+      folder,
+      location,
+      skillFile,
+      isThere: true,
+      known: this.#known(location),
+    })
     const target = `${root}/${TRASH}/${name}-${this.#timestamp()}`
     try {
       await fileSystem.move(folder, target, { inside: root })
@@ -274,8 +248,9 @@ export class SkillWriter {
       )
     }
     const folder = location === '' || location === skillFile ? root : `${root}/${location}`
-    if (present === undefined) await this.#checkSkill({ name, folder, location, skillFile, isThere: false })
-    else await this.#checkFolder(folder, present)
+    if (present === undefined)
+      await this.#files.checkSkill({ name, folder, location, skillFile, isThere: false })
+    else await this.#files.checkFolder(folder, present)
     const only = present === undefined ? undefined : findOnlyDifference(present, earlier)
     if (only !== undefined) {
       const bytes = await this.#parts.reader.readFile(earlier, only.path)
@@ -294,40 +269,6 @@ export class SkillWriter {
     })
     const files = await Promise.all(earlier.files.map(read))
     return await replaceFolder({ fileSystem, root, location }, files, this.#timestamp())
-  }
-
-  async #checkFolder(folder: string, { name, files }: Skill): Promise<void> {
-    for (const { path, digest } of files) {
-      const actual = (await this.#read(`${folder}/${path}`))?.digest
-      this.#checkBase({ baseDigest: digest, path, skill: name }, actual)
-    }
-  }
-
-  /**
-   * Folders are renamed and exchanged while a write waits for its turn: the text in the folder has to be that of the skill, by
-   * its name or as it was read last. Only a broken text, which has no name, may take the place of a broken one.
-   */
-  async #checkSkill({ name, folder, location, skillFile, isThere, known }: ExpectedFolder): Promise<void> {
-    const text = await this.#read(`${folder}/${skillFile}`)
-    if (text === undefined) {
-      if (isThere) throw createGone(name)
-      return
-    }
-    if (text.digest === known) return
-    const { reading, limits } = this.#layer
-    const directoryName = location.slice(location.lastIndexOf('/') + 1)
-    const parsed = parseSkill(text.bytes, {
-      ...(directoryName === '' ? {} : { directoryName }),
-      ...(reading === undefined ? {} : { policy: reading }),
-      ...(limits === undefined ? {} : { limits }),
-    })
-    if (parsed.ok ? parsed.value.name === name : known === undefined) return
-    const found = parsed.ok ? `now holds the skill ${JSON.stringify(parsed.value.name)}` : 'has changed'
-    throw new SkillError(
-      'CHANGED_SINCE_READ',
-      `the folder ${JSON.stringify(folder)} of ${JSON.stringify(name)} ${found}; nothing was done, so read the skill again and decide anew`,
-      { data: { name, folder } },
-    )
   }
 
   /** The served skill. */
@@ -432,107 +373,21 @@ export class SkillWriter {
     const { fileSystem, root } = this.#layer
     const { folder, location, served, isElsewhere } = place
     const { path } = request
-    await this.#checkSkill(place)
+    await this.#files.checkSkill(place)
     const target = `${folder}/${path}`
     const below = isElsewhere ? served?.files.find(file => file.path === path) : undefined
-    const before = (await this.#read(target)) ?? below
-    this.#checkBase(request, before?.digest)
+    const before = (await this.#files.read(target)) ?? below
+    this.#files.checkBase(request, before?.digest)
     const digest = digestOf(bytes, this.#options.hasher)
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
     // Noted first: a watcher may see the file before this call goes on.
     if (request.agent !== undefined && isLive !== true)
       await this.#parts.noteWrite?.({ location, path, digest, author: request.agent })
-    const isCopiedUp = isElsewhere && served !== undefined && (await this.#copyUp(served, folder))
+    const isCopiedUp = isElsewhere && served !== undefined && (await this.#files.copyUp(served, folder))
     const isExecutable = request.isExecutable ?? before?.isExecutable ?? false
     await fileSystem.write(target, bytes, { inside: root, isExecutable })
     return { path: target, digest, isNew: before === undefined, isCopiedUp }
   }
-
-  async #read(
-    target: string,
-  ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
-    const { fileSystem, root } = this.#layer
-    try {
-      const inside = [await fileSystem.resolve(root)]
-      const { bytes, stat } = await fileSystem.read(target, {
-        inside,
-        maxBytes: (this.#layer.limits ?? DEFAULT_LIMITS).maxFolderBytes,
-      })
-      return { bytes, digest: digestOf(bytes, this.#options.hasher), isExecutable: stat.isExecutable }
-    } catch (thrown) {
-      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
-      throw thrown
-    }
-  }
-
-  /**
-   * Copies a skill of a read-only source: a new folder appears as a whole; to one that is there and is no skill yet, what
-   * it lacks is added, the text last.
-   */
-  async #copyUp(skill: Skill, folder: string): Promise<boolean> {
-    const { fileSystem, root } = this.#layer
-    const names = await fileSystem.list(folder).then(
-      entries => entries.map(({ name }) => name),
-      () => undefined,
-    )
-    if (names?.includes(skill.skillFile) === true) return false
-    if (names !== undefined) {
-      await this.#copy(skill, folder)
-      return true
-    }
-    const suffix = Math.floor(this.#options.clock.random() * 1e9)
-    const stage = `${root}/.tmp-${skill.name}-${shortDigest(skill.revision)}-${suffix}`
-    try {
-      await this.#copy(skill, stage)
-      await fileSystem.move(stage, folder, { inside: root })
-    } catch (thrown) {
-      await fileSystem.remove(stage, { inside: root })
-      throw thrown
-    }
-    return true
-  }
-
-  async #copy(skill: Skill, folder: string): Promise<void> {
-    const { fileSystem, root } = this.#layer
-    const textLast = [...skill.files].sort(
-      (a, b) => Number(a.path === skill.skillFile) - Number(b.path === skill.skillFile),
-    )
-    for (const { path, isExecutable } of textLast) {
-      const target = `${folder}/${path}`
-      if ((await this.#read(target)) !== undefined) continue
-      await fileSystem.write(target, await this.#parts.reader.readFile(skill, path), {
-        inside: root,
-        isExecutable,
-      })
-    }
-  }
-
-  #checkBase(
-    { baseDigest, path, skill }: Pick<WriteRequest, 'baseDigest' | 'path' | 'skill'>,
-    actual: Digest | undefined,
-  ): void {
-    if (baseDigest === undefined) return
-    const wanted = baseDigest.replace(/^sha256:/, '').toLowerCase()
-    if (!/^(?:none|[0-9a-f]{8,64})$/.test(wanted)) {
-      throw new SkillError(
-        'INVALID_OPTION',
-        `the base digest is ${JSON.stringify(baseDigest)}; use eight or more hexadecimal digits of the file's digest, or "none"`,
-      )
-    }
-    const isSame = wanted === 'none' ? actual === undefined : (actual?.slice(7).startsWith(wanted) ?? false)
-    if (isSame) return
-    const now = actual === undefined ? 'there is no such file' : `it is now ${shortDigest(actual)}`
-    throw new SkillError(
-      'CHANGED_SINCE_READ',
-      `${JSON.stringify(path)} of ${JSON.stringify(skill)} is not at ${JSON.stringify(baseDigest)}: ${now}; read it again and decide anew`,
-      { data: { expected: baseDigest, actual } },
-    )
-  }
-}
-
-function createGone(name: string, cause?: unknown): SkillError {
-  const message = `the folder of ${JSON.stringify(name)} is not there any more; look at the skills again and decide anew`
-  return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })
 }
 
 /** The file that has to be written to come from one revision to another, when it is one alone. */
