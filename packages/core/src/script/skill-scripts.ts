@@ -16,8 +16,9 @@ import {
 } from './command.ts'
 import { describeProblem, toNotFound } from './command-not-found.ts'
 import { FileCalls } from './file-calls.ts'
+import { callSafely, ObservedCalls } from './observed-calls.ts'
 import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
-import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
+import { type CommandsChange, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions, ScriptRunner } from './script-runner.ts'
 
 export interface SkillScriptsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
@@ -68,13 +69,13 @@ export class SkillScripts implements CommandOffers {
   readonly #leaving = new Set<ProgramSlot>()
   readonly #files: FileCalls
   readonly #listeners = new Set<(change: CommandsChange) => void>()
-  #calls = 0
-  #notedDetail: string | undefined
+  readonly #calls: ObservedCalls
   #isClosed = false
 
   constructor(options: SkillScriptsOptions) {
     this.#options = options
     this.#files = new FileCalls(options.records)
+    this.#calls = new ObservedCalls(options)
   }
 
   /** Whether scripts are run at all. */
@@ -245,9 +246,11 @@ export class SkillScripts implements CommandOffers {
     const { store, records } = this.#options
     const grants = records.grantedTo(skill)
     const program = toProgram(skill, grants, store)
-    const call = { call: ++this.#calls, skill: skill.name, target: path, revision: skill.revision }
+    const call = { skill: skill.name, target: path, revision: skill.revision }
     const outcome = await this.#files.run({ skill, grants }, options.signal, signal =>
-      this.#observe(call, { ...options, signal }, observed => runner.runFile(program, path, args, observed)),
+      this.#calls.observe(call, { ...options, signal }, observed =>
+        runner.runFile(program, path, args, observed),
+      ),
     )
     return { ...outcome, revision: skill.revision }
   }
@@ -334,49 +337,12 @@ export class SkillScripts implements CommandOffers {
     options: RunOptions,
   ): Promise<CommandResult> {
     const { revision } = program
-    const call = { call: ++this.#calls, skill: command.skill, target: command.id, revision }
-    const value = await this.#observe(call, options, observed => program.call(command.name, input, observed))
+    const value = await this.#calls.observe(
+      { skill: command.skill, target: command.id, revision },
+      options,
+      observed => program.call(command.name, input, observed),
+    )
     return { value, revision, command }
-  }
-
-  /** Tells of a call while it runs. */
-  async #observe<Result>(
-    call: ScriptCall,
-    options: RunOptions,
-    work: (options: RunOptions) => Promise<Result>,
-  ): Promise<Result> {
-    const { tell, clock } = this.#options
-    await this.#noteContainment()
-    const start = clock.monotonic()
-    const end = (isError: boolean): void =>
-      tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
-    tell('command:started', call)
-    try {
-      const result = await work({
-        ...options,
-        onProgress: progress => {
-          tell('command:progress', { ...call, ...progress })
-          this.#attempt(() => options.onProgress?.(progress))
-        },
-        onLine: line => {
-          tell('command:line', { ...call, ...line })
-          this.#attempt(() => options.onLine?.(line))
-        },
-      })
-      end(false)
-      return result
-    } catch (thrown) {
-      end(true)
-      throw thrown
-    }
-  }
-
-  /** Whoever runs scripts without a sandbox should know, once for each reason. */
-  async #noteContainment(): Promise<void> {
-    const { kind, detail } = await this.containment()
-    if (kind === 'sandbox' || detail === this.#notedDetail) return
-    this.#notedDetail = detail
-    this.#options.logger.warn('scripts run without a sandbox', { reason: detail })
   }
 
   #want(skill: Skill): ProgramSlot | undefined {
@@ -427,16 +393,7 @@ export class SkillScripts implements CommandOffers {
     const { added, removed, modified } = change
     if (added.length + removed.length + modified.length === 0) return
     this.#options.tell('commands:changed', change)
-    for (const listener of this.#listeners) this.#attempt(() => listener(change))
-  }
-
-  /** Whoever listens has no say in what goes on. */
-  #attempt(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      this.#options.logger.error('a subscriber failed', { error })
-    }
+    for (const listener of this.#listeners) callSafely(this.#options.logger, () => listener(change))
   }
 
   get #runner(): ScriptRunner {

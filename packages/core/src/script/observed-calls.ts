@@ -1,0 +1,75 @@
+import type { Clock, Logger } from '../host.ts'
+import type { ScriptCall, ScriptEvents } from './script-events.ts'
+import type { RunOptions, ScriptRunner } from './script-runner.ts'
+
+export interface ObservedCallsOptions {
+  readonly runner: ScriptRunner | undefined
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Called with every event, in order. */
+  readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
+}
+
+/** Emits events while scripts run, and warns when nothing contains them. */
+export class ObservedCalls {
+  readonly #options: ObservedCallsOptions
+  #count = 0
+  #notedDetail: string | undefined
+
+  constructor(options: ObservedCallsOptions) {
+    this.#options = options
+  }
+
+  /** Runs a call, and emits its start, its progress, its lines and its end. */
+  async observe<Result>(
+    target: Omit<ScriptCall, 'call'>,
+    options: RunOptions,
+    work: (options: RunOptions) => Promise<Result>,
+  ): Promise<Result> {
+    const { tell, clock, logger } = this.#options
+    const call = { call: ++this.#count, ...target }
+    await this.#noteContainment()
+    const start = clock.monotonic()
+    const end = (isError: boolean): void =>
+      tell('command:finished', { ...call, isError, durationMs: clock.monotonic() - start })
+    tell('command:started', call)
+    try {
+      const result = await work({
+        ...options,
+        onProgress: progress => {
+          tell('command:progress', { ...call, ...progress })
+          callSafely(logger, () => options.onProgress?.(progress))
+        },
+        onLine: line => {
+          tell('command:line', { ...call, ...line })
+          callSafely(logger, () => options.onLine?.(line))
+        },
+      })
+      end(false)
+      return result
+    } catch (thrown) {
+      end(true)
+      throw thrown
+    }
+  }
+
+  /** Warns once for each reason why scripts run without a sandbox. */
+  async #noteContainment(): Promise<void> {
+    const { runner, logger } = this.#options
+    const containment = await runner?.containment()
+    if (containment === undefined || containment.kind === 'sandbox') return
+    const { detail } = containment
+    if (detail === this.#notedDetail) return
+    this.#notedDetail = detail
+    logger.warn('scripts run without a sandbox', { reason: detail })
+  }
+}
+
+/** Calls a listener; a listener that throws must not affect the caller. */
+export function callSafely(logger: Logger, listener: () => void): void {
+  try {
+    listener()
+  } catch (error) {
+    logger.error('a subscriber failed', { error })
+  }
+}
