@@ -1,12 +1,13 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
-import type { FileSourceOptions } from './file-source.ts'
+import type { FileSourceOptions } from './file-source-options.ts'
 
 // What a timer can wait for.
 const LONGEST_MS = 2 ** 31 - 1
 
 /** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
 export function checkFileSourceOptions(options: FileSourceOptions): void {
-  const { root, reading = {} } = options
+  const { label, root, reading = {} } = options
+  if (label === '') throw new SkillError('INVALID_OPTION', 'label is empty; give the source a short name')
   if (root === '') throw new SkillError('INVALID_OPTION', 'root is empty; use the absolute path of a folder')
   checkChoice('trust', options.trust, ['auto', 'review'])
   checkChoice('symlinks', options.symlinks, ['within-root', 'follow', 'deny'])

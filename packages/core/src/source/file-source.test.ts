@@ -5,7 +5,8 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime, type SkillRuntime } from '../runtime/skill-runtime.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
-import { FileSource, type FileSourceOptions } from './file-source.ts'
+import { FileSource } from './file-source.ts'
+import type { FileSourceOptions } from './file-source-options.ts'
 import { NO_SETTLE } from './settle.ts'
 
 const text = (name: string, body = 'x'): string =>

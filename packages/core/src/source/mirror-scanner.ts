@@ -5,6 +5,7 @@ import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isLeftOut } from '../skill/manifest.ts'
 import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import type { FollowedLink } from './followed-links.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
   createDirectoryNode,
@@ -27,14 +28,6 @@ export interface ScannerOptions extends ClassifierOptions {
 
 /** `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
-
-/** A link that was followed: to a directory, or to a file in it. */
-export interface FollowedLink {
-  readonly directory: DirectoryNode
-  readonly file?: FileNode
-  /** What a linked directory was when it could not be listed: it is not looked at again until it is another one. */
-  unlistedStat?: FileStat | undefined
-}
 
 /** Directories without a watch. */
 export interface UnwatchedFolders {
