@@ -308,6 +308,7 @@ export {
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {
+  MarkReason,
   ReadContext,
   ReadDepth,
   SkillSource,
@@ -315,6 +316,8 @@ export type {
   SourceHint,
   SourceReading,
   SourceState,
+  SourceVersions,
+  SourceWatch,
   Trust,
   WatchMode,
   WritableFolder,

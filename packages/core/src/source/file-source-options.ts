@@ -6,7 +6,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { checkFileSourceOptions } from './check-file-source-options.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { type FileLayout, LayoutRules } from './file-layout.ts'
-import type { Trust } from './skill-source.ts'
+import type { Trust, WritableFolder } from './skill-source.ts'
 
 /** What a file source reads, and how. */
 export interface FileSourceOptions {
@@ -61,7 +61,7 @@ export const ROOT_GRACE_MS = 5_000
 export interface ResolvedFileSourceOptions
   extends Required<Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'writable'>> {
   readonly isBusy: FileSourceOptions['isBusy'] | undefined
-  readonly writable: WritableFileSystem | undefined
+  readonly writable: WritableFolder | undefined
   readonly layout: LayoutRules
   readonly limits: SkillLimits
   /** Returns how a path within the source is shown to people. */
@@ -72,7 +72,23 @@ export interface ResolvedFileSourceOptions
 export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFileSourceOptions {
   checkFileSourceOptions(options)
   const { fileSystem, root, trust = 'auto', displayRoot = root } = options
+  const layout = new LayoutRules(options.layout)
   const isReviewed = trust === 'review'
+  const limits: SkillLimits = {
+    ...DEFAULT_LIMITS,
+    ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
+    ...options.limits,
+  }
+  const writable =
+    options.writable === undefined
+      ? undefined
+      : Object.freeze({
+          fileSystem: options.writable,
+          root,
+          fileNames: layout.fileNames,
+          limits,
+          isSkipped: (name: string) => layout.isSkipped(name, 1),
+        })
   return Object.freeze({
     fileSystem,
     root,
@@ -84,18 +100,14 @@ export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFi
     symlinks: options.symlinks ?? (isReviewed ? 'deny' : 'within-root'),
     linkRoots: options.linkRoots ?? [],
     nestedSkills: options.nestedSkills ?? !isReviewed,
-    writable: options.writable,
-    layout: new LayoutRules(options.layout),
+    writable,
+    layout,
     reading: options.reading ?? {},
     onMissing: options.onMissing ?? 'wait',
     watching: options.watching ?? 'auto',
     reconcileMs: options.reconcileMs ?? DEFAULT_RECONCILE_MS,
     pollMs: options.pollMs ?? (fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS),
-    limits: {
-      ...DEFAULT_LIMITS,
-      ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
-      ...options.limits,
-    },
+    limits,
     isBusy: options.isBusy,
     clock: options.clock ?? systemClock,
   })

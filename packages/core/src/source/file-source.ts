@@ -1,5 +1,4 @@
 import { SkillError, toMessage } from '../errors.ts'
-import type { FileSystem } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -20,6 +19,7 @@ import {
   owningSkills,
   type ScanPass,
   subtree,
+  unwatch,
 } from './mirror.ts'
 import { MirrorScanner } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
@@ -31,11 +31,13 @@ import { createScanPass, isFolderThere } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
 import { SharedFiles } from './shared-files.ts'
 import type {
+  MarkReason,
   ReadContext,
   SkillSource,
   SourceHint,
   SourceReading,
   SourceState,
+  SourceWatch,
   Trust,
   WritableFolder,
 } from './skill-source.ts'
@@ -72,7 +74,6 @@ export class FileSource implements SkillSource {
   readonly reading: Partial<ReadingPolicy>
   readonly writable?: WritableFolder
   readonly #options: ResolvedFileSourceOptions
-  readonly #fileSystem: FileSystem
   readonly #pathOf: (node: DirectoryNode) => string
   readonly #scanner: MirrorScanner
   readonly #reader: FolderReader
@@ -93,18 +94,13 @@ export class FileSource implements SkillSource {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: FileSourceOptions) {
     const resolved = resolveFileSourceOptions(options)
-    const { fileSystem, root, label, trust, reading, layout, limits, writable } = resolved
+    const { fileSystem, root, label, trust, reading, writable } = resolved
     this.#options = resolved
-    this.#fileSystem = fileSystem
     this.label = label
     this.origin = root
     this.trust = trust
     this.reading = reading
-    if (writable !== undefined) {
-      const isSkipped = (name: string): boolean => layout.isSkipped(name, 1)
-      const { fileNames } = layout
-      this.writable = Object.freeze({ fileSystem: writable, root, fileNames, limits, isSkipped })
-    }
+    if (writable !== undefined) this.writable = writable
     const pathOf = (node: DirectoryNode): string => absolutePathOf(node, root)
     this.#pathOf = pathOf
     this.#trust = new EventTrust({
@@ -124,33 +120,19 @@ export class FileSource implements SkillSource {
     this.#guard = new RootGuard(fileSystem, root, () => this.#onRootChange())
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
     if (this.#trust.usesEvents) this.#guard.start()
-    return () => {
-      this.#onHint = undefined
-      this.#guard.stop()
-      if (this.#root === undefined) return
-      for (const node of subtree(this.#root)) {
-        node.unwatch?.()
-        delete node.unwatch
-      }
+    return {
+      stop: () => this.#unwatch(),
+      hasHints: () => this.#needsSweep || this.#published.hasPending || this.#work.isWaiting(),
+      drain: async () => await this.#drain(),
+      isBusy: async () => await this.#isBusy(),
     }
   }
 
   state(): SourceState {
     return this.#trust.state()
-  }
-
-  hasHints(): boolean {
-    return this.#needsSweep || this.#published.hasPending || this.#work.isWaiting()
-  }
-
-  async drain(): Promise<void> {
-    await this.#fileSystem.drain?.()
-    await this.#guard.settled
-    const links = this.#scanner.links()
-    await findMovedLinks(links, this.#fileSystem, this.#pathOf, node => this.#announce(node))
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
@@ -161,23 +143,13 @@ export class FileSource implements SkillSource {
     return await new NotSkillFinder(this.#options, { query, locations, insideFolders }).find(this.#root)
   }
 
-  /** Marks the folder of a skill, with everything in it, or the folder in which it would be. */
-  hint(location: string): void {
+  /** Marks the folder of a skill with everything in it, or the deepest folder above it that is known. */
+  mark(location: string, why: MarkReason): void {
     if (this.#root === undefined) return
     const { node, isExact } = findNearest(this.#root, location)
-    for (const each of isExact ? subtree(listingOf(node)) : [node]) this.#work.mark(each)
-  }
-
-  recapture(location: string): void {
-    if (this.#root === undefined) return
-    const { node, isExact } = findNearest(this.#root, location)
-    if (isExact && node.skillFile !== undefined) this.#work.reject(node)
-  }
-
-  async isBusy(): Promise<boolean> {
-    const nodes = [...this.#work.marked()].slice(0, BUSY_PROBES)
-    const paths = nodes.length === 0 ? [this.#options.root] : nodes.map(this.#pathOf)
-    return (await this.#options.isBusy?.(paths)) ?? false
+    if (why === 'changed')
+      for (const each of isExact ? subtree(listingOf(node)) : [node]) this.#work.mark(each)
+    else if (isExact && node.skillFile !== undefined) this.#work.reject(node)
   }
 
   async read(context: ReadContext): Promise<SourceReading> {
@@ -203,7 +175,7 @@ export class FileSource implements SkillSource {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
       throw thrown
     }
-    await this.drain()
+    await this.#drain()
     // No event can tell of a change in an unwatched folder.
     if (depth === 'full' && !wasOverflow) this.#judgeEvents(pass, new Set([...announced, ...unwatched]))
     const isSettled = !this.#work.isWaiting() && !this.#needsSweep
@@ -234,7 +206,7 @@ export class FileSource implements SkillSource {
 
   async #openRoot(): Promise<DirectoryNode | undefined> {
     await this.#guard.settled // or a root that comes now would be seen by neither of the two
-    if (!(await isFolderThere(this.#fileSystem, this.#options.root))) return undefined
+    if (!(await isFolderThere(this.#options.fileSystem, this.#options.root))) return undefined
     if (this.#root === undefined) {
       this.#root = createDirectoryNode({ name: '', parent: undefined, isLink: false, isDiscoverable: true })
       this.#work.mark(this.#root)
@@ -304,7 +276,7 @@ export class FileSource implements SkillSource {
     }
     await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
     const looked = { read, listed: pass.listed, pathOf: this.#pathOf }
-    for (const node of await findMoved(this.#fileSystem, looked, context.signal)) {
+    for (const node of await findMoved(this.#options.fileSystem, looked, context.signal)) {
       if (!node.isAttached) continue
       this.#work.mark(listingOf(node))
       this.#withdraw(node)
@@ -322,6 +294,25 @@ export class FileSource implements SkillSource {
   /** Takes back what was read of a folder that has changed since. */
   #withdraw(node: DirectoryNode): void {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#work.reject(owner)
+  }
+
+  #unwatch(): void {
+    this.#onHint = undefined
+    this.#guard.stop()
+    if (this.#root !== undefined) for (const node of subtree(this.#root)) unwatch(node)
+  }
+
+  async #drain(): Promise<void> {
+    await this.#options.fileSystem.drain?.()
+    await this.#guard.settled
+    const links = this.#scanner.links()
+    await findMovedLinks(links, this.#options.fileSystem, this.#pathOf, node => this.#announce(node))
+  }
+
+  async #isBusy(): Promise<boolean> {
+    const nodes = [...this.#work.marked()].slice(0, BUSY_PROBES)
+    const paths = nodes.length === 0 ? [this.#options.root] : nodes.map(this.#pathOf)
+    return (await this.#options.isBusy?.(paths)) ?? false
   }
 
   #onEvent(node: DirectoryNode): void {

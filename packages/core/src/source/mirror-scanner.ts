@@ -14,6 +14,7 @@ import {
   owningSkills,
   type ScanPass,
   subtree,
+  unwatch,
 } from './mirror.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
@@ -72,8 +73,7 @@ export class MirrorScanner {
   reset(root: DirectoryNode): void {
     for (const node of subtree(root)) {
       node.isAttached = false
-      node.unwatch?.()
-      delete node.unwatch
+      unwatch(node)
     }
     this.#links.clear()
     this.#nodesWithFindings.clear()
@@ -141,8 +141,7 @@ export class MirrorScanner {
     if (!node.isAttached) return
     for (const each of subtree(node)) {
       each.isAttached = false
-      each.unwatch?.()
-      delete each.unwatch
+      unwatch(each)
       this.#directories--
       if (each.skillFile !== undefined) pass.removed.add(each.path)
       pass.affected.delete(each)
@@ -254,17 +253,17 @@ export class MirrorScanner {
     if (node.refusedAt !== undefined && now - node.refusedAt < REFUSED_RETRY_MS) return
     const unwatchBefore = node.unwatch
     try {
-      const unwatch = fileSystem.watch(
+      const stop = fileSystem.watch(
         path,
         () => onEvent(node),
         error => {
-          unwatch()
-          if (node.unwatch === unwatch) delete node.unwatch
+          stop()
+          if (node.unwatch === stop) delete node.unwatch
           if (clock.monotonic() - now < WORKING_MS) this.#refuse(node, error)
           else onWatchError(error)
         },
       )
-      node.unwatch = unwatch
+      node.unwatch = stop
       delete node.refusedAt
     } catch (thrown) {
       delete node.unwatch
@@ -280,8 +279,7 @@ export class MirrorScanner {
   }
 
   #forgetContents(node: DirectoryNode, pass: ScanPass): void {
-    node.unwatch?.()
-    delete node.unwatch
+    unwatch(node)
     for (const child of [...node.directories.values()]) this.detach(child, pass)
     node.files.clear()
     node.isRacy = true

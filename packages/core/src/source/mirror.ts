@@ -109,6 +109,12 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
   }
 }
 
+/** Ends the watch of a directory, if there is one. */
+export function unwatch(node: DirectoryNode): void {
+  node.unwatch?.()
+  delete node.unwatch
+}
+
 /** The directory whose list shows a node's files. */
 export function listingOf(node: DirectoryNode): DirectoryNode {
   return node.isStandalone ? (node.parent as DirectoryNode) : node

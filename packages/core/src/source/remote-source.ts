@@ -11,12 +11,15 @@ import type { FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
+  MarkReason,
   ReadContext,
   SkillSource,
   SourceChange,
   SourceHint,
   SourceReading,
   SourceState,
+  SourceVersions,
+  SourceWatch,
   Trust,
 } from './skill-source.ts'
 import { describeFailure } from './source-failure.ts'
@@ -96,6 +99,13 @@ export class RemoteSource implements SkillSource {
   readonly trust: Trust
   readonly reading: Partial<ReadingPolicy>
   readonly isRemote = true
+  readonly versions: SourceVersions = {
+    current: () => this.#tree?.version,
+    follows: async earlier =>
+      this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true),
+    describeChange: async location =>
+      this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location),
+  }
   readonly #fetcher: TreeFetcher
   readonly #options: RemoteSourceOptions
   readonly #clock: Clock
@@ -151,24 +161,14 @@ export class RemoteSource implements SkillSource {
     })
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
-    return () => {
-      this.#onHint = undefined
-    }
-  }
-
-  hasHints(): boolean {
-    return this.#hasNews
+    return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }
 
   state(): SourceState {
     if (this.#options.polling === 'manual') return { mode: 'manual' }
     return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
-  }
-
-  version(): string | undefined {
-    return this.#tree?.version
   }
 
   async read(context: ReadContext): Promise<SourceReading> {
@@ -196,16 +196,8 @@ export class RemoteSource implements SkillSource {
     return await this.#show(context, this.#isUnreachable)
   }
 
-  recapture(location: string): void {
-    this.#source.recapture(location)
-  }
-
-  async describeChange(location: string): Promise<SourceChange | undefined> {
-    return this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location)
-  }
-
-  async follows(earlier: string): Promise<boolean> {
-    return this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true)
+  mark(location: string, why: MarkReason): void {
+    this.#source.mark(location, why)
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {

@@ -3,7 +3,13 @@ import { portableHasher, silentLogger } from '../host.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
 import { DEFAULT_SETTLE } from '../source/settle.ts'
-import type { ReadContext, SkillSource, SourceHint, SourceReading } from '../source/skill-source.ts'
+import type {
+  ReadContext,
+  SkillSource,
+  SourceHint,
+  SourceReading,
+  SourceWatch,
+} from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
@@ -26,10 +32,6 @@ class NotingSource implements SkillSource {
     this.#clock = clock
   }
 
-  async isBusy(): Promise<boolean> {
-    return this.busy
-  }
-
   async read({ depth, final }: ReadContext): Promise<SourceReading> {
     this.finals.push(final)
     this.reads.push(`${this.#clock.monotonic()} ${depth}`)
@@ -37,9 +39,9 @@ class NotingSource implements SkillSource {
     return { contents: { ...EMPTY_CONTENTS }, settled: true }
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.tell = onHint
-    return () => undefined
+    return { stop: () => undefined, isBusy: async () => this.busy }
   }
 
   state(): { mode: 'events'; sweepMs: number } {
@@ -79,6 +81,32 @@ async function start({ clock, sync, source }: Harness): Promise<void> {
   await started
   source.reads.length = 0
 }
+
+test('a source of read() and state() alone is read at the start, on reload() and when a skill is loaded', async () => {
+  const reads: string[] = []
+  const clock = new FakeClock()
+  const store = new MemorySkillStore({ clock })
+  const source: SkillSource = {
+    label: 'rows',
+    origin: 'db://rows',
+    trust: 'auto',
+    read: async ({ depth }) => {
+      reads.push(depth)
+      return { contents: EMPTY_CONTENTS, settled: true }
+    },
+    state: () => ({ mode: 'manual' }),
+  }
+  const registry = new SkillRegistry({ store, clock })
+  registry.addSource(source)
+  const rest = { hasher: portableHasher, logger: silentLogger, settle: DEFAULT_SETTLE, rehashMs: 1 }
+  const sync = new SourceSync({ source, registry, store, clock, readsOnRequest: false, ...rest })
+  await sync.start()
+  await sync.reload()
+  await sync.refresh('pdf')
+  await sync.recapture('pdf')
+  expect(reads).toEqual(['full', 'full', 'full', 'full'])
+  await sync.close()
+})
 
 describe('SourceSync', () => {
   test('reads once after a burst of hints, when it is quiet', async () => {
