@@ -38,8 +38,8 @@ export class SourceReaders {
   /** Adds a source behind all others; it is read by `start`. */
   add(source: SkillSource): SourceSync {
     const { triggers, preScan: _, ...options } = this.#options
-    this.#options.registry.addSource(source)
     const sync = new SourceSync({ ...options, source, readsOnRequest: triggers.onRequest })
+    this.#options.registry.addSource(source)
     this.#syncs.push(sync)
     return sync
   }

@@ -1,8 +1,7 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import { LONGEST_TIMER_MS } from '../host.ts'
 import type { FileSourceOptions } from './file-source-options.ts'
-
-// What a timer can wait for.
-const LONGEST_MS = 2 ** 31 - 1
+import { checkSettle } from './settle.ts'
 
 /** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
 export function checkFileSourceOptions(options: FileSourceOptions): void {
@@ -18,6 +17,7 @@ export function checkFileSourceOptions(options: FileSourceOptions): void {
   checkChoice('reading.description', reading.description, ['required', 'empty', 'first-heading'])
   checkChoice('reading.missingName', reading.missingName, ['folder', 'error'])
   checkChoice('reading.keys', reading.keys, ['exact', 'any-case'])
-  checkNumber('pollMs', options.pollMs, 1, LONGEST_MS)
-  checkNumber('reconcileMs', options.reconcileMs, 1, LONGEST_MS)
+  checkSettle('settle', options.settle)
+  checkNumber('pollMs', options.pollMs, 1, LONGEST_TIMER_MS)
+  checkNumber('reconcileMs', options.reconcileMs, 1, LONGEST_TIMER_MS)
 }

@@ -6,6 +6,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import { checkFileSourceOptions } from './check-file-source-options.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import { type FileLayout, LayoutRules } from './file-layout.ts'
+import type { SettlePolicy } from './settle.ts'
 import type { Trust, WritableFolder } from './skill-source.ts'
 
 /** What a file source reads, and how. */
@@ -44,6 +45,8 @@ export interface FileSourceOptions {
   readonly reconcileMs?: number
   /** How often everything is swept without events, in milliseconds. @default 2,000; 300,000 for file systems that have none */
   readonly pollMs?: number
+  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  readonly settle?: Partial<SettlePolicy>
   readonly limits?: Partial<SkillLimits>
   /** Whether a known writer works in one of these absolute folders at the moment. */
   readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
@@ -59,8 +62,9 @@ export const ROOT_GRACE_MS = 5_000
 
 /** The options of a file source with their defaults. */
 export interface ResolvedFileSourceOptions
-  extends Required<Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'writable'>> {
+  extends Required<Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'settle' | 'writable'>> {
   readonly isBusy: FileSourceOptions['isBusy'] | undefined
+  readonly settle: Partial<SettlePolicy> | undefined
   readonly writable: WritableFolder | undefined
   readonly layout: LayoutRules
   readonly limits: SkillLimits
@@ -109,6 +113,7 @@ export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFi
     pollMs: options.pollMs ?? (fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS),
     limits,
     isBusy: options.isBusy,
+    settle: options.settle,
     clock: options.clock ?? systemClock,
   })
 }

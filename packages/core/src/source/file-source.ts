@@ -29,6 +29,7 @@ import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import { createScanPass, isFolderThere } from './scan-pass.ts'
 import { findMoved, type ReadFile } from './second-fingerprint.ts'
+import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
 import type {
   MarkReason,
@@ -72,9 +73,10 @@ export class FileSource implements SkillSource {
   readonly origin: string
   readonly trust: Trust
   readonly reading: Partial<ReadingPolicy>
+  readonly settle?: Partial<SettlePolicy>
   readonly writable?: WritableFolder
   readonly #options: ResolvedFileSourceOptions
-  readonly #pathOf: (node: DirectoryNode) => string
+  readonly #pathOf = (node: DirectoryNode): string => absolutePathOf(node, this.origin)
   readonly #scanner: MirrorScanner
   readonly #reader: FolderReader
   readonly #guard: RootGuard
@@ -94,15 +96,14 @@ export class FileSource implements SkillSource {
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: FileSourceOptions) {
     const resolved = resolveFileSourceOptions(options)
-    const { fileSystem, root, label, trust, reading, writable } = resolved
+    const { fileSystem, root, label, trust, reading, settle, writable } = resolved
     this.#options = resolved
     this.label = label
     this.origin = root
     this.trust = trust
     this.reading = reading
+    if (settle !== undefined) this.settle = settle
     if (writable !== undefined) this.writable = writable
-    const pathOf = (node: DirectoryNode): string => absolutePathOf(node, root)
-    this.#pathOf = pathOf
     this.#trust = new EventTrust({
       ...resolved,
       canWatch: fileSystem.watch !== undefined,
@@ -111,12 +112,16 @@ export class FileSource implements SkillSource {
     })
     this.#scanner = new MirrorScanner({
       ...resolved,
-      pathOf,
+      pathOf: this.#pathOf,
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
       isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents,
     })
-    this.#reader = new FolderReader({ ...resolved, pathOf, refusesHardLinks: trust === 'review' })
+    this.#reader = new FolderReader({
+      ...resolved,
+      pathOf: this.#pathOf,
+      refusesHardLinks: trust === 'review',
+    })
     this.#guard = new RootGuard(fileSystem, root, () => this.#onRootChange())
   }
 

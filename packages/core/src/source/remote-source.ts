@@ -1,7 +1,15 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { FileTree } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
-import { type Clock, type Hasher, LATE, systemClock, untilAborted, within } from '../host.ts'
+import {
+  type Clock,
+  type Hasher,
+  LATE,
+  LONGEST_TIMER_MS,
+  systemClock,
+  untilAborted,
+  within,
+} from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -87,8 +95,6 @@ export const DEFAULT_FETCH_POLL_MS = 300_000
 export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
-const LONGEST_MS = 2 ** 31 - 1
-
 /**
  * Skills of another machine. What was fetched last is shown at once, whatever the network does; a fetch that fails
  * changes nothing; a newer state is shown whole.
@@ -137,7 +143,7 @@ export class RemoteSource implements SkillSource {
     checkChoice('trust', options.trust, ['auto', 'review'])
     checkChoice('polling', options.polling, ['auto', 'manual'])
     for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
-      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_MS)
+      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_TIMER_MS)
     const { label, origin, layout, reading, limits } = options
     this.#fetcher = fetcher
     this.#options = options

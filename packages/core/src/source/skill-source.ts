@@ -5,6 +5,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import type { SettlePolicy } from './settle.ts'
 
 /** Whether a change goes live at once or waits for approval. */
 export type Trust = 'auto' | 'review'
@@ -124,6 +125,8 @@ export interface SkillSource {
    * skill is loaded or a conversation takes its next step. @default false
    */
   readonly isRemote?: boolean
+  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  readonly settle?: Partial<SettlePolicy>
   /** Present if the source has versions: commits, releases. */
   readonly versions?: SourceVersions
   /**

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { portableHasher, silentLogger } from '../host.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
-import { DEFAULT_SETTLE } from '../source/settle.ts'
+import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type {
   ReadContext,
   SkillSource,
@@ -19,6 +19,7 @@ class NotingSource implements SkillSource {
   readonly label = 'remote'
   readonly origin = 'remote://'
   readonly trust = 'auto'
+  readonly settle: Partial<SettlePolicy>
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
@@ -28,8 +29,9 @@ class NotingSource implements SkillSource {
   tell: (hint: SourceHint) => void = () => undefined
   onRead: () => Promise<void> | void = () => undefined
 
-  constructor(clock: FakeClock) {
+  constructor(clock: FakeClock, settle: Partial<SettlePolicy>) {
     this.#clock = clock
+    this.settle = settle
   }
 
   async read({ depth, final }: ReadContext): Promise<SourceReading> {
@@ -49,15 +51,20 @@ class NotingSource implements SkillSource {
   }
 }
 
+interface Options {
+  readonly rehashMs?: number
+  readonly settle?: Partial<SettlePolicy>
+}
+
 interface Harness {
   readonly clock: FakeClock
   readonly source: NotingSource
   readonly sync: SourceSync
 }
 
-function open(rehashMs = 1_000_000_000): Harness {
+function open({ rehashMs = 1_000_000_000, settle = {} }: Options = {}): Harness {
   const clock = new FakeClock()
-  const source = new NotingSource(clock)
+  const source = new NotingSource(clock, settle)
   const store = new MemorySkillStore({ clock })
   const registry = new SkillRegistry({ store, clock })
   registry.addSource(source)
@@ -121,6 +128,17 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
+  test('waits as long as its source says, which comes before the runtime', async () => {
+    const it = open({ settle: { settleMs: 300 } })
+    await start(it)
+    it.source.tell({ area: 'pdf' })
+    await it.clock.advance(299)
+    expect(it.source.reads).toEqual([])
+    await it.clock.advance(1)
+    expect(it.source.reads).toEqual(['300 hinted'])
+    await it.sync.close()
+  })
+
   test('a hint during a reading causes one more', async () => {
     const it = open()
     await start(it)
@@ -138,7 +156,7 @@ describe('SourceSync', () => {
   })
 
   test('sweeps in its time, and hashes everything again when that is due', async () => {
-    const it = open(2_500)
+    const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
     await start(it)
     await it.clock.advance(3_500)

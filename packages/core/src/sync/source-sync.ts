@@ -2,7 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
-import { Settle, type SettlePolicy } from '../source/settle.ts'
+import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import type {
   ReadDepth,
   SkillSource,
@@ -20,6 +20,7 @@ export interface SourceSyncOptions {
   readonly hasher: Hasher
   readonly clock: Clock
   readonly logger: Logger
+  /** For what the source does not say itself. */
   readonly settle: SettlePolicy
   /** How often all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
@@ -71,6 +72,7 @@ export class SourceSync {
   readonly label: string
   readonly source: SkillSource
   readonly #options: SourceSyncOptions
+  readonly #policy: SettlePolicy
   readonly #settle: Settle
   readonly #abort = new AbortController()
   #pending: Request | undefined
@@ -90,11 +92,14 @@ export class SourceSync {
   #sweepAt: number | undefined
   #closing: Promise<void> | undefined
 
+  /** @throws {SkillError} INVALID_OPTION */
   constructor(options: SourceSyncOptions) {
     this.#options = options
     this.label = options.source.label
     this.source = options.source
-    this.#settle = new Settle(options.settle, options.clock)
+    checkSettle(`source ${JSON.stringify(this.label)}: settle`, options.source.settle)
+    this.#policy = settleOf(options.source.settle, options.settle)
+    this.#settle = new Settle(this.#policy, options.clock)
     this.#lastRehashAt = options.clock.monotonic()
     this.#lastSweepAt = this.#lastRehashAt
   }
@@ -227,8 +232,8 @@ export class SourceSync {
   }
 
   async #readUntilSettled(depth: ReadDepth): Promise<void> {
-    const { source, store, hasher, clock, settle } = this.#options
-    const waitsForWriters = settle.maxWaitMs > 0
+    const { source, store, hasher, clock } = this.#options
+    const waitsForWriters = this.#policy.maxWaitMs > 0
     try {
       for (;;) {
         if (this.#abort.signal.aborted) return
