@@ -16,6 +16,9 @@ export interface Clock {
   random(): number
 }
 
+/** The longest delay that a timer of a JavaScript runtime can have, in milliseconds. */
+export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
+
 /** Computes SHA-256 as 64 lower-case hexadecimal digits. */
 export interface Hasher {
   sha256(data: Uint8Array | string): string

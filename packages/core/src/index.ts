@@ -280,14 +280,13 @@ export {
 export { isNearlySkillFile } from './source/describe-not-skill.ts'
 export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
+export { FileSource, ROOT_GRACE_MS } from './source/file-source.ts'
 export {
   DEFAULT_POLL_MS,
   DEFAULT_RECONCILE_MS,
   DEFAULT_REMOTE_POLL_MS,
-  FileSource,
   type FileSourceOptions,
-  ROOT_GRACE_MS,
-} from './source/file-source.ts'
+} from './source/file-source-options.ts'
 export { type MemorySkill, MemorySource, type MemorySourceOptions } from './source/memory-source.ts'
 export type { NotSkill, NotSkillQuery, NotSkillReason, NotSkills } from './source/not-skill.ts'
 export {
@@ -303,6 +302,7 @@ export {
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {
+  MarkReason,
   ReadContext,
   ReadDepth,
   SkillSource,
@@ -310,6 +310,8 @@ export type {
   SourceHint,
   SourceReading,
   SourceState,
+  SourceVersions,
+  SourceWatch,
   Trust,
   WatchMode,
   WritableFolder,

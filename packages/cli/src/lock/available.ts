@@ -56,7 +56,7 @@ export async function openAvailable(
       .find(({ code }) => STALE.has(code))
     if (stale !== undefined) throw new SkillError('IO_FAILED', `${flag}: ${stale.message}`)
     return {
-      version: source.version?.() ?? skills.current.digest,
+      version: source.versions?.current() ?? skills.current.digest,
       skills: skills.current.list(),
       faults: skills.current
         .reports()
@@ -67,7 +67,7 @@ export async function openAvailable(
           ...each,
           path: `${skill.name}/${each.path}`,
         })),
-      follows: async version => (await source.follows?.(version)) ?? true,
+      follows: async version => (await source.versions?.follows(version)) ?? true,
       [Symbol.asyncDispose]: async () => await skills.close(),
     }
   } catch (thrown) {

@@ -13,6 +13,7 @@ import {
   type SourceHint,
   type SourceReading,
   type SourceState,
+  type SourceWatch,
   type Trust,
 } from '../index.ts'
 import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
@@ -106,15 +107,9 @@ export class FoldingSource implements SkillSource {
     this.#hasNews = true
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
-    return () => {
-      this.#onHint = undefined
-    }
-  }
-
-  hasHints(): boolean {
-    return this.#hasNews
+    return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }
 
   async read(context: ReadContext): Promise<SourceReading> {

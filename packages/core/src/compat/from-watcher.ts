@@ -4,6 +4,7 @@ import {
   MemorySource,
   type SkillSource,
   type SourceHint,
+  type SourceWatch,
   silentLogger,
   systemClock,
 } from '../index.ts'
@@ -35,8 +36,8 @@ class WatcherSource extends MemorySource {
     this.#clock = options.clock ?? systemClock
   }
 
-  override watch(onHint: (hint: SourceHint) => void): () => void {
-    const stopHints = super.watch(onHint)
+  override watch(onHint: (hint: SourceHint) => void): SourceWatch {
+    const hints = super.watch(onHint)
     const stop = new AbortController()
     void followWatcher(this.#watcher, {
       onBatch: batch => this.#fold(batch),
@@ -44,11 +45,14 @@ class WatcherSource extends MemorySource {
       logger: this.#logger,
       signal: stop.signal,
     })
-    return () => {
-      stop.abort()
-      stopHints()
-      // Whoever stops does not wait; what a watcher fails with at its end concerns nobody any more.
-      void (async () => await this.#watcher.stop())().catch(() => undefined)
+    return {
+      ...hints,
+      stop: () => {
+        stop.abort()
+        hints.stop()
+        // Stopping does not wait for the watcher, and its last failure no longer matters.
+        void (async () => await this.#watcher.stop())().catch(() => undefined)
+      },
     }
   }
 

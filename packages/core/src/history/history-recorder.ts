@@ -27,7 +27,7 @@ export interface HistoryRecorderOptions {
 export interface RecordedSource {
   readonly origin: string
   readonly isRemote?: boolean
-  describeChange?(location: string): Promise<ChangeOrigin | undefined>
+  readonly versions?: { describeChange(location: string): Promise<ChangeOrigin | undefined> }
 }
 
 interface Seen {
@@ -138,7 +138,7 @@ export class HistoryRecorder {
       (await this.#findExpected(place, revision)) ??
       decided ??
       (await this.#findWritten(place, revision)) ??
-      (await source?.describeChange?.(place.location)) ?? {
+      (await source?.versions?.describeChange(place.location)) ?? {
         author: unknown,
         cause: records.length === 0 ? 'found' : source?.isRemote === true ? 'fetch' : 'edit',
       }

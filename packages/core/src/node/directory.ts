@@ -15,6 +15,7 @@ export interface DirectoryOptions
     | 'watching'
     | 'reconcileMs'
     | 'pollMs'
+    | 'settle'
     | 'limits'
     | 'clock'
   > {

@@ -1,5 +1,13 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import {
+  type Clock,
+  type Hasher,
+  LONGEST_TIMER_MS,
+  type Logger,
+  portableHasher,
+  silentLogger,
+  systemClock,
+} from '../host.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -38,7 +46,6 @@ export interface SkillRegistryOptions {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 const SLICE = 1_000
 
 /** What the registry has to know of a source. */

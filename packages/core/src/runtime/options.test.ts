@@ -44,9 +44,17 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ reading: { names: 'loose' } }, 'reading.names is "loose"; use one of'],
     [{ pollMs: 0 }, 'pollMs is 0; use a number from 1 to 2147483647'],
     [{ reconcileMs: Infinity }, 'reconcileMs is Infinity; use a number from 1 to 2147483647'],
+    [{ settle: { settleMs: -1 } }, 'settle.settleMs is -1; use a number from 0 to 2147483647'],
     [{ root: '' }, 'root is empty'],
   ])('new FileSource(%j)', async (options, message) => {
     expect(await messageOf(() => source(options))).toContain(message)
+  })
+
+  test('a source of a host’s own', async () => {
+    const own = Object.assign(source(), { settle: { burstMs: '1' } })
+    expect(await messageOf(() => createSkillRuntime({ sources: [own as never] }))).toBe(
+      'source "skills": settle.burstMs is "1"; use a number from 0 to 2147483647',
+    )
   })
 
   test.each<[Loose, string]>([

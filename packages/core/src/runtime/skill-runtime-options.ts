@@ -10,7 +10,7 @@ import type { InvalidPolicy } from '../registry/candidate-builder.ts'
 import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { FACETS, type Facet } from '../skill/diff-skills.ts'
-import type { SettlePolicy } from '../source/settle.ts'
+import { checkSettle, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { PreScanHook, PreScanOptions } from '../sync/pre-scan.ts'
@@ -72,11 +72,9 @@ export interface SkillRuntimeOptions {
 
 export const DEFAULT_REHASH_MS = 600_000
 
-const LONGEST_MS = 2 ** 31 - 1
-
 /** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
 export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
-  const { sources, onDuplicate, catalog, settle = {} } = options
+  const { sources, onDuplicate, catalog } = options
   if (!Array.isArray(sources))
     throw new SkillError('INVALID_OPTION', 'sources is no list; use for example [directory("./skills")]')
   for (const [index, source] of sources.entries()) {
@@ -97,6 +95,5 @@ export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
     checkChoice('catalog.format', catalog?.format, ['agentskills-xml', 'pai-xml', 'markdown', 'none'])
   for (const facet of options.modifiedOn ?? []) checkChoice('modifiedOn', facet, FACETS)
   checkNumber('rehashMs', options.rehashMs, 1)
-  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
-    checkNumber(`settle.${name}`, settle[name], 0, LONGEST_MS)
+  checkSettle('settle', options.settle)
 }

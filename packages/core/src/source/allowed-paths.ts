@@ -1,7 +1,8 @@
 import { SkillError } from '../errors.ts'
 import type { FileSystem } from '../fs/file-system.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
-import { FileSource, type FileSourceOptions } from './file-source.ts'
+import { FileSource } from './file-source.ts'
+import type { FileSourceOptions } from './file-source-options.ts'
 
 export interface AllowedPathsOptions
   extends Pick<

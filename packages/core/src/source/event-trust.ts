@@ -1,5 +1,7 @@
 import type { Clock } from '../host.ts'
+import type { DirectoryNode, ScanPass } from './mirror.ts'
 import type { UnwatchedFolders } from './mirror-scanner.ts'
+import { hasSilentFiles } from './shared-files.ts'
 import type { SourceState } from './skill-source.ts'
 
 export interface EventTrustOptions {
@@ -18,6 +20,15 @@ export interface EventTrustOptions {
 // The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
+
+/** Whether a sweep found a change that no event announced, although one should have. */
+export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode) => boolean): boolean {
+  const isExpected = (node: DirectoryNode | undefined): boolean =>
+    node !== undefined && (isAnnounced(node) || pass.created.has(node) || node.isLink)
+  for (const node of pass.changed)
+    if (!isExpected(node) && !isExpected(node.parent) && !hasSilentFiles(node)) return true
+  return false
+}
 
 /** Knows how far the events of a source can be relied on, and so how often everything has to be swept. */
 export class EventTrust {

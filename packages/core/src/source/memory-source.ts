@@ -10,6 +10,7 @@ import type {
   SourceHint,
   SourceReading,
   SourceState,
+  SourceWatch,
   Trust,
 } from './skill-source.ts'
 
@@ -68,15 +69,9 @@ export class MemorySource implements SkillSource {
     return isThere
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
-    return () => {
-      this.#onHint = undefined
-    }
-  }
-
-  hasHints(): boolean {
-    return this.#isDirty
+    return { stop: () => (this.#onHint = undefined), hasHints: () => this.#isDirty }
   }
 
   async read({ store, hasher }: ReadContext): Promise<SourceReading> {

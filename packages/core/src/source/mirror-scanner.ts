@@ -5,6 +5,7 @@ import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isLeftOut } from '../skill/manifest.ts'
 import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import type { FollowedLink } from './followed-links.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
   createDirectoryNode,
@@ -13,6 +14,7 @@ import {
   owningSkills,
   type ScanPass,
   subtree,
+  unwatch,
 } from './mirror.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
@@ -27,14 +29,6 @@ export interface ScannerOptions extends ClassifierOptions {
 
 /** `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
-
-/** A link that was followed: to a directory, or to a file in it. */
-export interface FollowedLink {
-  readonly directory: DirectoryNode
-  readonly file?: FileNode
-  /** What a linked directory was when it could not be listed: it is not looked at again until it is another one. */
-  unlistedStat?: FileStat | undefined
-}
 
 /** Directories without a watch. */
 export interface UnwatchedFolders {
@@ -79,8 +73,7 @@ export class MirrorScanner {
   reset(root: DirectoryNode): void {
     for (const node of subtree(root)) {
       node.isAttached = false
-      node.unwatch?.()
-      delete node.unwatch
+      unwatch(node)
     }
     this.#links.clear()
     this.#nodesWithFindings.clear()
@@ -148,8 +141,7 @@ export class MirrorScanner {
     if (!node.isAttached) return
     for (const each of subtree(node)) {
       each.isAttached = false
-      each.unwatch?.()
-      delete each.unwatch
+      unwatch(each)
       this.#directories--
       if (each.skillFile !== undefined) pass.removed.add(each.path)
       pass.affected.delete(each)
@@ -261,17 +253,17 @@ export class MirrorScanner {
     if (node.refusedAt !== undefined && now - node.refusedAt < REFUSED_RETRY_MS) return
     const unwatchBefore = node.unwatch
     try {
-      const unwatch = fileSystem.watch(
+      const stop = fileSystem.watch(
         path,
         () => onEvent(node),
         error => {
-          unwatch()
-          if (node.unwatch === unwatch) delete node.unwatch
+          stop()
+          if (node.unwatch === stop) delete node.unwatch
           if (clock.monotonic() - now < WORKING_MS) this.#refuse(node, error)
           else onWatchError(error)
         },
       )
-      node.unwatch = unwatch
+      node.unwatch = stop
       delete node.refusedAt
     } catch (thrown) {
       delete node.unwatch
@@ -287,8 +279,7 @@ export class MirrorScanner {
   }
 
   #forgetContents(node: DirectoryNode, pass: ScanPass): void {
-    node.unwatch?.()
-    delete node.unwatch
+    unwatch(node)
     for (const child of [...node.directories.values()]) this.detach(child, pass)
     node.files.clear()
     node.isRacy = true

@@ -109,6 +109,12 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
   }
 }
 
+/** Ends the watch of a directory, if there is one. */
+export function unwatch(node: DirectoryNode): void {
+  node.unwatch?.()
+  delete node.unwatch
+}
+
 /** The directory whose list shows a node's files. */
 export function listingOf(node: DirectoryNode): DirectoryNode {
   return node.isStandalone ? (node.parent as DirectoryNode) : node
@@ -133,6 +139,12 @@ export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
   }
 }
 
+/** The path of a directory in the file system, given the root's own; that of the parent for a single file. */
+export function absolutePathOf(node: DirectoryNode, root: string): string {
+  const { path } = listingOf(node)
+  return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
+}
+
 /** The path of a directory relative to one of its ancestors; empty for the ancestor itself. */
 export function pathWithin(ancestor: DirectoryNode, node: DirectoryNode): string {
   if (ancestor === node) return ''
@@ -143,4 +155,27 @@ export function pathWithin(ancestor: DirectoryNode, node: DirectoryNode): string
 export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
   if (node.realPath !== undefined) return node.realPath
   return node.parent === undefined ? rootRealPath : `${realPathOf(node.parent, rootRealPath)}/${node.name}`
+}
+
+const NOT_ASCII = /[^\u0020-\u007e]/
+
+/** A folder by its name in a location, which the disk may compose of other characters. */
+function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
+  const known = node.directories.get(segment)
+  if (known !== undefined || !NOT_ASCII.test(segment)) return known
+  return [...node.directories.values()].find(({ name }) => name.normalize('NFC') === segment)
+}
+
+/** The folder at a location, or the deepest one above it that the mirror knows. */
+export function findNearest(
+  root: DirectoryNode,
+  location: string,
+): { readonly node: DirectoryNode; readonly isExact: boolean } {
+  let node = root
+  for (const segment of location === '' ? [] : location.split('/')) {
+    const child = findChild(node, segment)
+    if (child === undefined) return { node, isExact: false }
+    node = child
+  }
+  return { node, isExact: true }
 }

@@ -11,11 +11,11 @@ export class MovedFolders {
   readonly #held = new Set<string>()
 
   /** To be called before contents are shown. */
-  hold(unread: ReadonlySet<DirectoryNode>, published: PublishedContents): void {
+  hold(rejected: readonly DirectoryNode[], published: PublishedContents): void {
     for (const path of this.#held) if (!published.isPending(path)) published.put(path, undefined)
     this.#held.clear()
     const waiting = new Set(
-      [...unread].flatMap(node => (published.find(node.path) === undefined ? (identityOf(node) ?? []) : [])),
+      rejected.flatMap(node => (published.find(node.path) === undefined ? (identityOf(node) ?? []) : [])),
     )
     if (waiting.size === 0) return
     for (const path of published.removed()) {

@@ -1,7 +1,15 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
 import type { FileTree } from '../fs/file-tree.ts'
 import { TreeFileSystem } from '../fs/tree-file-system.ts'
-import { type Clock, type Hasher, LATE, systemClock, untilAborted, within } from '../host.ts'
+import {
+  type Clock,
+  type Hasher,
+  LATE,
+  LONGEST_TIMER_MS,
+  systemClock,
+  untilAborted,
+  within,
+} from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
@@ -11,12 +19,15 @@ import type { FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
+  MarkReason,
   ReadContext,
   SkillSource,
   SourceChange,
   SourceHint,
   SourceReading,
   SourceState,
+  SourceVersions,
+  SourceWatch,
   Trust,
 } from './skill-source.ts'
 import { describeFailure } from './source-failure.ts'
@@ -84,8 +95,6 @@ export const DEFAULT_FETCH_POLL_MS = 300_000
 export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
-const LONGEST_MS = 2 ** 31 - 1
-
 /**
  * Skills of another machine. What was fetched last is shown at once, whatever the network does; a fetch that fails
  * changes nothing; a newer state is shown whole.
@@ -96,6 +105,13 @@ export class RemoteSource implements SkillSource {
   readonly trust: Trust
   readonly reading: Partial<ReadingPolicy>
   readonly isRemote = true
+  readonly versions: SourceVersions = {
+    current: () => this.#tree?.version,
+    follows: async earlier =>
+      this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true),
+    describeChange: async location =>
+      this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location),
+  }
   readonly #fetcher: TreeFetcher
   readonly #options: RemoteSourceOptions
   readonly #clock: Clock
@@ -127,7 +143,7 @@ export class RemoteSource implements SkillSource {
     checkChoice('trust', options.trust, ['auto', 'review'])
     checkChoice('polling', options.polling, ['auto', 'manual'])
     for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
-      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_MS)
+      checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_TIMER_MS)
     const { label, origin, layout, reading, limits } = options
     this.#fetcher = fetcher
     this.#options = options
@@ -151,24 +167,14 @@ export class RemoteSource implements SkillSource {
     })
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.#onHint = onHint
-    return () => {
-      this.#onHint = undefined
-    }
-  }
-
-  hasHints(): boolean {
-    return this.#hasNews
+    return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }
 
   state(): SourceState {
     if (this.#options.polling === 'manual') return { mode: 'manual' }
     return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
-  }
-
-  version(): string | undefined {
-    return this.#tree?.version
   }
 
   async read(context: ReadContext): Promise<SourceReading> {
@@ -196,16 +202,8 @@ export class RemoteSource implements SkillSource {
     return await this.#show(context, this.#isUnreachable)
   }
 
-  recapture(location: string): void {
-    this.#source.recapture(location)
-  }
-
-  async describeChange(location: string): Promise<SourceChange | undefined> {
-    return this.#tree === undefined ? undefined : await this.#fetcher.describeChange?.(this.#tree, location)
-  }
-
-  async follows(earlier: string): Promise<boolean> {
-    return this.#tree === undefined || ((await this.#fetcher.follows?.(this.#tree, earlier)) ?? true)
+  mark(location: string, why: MarkReason): void {
+    this.#source.mark(location, why)
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {

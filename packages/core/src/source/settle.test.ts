@@ -1,7 +1,7 @@
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { DEFAULT_SETTLE, Settle } from './settle.ts'
+import { DEFAULT_SETTLE, NO_SETTLE, Settle, settleOf } from './settle.ts'
 
 test(`a lone change waits for 20 ms of quiet, counted from its last hint ${verifies('P24')}`, async () => {
   const clock = new FakeClock()
@@ -52,4 +52,19 @@ test('reset() begins a new burst', async () => {
   expect(settle.remainingMs()).toBe(0)
   settle.hint('pdf')
   expect(settle.remainingMs()).toBe(20)
+})
+
+test('settleOf() takes the values of the source first, and no longest wait cuts its quiet time short', () => {
+  expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
+  expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({
+    ...DEFAULT_SETTLE,
+    settleMs: 5,
+    maxWaitMs: 50,
+  })
+  expect(settleOf({ settleMs: 500 }, NO_SETTLE)).toEqual({
+    settleMs: 500,
+    burstMs: 500,
+    maxWaitMs: 500,
+    maxBusyMs: 500,
+  })
 })

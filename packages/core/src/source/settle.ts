@@ -1,4 +1,5 @@
-import type { Clock } from '../host.ts'
+import { checkNumber } from '../errors.ts'
+import { type Clock, LONGEST_TIMER_MS } from '../host.ts'
 
 /** When a burst of changes counts as finished. All in milliseconds. */
 export interface SettlePolicy {
@@ -21,6 +22,26 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
 
 /** No waiting at all: for sources whose every change is whole. */
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
+
+/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+export function checkSettle(option: string, policy: Partial<SettlePolicy> = {}): void {
+  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
+    checkNumber(`${option}.${name}`, policy[name], 0, LONGEST_TIMER_MS)
+}
+
+/**
+ * Returns the policy of one source: its own values first, then those of the runtime. A quiet time that a source asks for is
+ * never cut short by a longest wait that only the runtime has.
+ */
+export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
+  const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
+  return Object.freeze({
+    settleMs: own.settleMs ?? general.settleMs,
+    burstMs: own.burstMs ?? Math.max(general.burstMs, own.settleMs ?? 0),
+    maxWaitMs: own.maxWaitMs ?? Math.max(general.maxWaitMs, quietMs),
+    maxBusyMs: own.maxBusyMs ?? Math.max(general.maxBusyMs, quietMs),
+  })
+}
 
 // One atomic save makes up to eight events; more than two saves' worth is many.
 const MANY_HINTS = 16

@@ -5,6 +5,7 @@ import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import type { SettlePolicy } from './settle.ts'
 
 /** Whether a change goes live at once or waits for approval. */
 export type Trust = 'auto' | 'review'
@@ -58,7 +59,32 @@ export interface SourceHint {
   readonly area: string
 }
 
-/** A change as the place itself knows it, a commit for example. */
+/** Why one folder is read: it may have `changed`, or the store has `lost` bytes of it, and all of it is stored again. */
+export type MarkReason = 'changed' | 'lost'
+
+/** A watch that is running. */
+export interface SourceWatch {
+  /** Ends the reports. */
+  stop(): void
+  /** Whether a hinted reading has something to look at. @default false */
+  hasHints?(): boolean
+  /** Resolves when every change made before the call has been reported. @default at once */
+  drain?(): Promise<void>
+  /** Whether a known writer, such as a version control operation, is in the middle of its work. @default false */
+  isBusy?(): Promise<boolean>
+}
+
+/** What a source knows of its own versions. */
+export interface SourceVersions {
+  /** The name of the state that was read last: a commit, a digest. `undefined` before the first one. */
+  current(): string | undefined
+  /** Whether that state comes after an earlier one; true for a source without an order. */
+  follows(earlier: string): Promise<boolean>
+  /** Who changed a folder last; `undefined` if the source does not know. */
+  describeChange(location: string): Promise<SourceChange | undefined>
+}
+
+/** A change as the source itself knows it, a commit for example. */
 export interface SourceChange {
   readonly author: { readonly kind: 'commit'; readonly name: string }
   readonly cause: 'fetch'
@@ -79,8 +105,10 @@ export interface WritableFolder {
 }
 
 /**
- * Where skills come from. A source is asked for its complete contents and never tells edits; hints only say when to
- * ask again, so a lost hint costs time and never correctness.
+ * Where skills come from. A source answers with its complete contents and never reports edits. Hints only say when to
+ * read again, so a lost hint costs time and never correctness.
+ *
+ * A simple source has three names, `read` and `state`. It is read at the start, on `reload`, and as often as `state` says.
  */
 export interface SkillSource {
   /** Short name given by the host; part of the generation's digest, so never a path of one machine. */
@@ -88,41 +116,32 @@ export interface SkillSource {
   /** What it is on this machine (an absolute path, a URL): the key of lasting state. */
   readonly origin: string
   readonly trust: Trust
-  /** How forgiving its texts are read; what was served last is read in the same way after a restart. */
+  /** How forgiving its texts are read; the revision served last is read in the same way after a restart. */
   readonly reading?: Partial<ReadingPolicy>
   /** Where its skills may be written to; absent when they may not. */
   readonly writable?: WritableFolder
   /**
-   * Whether reading it means asking another machine: that is done at its pace and on `reload`, never because a skill is
-   * loaded or a conversation takes its next step. @default false
+   * Whether reading it means asking another machine. Such a source is read at its own pace and on `reload`, never because a
+   * skill is loaded or a conversation takes its next step. @default false
    */
   readonly isRemote?: boolean
+  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  readonly settle?: Partial<SettlePolicy>
+  /** Present if the source has versions: commits, releases. */
+  readonly versions?: SourceVersions
   /**
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.
    */
   read(context: ReadContext): Promise<SourceReading>
-  /** Starts reporting hints; called before the first reading. Returns a function that stops. */
-  watch?(onHint: (hint: SourceHint) => void): () => void
-  /** Marks a folder to be looked at by the next hinted reading. */
-  hint?(location: string): void
-  /** Marks a folder whose bytes the store has lost: the next reading reads and stores all of it. */
-  recapture?(location: string): void
-  /** Resolves when hints for every change made before the call have been reported. */
-  drain?(): Promise<void>
-  /** Whether a hinted reading has something to look at. */
-  hasHints?(): boolean
-  /** Who changed a folder last, where the place itself knows. */
-  describeChange?(location: string): Promise<SourceChange | undefined>
-  /** Whether a known writer (a version control operation) is in the middle of its work. */
-  isBusy?(): Promise<boolean>
+  /** Returns how the source learns of changes now. */
   state(): SourceState
+  /** Starts reporting hints; called before the first reading. */
+  watch?(onHint: (hint: SourceHint) => void): SourceWatch
+  /** Marks one folder for the next hinted reading. Without it, that reading is a full one. */
+  mark?(location: string, why: MarkReason): void
   /** Finds what lies here and is not a skill, by looking at it now. Nothing is collected before. */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
-  /** What the place calls the state that was read last: a commit, a digest. */
-  version?(): string | undefined
-  /** Whether that state comes after an earlier one; true where there is no order. */
-  follows?(earlier: string): Promise<boolean>
-  /** Ends what the source has started, when nobody reads any more. It may be read again later. */
+  /** Ends what the source has started, after the last reading. It may be read again later. */
   close?(): Promise<void>
 }

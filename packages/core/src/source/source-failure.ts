@@ -26,3 +26,20 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
     fix: 'make room for the state directory, or make it writable; what is missing is stored then',
   }
 }
+
+/** A root that does not exist, which is no failure. */
+export function describeMissing(path: string): Diagnostic {
+  const message = `the folder ${JSON.stringify(path)} does not exist; it is awaited`
+  return { code: 'ROOT_MISSING', severity: 'info', message, path }
+}
+
+/** A folder of a skill that did not come to rest in time; `path` within the source, and as people see it. */
+export function describeRestless(path: string, displayPath: string): Diagnostic {
+  return {
+    code: 'FOLDER_UNSTABLE',
+    severity: 'warning',
+    message: `the folder ${JSON.stringify(path)} keeps changing while it is read; its last state stays`,
+    path: displayPath,
+    fix: 'keep files that are written all the time out of the folder, or name them in .skillignore',
+  }
+}

@@ -51,8 +51,8 @@ export class SourceReaders {
   add(source: SkillSource): SourceSync {
     this.assertOpen()
     const { triggers, preScan: _, ...options } = this.#options
-    this.#options.registry.addSource(source)
     const sync = new SourceSync({ ...options, source, readsOnRequest: triggers.onRequest })
+    this.#options.registry.addSource(source)
     this.#syncs.push(sync)
     return sync
   }

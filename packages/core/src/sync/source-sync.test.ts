@@ -2,8 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { portableHasher, silentLogger } from '../host.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
-import { DEFAULT_SETTLE } from '../source/settle.ts'
-import type { ReadContext, SkillSource, SourceHint, SourceReading } from '../source/skill-source.ts'
+import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
+import type {
+  ReadContext,
+  SkillSource,
+  SourceHint,
+  SourceReading,
+  SourceWatch,
+} from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
@@ -13,6 +19,7 @@ class NotingSource implements SkillSource {
   readonly label = 'remote'
   readonly origin = 'remote://'
   readonly trust = 'auto'
+  readonly settle: Partial<SettlePolicy>
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
@@ -22,12 +29,9 @@ class NotingSource implements SkillSource {
   tell: (hint: SourceHint) => void = () => undefined
   onRead: () => Promise<void> | void = () => undefined
 
-  constructor(clock: FakeClock) {
+  constructor(clock: FakeClock, settle: Partial<SettlePolicy>) {
     this.#clock = clock
-  }
-
-  async isBusy(): Promise<boolean> {
-    return this.busy
+    this.settle = settle
   }
 
   async read({ depth, final }: ReadContext): Promise<SourceReading> {
@@ -37,14 +41,19 @@ class NotingSource implements SkillSource {
     return { contents: { ...EMPTY_CONTENTS }, settled: true }
   }
 
-  watch(onHint: (hint: SourceHint) => void): () => void {
+  watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.tell = onHint
-    return () => undefined
+    return { stop: () => undefined, isBusy: async () => this.busy }
   }
 
   state(): { mode: 'events'; sweepMs: number } {
     return { mode: 'events', sweepMs: this.sweepMs }
   }
+}
+
+interface Options {
+  readonly rehashMs?: number
+  readonly settle?: Partial<SettlePolicy>
 }
 
 interface Harness {
@@ -53,9 +62,9 @@ interface Harness {
   readonly sync: SourceSync
 }
 
-function open(rehashMs = 1_000_000_000): Harness {
+function open({ rehashMs = 1_000_000_000, settle = {} }: Options = {}): Harness {
   const clock = new FakeClock()
-  const source = new NotingSource(clock)
+  const source = new NotingSource(clock, settle)
   const store = new MemorySkillStore({ clock })
   const registry = new SkillRegistry({ store, clock })
   registry.addSource(source)
@@ -80,6 +89,32 @@ async function start({ clock, sync, source }: Harness): Promise<void> {
   source.reads.length = 0
 }
 
+test('a source of read() and state() alone is read at the start, on reload() and when a skill is loaded', async () => {
+  const reads: string[] = []
+  const clock = new FakeClock()
+  const store = new MemorySkillStore({ clock })
+  const source: SkillSource = {
+    label: 'rows',
+    origin: 'db://rows',
+    trust: 'auto',
+    read: async ({ depth }) => {
+      reads.push(depth)
+      return { contents: EMPTY_CONTENTS, settled: true }
+    },
+    state: () => ({ mode: 'manual' }),
+  }
+  const registry = new SkillRegistry({ store, clock })
+  registry.addSource(source)
+  const rest = { hasher: portableHasher, logger: silentLogger, settle: DEFAULT_SETTLE, rehashMs: 1 }
+  const sync = new SourceSync({ source, registry, store, clock, readsOnRequest: false, ...rest })
+  await sync.start()
+  await sync.reload()
+  await sync.refresh('pdf')
+  await sync.recapture('pdf')
+  expect(reads).toEqual(['full', 'full', 'full', 'full'])
+  await sync.close()
+})
+
 describe('SourceSync', () => {
   test('reads once after a burst of hints, when it is quiet', async () => {
     const it = open()
@@ -90,6 +125,17 @@ describe('SourceSync', () => {
     }
     await it.clock.advance(100)
     expect(it.source.reads).toEqual(['60 hinted'])
+    await it.sync.close()
+  })
+
+  test('waits as long as its source says, which comes before the runtime', async () => {
+    const it = open({ settle: { settleMs: 300 } })
+    await start(it)
+    it.source.tell({ area: 'pdf' })
+    await it.clock.advance(299)
+    expect(it.source.reads).toEqual([])
+    await it.clock.advance(1)
+    expect(it.source.reads).toEqual(['300 hinted'])
     await it.sync.close()
   })
 
@@ -110,7 +156,7 @@ describe('SourceSync', () => {
   })
 
   test('sweeps in its time, and hashes everything again when that is due', async () => {
-    const it = open(2_500)
+    const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
     await start(it)
     await it.clock.advance(3_500)

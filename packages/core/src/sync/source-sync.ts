@@ -2,8 +2,14 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
-import { Settle, type SettlePolicy } from '../source/settle.ts'
-import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
+import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
+import type {
+  ReadDepth,
+  SkillSource,
+  SourceReading,
+  SourceState,
+  SourceWatch,
+} from '../source/skill-source.ts'
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
@@ -14,6 +20,7 @@ export interface SourceSyncOptions {
   readonly hasher: Hasher
   readonly clock: Clock
   readonly logger: Logger
+  /** For what the source does not say itself. */
   readonly settle: SettlePolicy
   /** How often all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
@@ -65,11 +72,12 @@ export class SourceSync {
   readonly label: string
   readonly source: SkillSource
   readonly #options: SourceSyncOptions
+  readonly #policy: SettlePolicy
   readonly #settle: Settle
   readonly #abort = new AbortController()
   #pending: Request | undefined
   #running: Promise<void> | undefined
-  #stopWatching: (() => void) | undefined
+  #watch: SourceWatch | undefined
   #cancelSweep: (() => void) | undefined
   #cancelRetry: (() => void) | undefined
   #lastRehashAt: number
@@ -84,11 +92,14 @@ export class SourceSync {
   #sweepAt: number | undefined
   #closing: Promise<void> | undefined
 
+  /** @throws {SkillError} INVALID_OPTION */
   constructor(options: SourceSyncOptions) {
     this.#options = options
     this.label = options.source.label
     this.source = options.source
-    this.#settle = new Settle(options.settle, options.clock)
+    checkSettle(`source ${JSON.stringify(this.label)}: settle`, options.source.settle)
+    this.#policy = settleOf(options.source.settle, options.settle)
+    this.#settle = new Settle(this.#policy, options.clock)
     this.#lastRehashAt = options.clock.monotonic()
     this.#lastSweepAt = this.#lastRehashAt
   }
@@ -96,7 +107,7 @@ export class SourceSync {
   /** Watches, then reads for the first time; resolves when that reading is visible or has failed. */
   async start(): Promise<void> {
     const { source } = this.#options
-    this.#stopWatching = source.watch?.(hint => {
+    this.#watch = source.watch?.(hint => {
       this.#settle.hint(hint.area)
       void this.#request('hinted')
     })
@@ -105,7 +116,7 @@ export class SourceSync {
 
   /** Resolves when everything that was there before the call is visible, however it was written. */
   async reload(): Promise<void> {
-    await this.#options.source.drain?.()
+    await this.#watch?.drain?.()
     await this.#request('full')
   }
 
@@ -116,8 +127,8 @@ export class SourceSync {
       await this.reload()
       return
     }
-    await source.drain?.()
-    const hasNews = source.hasHints?.() === true || source.state().unwatched !== undefined
+    await this.#watch?.drain?.()
+    const hasNews = this.#hasHints || source.state().unwatched !== undefined
     // Another machine may take its time with a reading that is under way.
     if (
       source.isRemote === true
@@ -148,24 +159,24 @@ export class SourceSync {
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
-    if (source.hint === undefined) return await this.reload()
-    await source.drain?.()
-    source.hint(location)
+    if (source.mark === undefined) return await this.reload()
+    await this.#watch?.drain?.()
+    source.mark(location, 'changed')
     await this.#request('hinted')
   }
 
   /** Reads one folder again whose bytes the store has lost. */
   async recapture(location: string): Promise<void> {
     const { source } = this.#options
-    if (source.recapture === undefined) return await this.reload()
-    source.recapture(location)
+    if (source.mark === undefined) return await this.reload()
+    source.mark(location, 'lost')
     await this.#request('hinted')
   }
 
   status(): SourceStatus {
     const { source, clock } = this.#options
     const { label, origin, trust } = source
-    const version = source.version?.()
+    const version = source.versions?.current()
     return {
       label,
       origin,
@@ -187,8 +198,8 @@ export class SourceSync {
   /** Stops everything that was started and waits for it. Idempotent. */
   async close(): Promise<void> {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
-    this.#stopWatching?.()
-    this.#stopWatching = undefined
+    this.#watch?.stop()
+    this.#watch = undefined
     this.#cancelSweep?.()
     this.#cancelRetry?.()
     await this.#running
@@ -221,8 +232,8 @@ export class SourceSync {
   }
 
   async #readUntilSettled(depth: ReadDepth): Promise<void> {
-    const { source, store, hasher, clock, settle } = this.#options
-    const waitsForWriters = settle.maxWaitMs > 0
+    const { source, store, hasher, clock } = this.#options
+    const waitsForWriters = this.#policy.maxWaitMs > 0
     try {
       for (;;) {
         if (this.#abort.signal.aborted) return
@@ -252,15 +263,19 @@ export class SourceSync {
     }
   }
 
+  get #hasHints(): boolean {
+    return this.#watch?.hasHints?.() === true
+  }
+
   async #isBusy(): Promise<boolean> {
-    const isBusy = (await this.#options.source.isBusy?.()) ?? false
+    const isBusy = (await this.#watch?.isBusy?.()) ?? false
     if (isBusy) this.#settle.noteBusy()
     return isBusy
   }
 
   async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    if (final || source.hasHints?.() !== true) this.#settle.reset()
+    if (final || !this.#hasHints) this.#settle.reset()
     // What was there already says nothing of a place that could not be reached.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {

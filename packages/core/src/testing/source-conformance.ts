@@ -113,28 +113,27 @@ export const sourceConformance: readonly SourceCase[] = [
     name: 'hints tell of changes, where the source has events; and nothing tells after the end',
     async check({ source, put }) {
       const hints: string[] = []
-      const stop = source.watch?.(({ area }) => void hints.push(area))
+      const watch = source.watch?.(({ area }) => void hints.push(area))
       await read(source)
-      if (stop === undefined || source.state().mode !== 'events') {
-        stop?.()
+      if (watch === undefined || source.state().mode !== 'events') {
+        watch?.stop()
         return
       }
       hints.length = 0
       await put('new/SKILL.md', text('new'))
-      await source.drain?.()
+      await watch.drain?.()
       expect(hints.length > 0, 'a hint')
-      stop()
+      watch.stop()
       await read(source)
       hints.length = 0
       await put('newer/SKILL.md', text('newer'))
-      await source.drain?.()
+      await watch.drain?.()
       expectEqual(hints, [], 'hints after the end')
     },
   },
 ]
 
 async function read(source: SkillSource, store: SkillStore = new MemorySkillStore()): Promise<SourceReading> {
-  await source.drain?.()
   const context = {
     store,
     hasher: portableHasher,

@@ -1,0 +1,119 @@
+import type { FileSystem } from '../fs/file-system.ts'
+import type { WritableFileSystem } from '../fs/writable-file-system.ts'
+import { type Clock, systemClock } from '../host.ts'
+import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
+import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { checkFileSourceOptions } from './check-file-source-options.ts'
+import type { SymlinkPolicy } from './entry-classifier.ts'
+import { type FileLayout, LayoutRules } from './file-layout.ts'
+import type { SettlePolicy } from './settle.ts'
+import type { Trust, WritableFolder } from './skill-source.ts'
+
+/** What a file source reads, and how. */
+export interface FileSourceOptions {
+  readonly fileSystem: FileSystem
+  /** Absolute path of the folder that holds the skills, without a slash at its end. */
+  readonly root: string
+  /** Name of the source in digests and messages: short, and the same on every machine. */
+  readonly label: string
+  /** How the root is shown to people. @default `root` */
+  readonly displayRoot?: string
+  /** @default 'auto' */
+  readonly trust?: Trust
+  /** Whether commands on this machine can reach the folders by their path. @default false */
+  readonly hasDirectories?: boolean
+  /** @default 'within-root', and 'deny' when `trust` is `review` */
+  readonly symlinks?: SymlinkPolicy
+  /** Absolute folders outside the root into which links may lead. @default [] */
+  readonly linkRoots?: readonly string[]
+  /** Whether a SKILL.md inside another skill's folder is a skill of its own. @default true unless `trust` is `review` */
+  readonly nestedSkills?: boolean
+  /** The same file system when skills may be written here. @default none: read-only */
+  readonly writable?: WritableFileSystem
+  /** Which files and folders are skills. @default DEFAULT_LAYOUT */
+  readonly layout?: Partial<FileLayout>
+  /** How forgiving the texts are read. @default DEFAULT_READING */
+  readonly reading?: Partial<ReadingPolicy>
+  /**
+   * A root that is not there is `wait`: empty and awaited; when it vanishes later its skills stay for five seconds.
+   * `empty`: empty at once. `throw`: a failure, like a disk that cannot be read. @default 'wait'
+   */
+  readonly onMissing?: 'wait' | 'empty' | 'throw'
+  /** `auto`: events where they can be had, else sweeps. `off`: read on demand only. @default 'auto' */
+  readonly watching?: 'auto' | 'polling' | 'off'
+  /** How often everything is swept while events work, in milliseconds. @default 30,000 */
+  readonly reconcileMs?: number
+  /** How often everything is swept without events, in milliseconds. @default 2,000; 300,000 for file systems that have none */
+  readonly pollMs?: number
+  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  readonly settle?: Partial<SettlePolicy>
+  readonly limits?: Partial<SkillLimits>
+  /** Whether a known writer works in one of these absolute folders at the moment. */
+  readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
+  readonly clock?: Clock
+}
+
+export const DEFAULT_RECONCILE_MS = 30_000
+export const DEFAULT_POLL_MS = 2_000
+/** How often a file system without events is swept, in milliseconds. It is mostly remote, and requests look anyway. */
+export const DEFAULT_REMOTE_POLL_MS = 300_000
+/** How long a root that vanished keeps its skills, in milliseconds. */
+export const ROOT_GRACE_MS = 5_000
+
+/** The options of a file source with their defaults. */
+export interface ResolvedFileSourceOptions
+  extends Required<Omit<FileSourceOptions, 'isBusy' | 'layout' | 'limits' | 'settle' | 'writable'>> {
+  readonly isBusy: FileSourceOptions['isBusy'] | undefined
+  readonly settle: Partial<SettlePolicy> | undefined
+  readonly writable: WritableFolder | undefined
+  readonly layout: LayoutRules
+  readonly limits: SkillLimits
+  /** Returns how a path within the source is shown to people. */
+  readonly displayPath: (path: string) => string
+}
+
+/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFileSourceOptions {
+  checkFileSourceOptions(options)
+  const { fileSystem, root, trust = 'auto', displayRoot = root } = options
+  const layout = new LayoutRules(options.layout)
+  const isReviewed = trust === 'review'
+  const limits: SkillLimits = {
+    ...DEFAULT_LIMITS,
+    ...(isReviewed ? { maxDirectories: REVIEWED_MAX_DIRECTORIES } : {}),
+    ...options.limits,
+  }
+  const writable =
+    options.writable === undefined
+      ? undefined
+      : Object.freeze({
+          fileSystem: options.writable,
+          root,
+          fileNames: layout.fileNames,
+          limits,
+          isSkipped: (name: string) => layout.isSkipped(name, 1),
+        })
+  return Object.freeze({
+    fileSystem,
+    root,
+    label: options.label,
+    displayRoot,
+    displayPath: (path: string) => (path === '' ? displayRoot : `${displayRoot}/${path}`),
+    trust,
+    hasDirectories: options.hasDirectories ?? false,
+    symlinks: options.symlinks ?? (isReviewed ? 'deny' : 'within-root'),
+    linkRoots: options.linkRoots ?? [],
+    nestedSkills: options.nestedSkills ?? !isReviewed,
+    writable,
+    layout,
+    reading: options.reading ?? {},
+    onMissing: options.onMissing ?? 'wait',
+    watching: options.watching ?? 'auto',
+    reconcileMs: options.reconcileMs ?? DEFAULT_RECONCILE_MS,
+    pollMs: options.pollMs ?? (fileSystem.watch === undefined ? DEFAULT_REMOTE_POLL_MS : DEFAULT_POLL_MS),
+    limits,
+    isBusy: options.isBusy,
+    settle: options.settle,
+    clock: options.clock ?? systemClock,
+  })
+}

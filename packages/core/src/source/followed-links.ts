@@ -1,0 +1,35 @@
+import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
+import type { DirectoryNode, FileNode } from './mirror.ts'
+
+/** A link that was followed: to a directory, or to a file in it. */
+export interface FollowedLink {
+  readonly directory: DirectoryNode
+  readonly file?: FileNode
+  /** Stat of a target directory that could not be listed; it is retried only once the link points to a different inode. */
+  unlistedStat?: FileStat | undefined
+}
+
+/**
+ * Reports the directories in which a link leads to something else than before. Events follow inodes and not names, so the
+ * file system is asked.
+ */
+export async function findMovedLinks(
+  links: Iterable<FollowedLink>,
+  fileSystem: FileSystem,
+  pathOf: (node: DirectoryNode) => string,
+  onMoved: (node: DirectoryNode) => void,
+): Promise<void> {
+  for (const link of links) {
+    const { directory, file } = link
+    const path = file === undefined ? pathOf(directory) : `${pathOf(directory)}/${file.name}`
+    const stat = await fileSystem.stat(path).catch(() => undefined)
+    if (file !== undefined) {
+      if (file.stat !== undefined && (stat === undefined || !isSameStat(file.stat, stat))) onMoved(directory)
+      continue
+    }
+    const before = directory.stat ?? link.unlistedStat
+    if (directory.stat === undefined) link.unlistedStat = stat
+    if (stat === undefined || before === undefined || !isSameInode(stat, before))
+      onMoved(directory.parent ?? directory)
+  }
+}

@@ -1,0 +1,60 @@
+import { SkillError } from '../errors.ts'
+import type { FileSystem } from '../fs/file-system.ts'
+import type { SymlinkPolicy } from './entry-classifier.ts'
+import type { ScanPass } from './mirror.ts'
+
+/** A root, and where its links may lead. */
+export interface ScannedRoot {
+  readonly fileSystem: FileSystem
+  readonly root: string
+  readonly symlinks: SymlinkPolicy
+  readonly linkRoots: readonly string[]
+}
+
+/** @throws {SkillError} WRONG_KIND if the root is a file */
+export async function isFolderThere(fileSystem: FileSystem, root: string): Promise<boolean> {
+  try {
+    const { kind } = await fileSystem.stat(root)
+    if (kind !== 'directory') throw new SkillError('WRONG_KIND', `${root} is a file; a source is a folder`)
+    return true
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return false
+    throw thrown
+  }
+}
+
+/** Starts a pass over the mirror; resolves to `undefined` if the root is gone. */
+export async function createScanPass({
+  fileSystem,
+  root,
+  symlinks,
+  linkRoots,
+}: ScannedRoot): Promise<ScanPass | undefined> {
+  const rootRealPath = await resolveIfThere(fileSystem, root)
+  if (rootRealPath === undefined) return undefined
+  const insideFolders = [rootRealPath]
+  if (symlinks === 'follow') insideFolders.push('/')
+  for (const folder of linkRoots) {
+    const realPath = await resolveIfThere(fileSystem, folder)
+    if (realPath !== undefined) insideFolders.push(realPath)
+  }
+  return {
+    insideFolders,
+    rootRealPath,
+    affected: new Set(),
+    removed: new Set(),
+    listed: new Set(),
+    revisited: new Set(),
+    changed: new Set(),
+    created: new Set(),
+  }
+}
+
+async function resolveIfThere(fileSystem: FileSystem, path: string): Promise<string | undefined> {
+  try {
+    return await fileSystem.resolve(path)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined
+    throw thrown
+  }
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { createDirectoryNode, type DirectoryNode } from './mirror.ts'
+import { WorkList } from './work-list.ts'
+
+function folder(name: string, parent?: DirectoryNode): DirectoryNode {
+  const node = createDirectoryNode({ name, parent, isLink: false, isDiscoverable: true })
+  node.skillFile = 'SKILL.md'
+  return node
+}
+
+const keep = (): void => undefined
+
+describe('WorkList marks', () => {
+  test('an event ends a suspicion, and a mark without an event does not', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    work.suspect(node)
+    work.mark(node)
+    expect(work.isAnnounced(node)).toBe(false)
+    work.announce(node)
+    work.suspect(node)
+    expect(work.isAnnounced(node)).toBe(true)
+  })
+
+  test('takeMarked() leaves nothing marked, and keeps what was rejected', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    work.announce(node)
+    work.reject(node)
+    expect([...work.takeMarked()]).toEqual([node])
+    expect(work.hasMarked).toBe(false)
+    expect([...work.rejected()]).toEqual([node])
+  })
+
+  test('a directory that is gone is not waited for, and not withdrawn', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    work.announce(node)
+    node.isAttached = false
+    expect(work.isWaiting()).toBe(false)
+    const withdrawn: DirectoryNode[] = []
+    work.endReading(each => withdrawn.push(each))
+    expect([withdrawn, work.hasMarked]).toEqual([[], false])
+  })
+})
+
+describe('WorkList attempts', () => {
+  test('a folder that stays rejected to the end is restless, with everything in it', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    const inside = createDirectoryNode({ name: 'a', parent: node, isLink: false, isDiscoverable: true })
+    work.announce(inside)
+    work.reject(node)
+    expect(work.isWaiting()).toBe(true)
+    work.endReading(keep)
+    work.announce(inside)
+    expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
+  })
+
+  test('a restless folder that was read is waited for again only after a reading in which it held still', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    work.reject(node)
+    work.endReading(keep)
+    work.accept(node)
+    expect([[...work.rejected()], work.isRestless(node)]).toEqual([[], true])
+    work.announce(node)
+    work.endReading(keep)
+    expect(work.isRestless(node)).toBe(true)
+    work.takeMarked()
+    work.endReading(keep)
+    expect(work.isRestless(node)).toBe(false)
+  })
+
+  test('a folder that is withdrawn when time is up is restless from then on', () => {
+    const work = new WorkList()
+    const node = folder('pdf')
+    work.announce(node)
+    work.endReading(each => work.reject(each))
+    expect([[...work.rejected()], work.isRestless(node)]).toEqual([[node], true])
+  })
+})
