@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
 import { type ScriptRunner, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { childProcesses, nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
+import { nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
+import { childProcesses, scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 import {
   commandText,
@@ -338,7 +339,7 @@ test('what a script says of itself is looked at before anybody else sees it', as
 describe('commands that their author surely meant', () => {
   test.each([
     ["import { defineCommand } from 'skillstoke/comand'", 'scripts cannot import "skillstoke/comand"'],
-    ["import { defineCommand } from '@skillstoke/core'", 'scripts cannot import "@skillstoke/core"'],
+    ["import { defineCommand } from '@skillstoke/core/command'", 'scripts cannot import "@skillstoke/core"'],
     [
       "import { defineComand } from 'skillstoke/command'",
       '"skillstoke/command" has no export "defineComand"',
