@@ -15,7 +15,8 @@ import {
 } from './command.ts'
 import { describeProblem, toNotFound } from './command-not-found.ts'
 import { FileCalls } from './file-calls.ts'
-import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
+import { toProgram } from './program-code.ts'
+import { ProgramSlot, type SlotHost } from './program-slot.ts'
 import { type CommandsChange, type ScriptCall, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions } from './script-runner.ts'
 
