@@ -2,6 +2,7 @@ import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest, ScriptProgram } from '../../index.ts'
+import { isAlive } from '../process-group.ts'
 import { removeTree } from '../remove-tree.ts'
 import type { ContainedProcess } from './contained-process.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
@@ -160,14 +161,5 @@ async function sweep(parent: string): Promise<void> {
     if (!(pid > 0) || isAlive(pid)) continue
     // Another process may be at it; what cannot be removed is in nobody's way.
     await removeTree(join(parent, name)).catch(() => undefined)
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
