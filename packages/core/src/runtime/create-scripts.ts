@@ -2,11 +2,12 @@ import type { EventBus, SkillEvents } from '../events/event-bus.ts'
 import type { DecisionStore } from '../history/decisions.ts'
 import type { SkillReview } from '../history/skill-review.ts'
 import type { Clock, Logger } from '../host.ts'
-import type { FolderPlace } from '../registry/admission.ts'
+import { type FolderPlace, placeOf } from '../registry/admission.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { SkillScripts } from '../script/skill-scripts.ts'
 import type { Skill } from '../skill/skill.ts'
+import type { SkillSource } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceReaders } from './source-readers.ts'
 
@@ -25,10 +26,7 @@ export interface ScriptsParts {
 /** Code of skills, with what it needs of a runtime. */
 export function createScripts(parts: ScriptsParts): SkillScripts {
   const { runner, registry, sources, store, review, decisions, events, clock, logger } = parts
-  const placeOf = ({ source, location }: Skill): FolderPlace | undefined => {
-    const origin = sources.find(({ label }) => label === source)?.origin
-    return origin === undefined ? undefined : { origin, location }
-  }
+  const findSource = (label: string): SkillSource | undefined => sources.find(each => each.label === label)
   const refOf = ({ origin }: FolderPlace, { name }: Skill): string => JSON.stringify(['code', origin, name])
   const scripts = new SkillScripts({
     runner,
@@ -40,20 +38,20 @@ export function createScripts(parts: ScriptsParts): SkillScripts {
     isSameFolder: (a, b) => registry.isSameFolder(a, b),
     grantedTo: skill => review.grantedTo({ ...skill, location: registry.locationOf(skill) }),
     isRejected: skill => {
-      const place = placeOf({ ...skill, location: registry.locationOf(skill) })
+      const place = placeOf({ ...skill, location: registry.locationOf(skill) }, findSource)
       return place !== undefined && decisions.find(place)?.rejected.has(skill.revision) === true
     },
     remark: (skill, diagnostics) => registry.remark(skill, diagnostics),
     remember: skill => {
-      const place = placeOf(skill)
+      const place = placeOf(skill, findSource)
       if (place !== undefined) store.setRef(refOf(place, skill), skill.revision)
     },
     forget: skill => {
-      const place = placeOf(skill)
+      const place = placeOf(skill, findSource)
       if (place !== undefined) store.setRef(refOf(place, skill), undefined)
     },
     readRemembered: async skill => {
-      const place = placeOf(skill)
+      const place = placeOf(skill, findSource)
       const revision = place === undefined ? undefined : store.getRef(refOf(place, skill))
       if (place === undefined || revision === undefined || revision === skill.revision) return undefined
       return await registry.readRevision(place, revision)

@@ -2,6 +2,7 @@ import { SkillError } from '../errors.ts'
 import type { Capability } from '../skill/capabilities.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { decodeUnmarkedText } from '../skill/text.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import {
   type Command,
@@ -68,7 +69,7 @@ export async function readText(
   { path, digest }: SkillFile,
 ): Promise<ScriptText> {
   if (!mayBeImported(path)) return { path, digest, text: '' }
-  return { path, digest, text: new TextDecoder().decode(await readFile(store, skill, path)) }
+  return { path, digest, text: decodeUnmarkedText(await readFile(store, skill, path)) }
 }
 
 async function readFile(store: SkillStore, skill: Skill, path: string): Promise<Uint8Array> {
