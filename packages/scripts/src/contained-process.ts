@@ -1,6 +1,7 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
+import { hasGroup, killGroup, killProcess } from '@skillstoke/core/internal/node'
 import type { Launch } from './launch.ts'
 
 export interface ContainedProcessOptions {
@@ -96,14 +97,14 @@ export class ContainedProcess {
     if (this.#known !== undefined) {
       // With its first process the kernel ends all others of the sandbox, and bubblewrap exits when they are gone.
       const state = stateOf(this.#known)
-      if (state === 'running') signal(this.#known.pid)
+      if (state === 'running') killProcess(this.#known.pid)
       // Its number may belong to another process by now. The sandbox ends with bubblewrap, too.
-      else if (state === 'unknown') signalGroup(this.child.pid)
+      else if (state === 'unknown') killGroup(this.child)
       return
     }
-    if (!this.#isStarting()) signalGroup(this.child.pid)
+    if (!this.#isStarting()) killGroup(this.child)
     // Bubblewrap that is killed before it has set up its sandbox leaves a process that waits for ever.
-    else if (isFirstKill) setTimeout(() => signalGroup(this.child.pid), INFO_MS).unref()
+    else if (isFirstKill) setTimeout(() => killGroup(this.child), INFO_MS).unref()
   }
 
   /** Whether bubblewrap has not said yet what it has started. */
@@ -115,19 +116,19 @@ export class ContainedProcess {
   }
 
   async #end(onEnded: () => void): Promise<void> {
-    signalGroup(this.child.pid)
+    killGroup(this.child)
     const first = await this.#first
     if (first === undefined) {
       const { pid } = this.child
       await waitUntil(
         () => !hasGroup(pid),
-        () => signalGroup(pid),
+        () => killGroup(this.child),
         GROUP_END_MS,
       )
     } else {
       const hasEnded = (): boolean => stateOf(first) === 'ended'
       const end = (): void => {
-        if (stateOf(first) === 'running') signal(first.pid)
+        if (stateOf(first) === 'running') killProcess(first.pid)
       }
       await waitUntil(hasEnded, end, SANDBOX_END_MS)
       if (!hasEnded()) {
@@ -198,31 +199,6 @@ function readStatus(pid: number): ProcessStatus | 'unknown' | undefined {
   } catch (thrown) {
     const { code = '' } = thrown as NodeJS.ErrnoException
     return ['ENOENT', 'ESRCH'].includes(code) ? undefined : 'unknown'
-  }
-}
-
-function signalGroup(pid: number | undefined): void {
-  if (pid !== undefined && process.platform !== 'win32') signal(-pid)
-}
-
-function hasGroup(pid: number | undefined): boolean {
-  return pid !== undefined && process.platform !== 'win32' && isThere(-pid)
-}
-
-function isThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-function signal(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (thrown) {
-    // Nothing is left of it, or nothing of ours.
-    if (!['ESRCH', 'EPERM'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
   }
 }
 

@@ -2,7 +2,7 @@ import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest, ScriptProgram } from '@skillstoke/core'
-import { removeTree } from '@skillstoke/core/internal/node'
+import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ContainedProcess } from './contained-process.ts'
 import type { PlainJavaScript } from './plain-javascript.ts'
 import { type ProgramFolder, writeCode, writeProgramFolder } from './program-folder.ts'
@@ -160,14 +160,5 @@ async function sweep(parent: string): Promise<void> {
     if (!(pid > 0) || isAlive(pid)) continue
     // Another process may be at it; what cannot be removed is in nobody's way.
     await removeTree(join(parent, name)).catch(() => undefined)
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -1,9 +1,7 @@
 import type { Clock } from '../host.ts'
-import type { FolderPlace } from '../registry/admission.ts'
-import type { SkillReport } from '../registry/generation.ts'
+import { type FolderPlace, placeOf } from '../registry/admission.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { Digest } from '../skill/digest.ts'
-import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type DecisionStore, EFFECT_MS, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
@@ -79,14 +77,14 @@ export class HistoryRecorder {
     const at = this.#options.clock.now()
     for (const change of changes) {
       const skill = change.kind === 'modified' ? change.newSkill : change.skill
-      const place = this.#placeOf(skill)
+      const place = placeOf(skill, this.#options.findSource)
       if (place === undefined) continue
       const event = change.kind === 'removed' ? 'removed' : 'live'
       const revision = event === 'live' ? { revision: skill.revision } : {}
       seen.push({ place, source: skill.source, name: skill.name, event, at, ...revision })
     }
     for (const report of reports) {
-      const place = this.#placeOf(report)
+      const place = placeOf(report, this.#options.findSource)
       if (place === undefined || report.revision === undefined || report.serving === report.revision) continue
       const { source, name, revision } = report
       seen.push({ place, source, name, revision, event: 'held', at })
@@ -94,11 +92,6 @@ export class HistoryRecorder {
     // A folder whose skill has another name now has one step, under the new name.
     const live = new Set(seen.flatMap(({ event, place }) => (event === 'live' ? keyOf(place) : [])))
     return seen.filter(({ event, place }) => event !== 'removed' || !live.has(keyOf(place)))
-  }
-
-  #placeOf({ source, location }: Pick<Skill | SkillReport, 'source' | 'location'>): FolderPlace | undefined {
-    const origin = this.#options.findSource(source)?.origin
-    return origin === undefined ? undefined : { origin, location }
   }
 
   async #write(seen: readonly Seen[]): Promise<void> {

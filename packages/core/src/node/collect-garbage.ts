@@ -16,6 +16,7 @@ import { type Digest, SkillError, type SkillFile } from '../index.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
 import { isDamage, openPrivateDatabase } from './private-database.ts'
+import { isAlive } from './process-group.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectOptions {
@@ -289,14 +290,5 @@ class Collector {
   #createPack(): { name: string; descriptor: number; offset: number } {
     const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
     return { name, descriptor: openSync(join(this.#folder, name), 'wx', 0o600), offset: 0 }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }

@@ -1,2 +1,3 @@
 // What the packages of this repository need of the part for Node. No stability promise: any release may change or remove it.
+export { hasGroup, isAlive, killGroup, killProcess } from './process-group.ts'
 export { removeTree } from './remove-tree.ts'

@@ -9,6 +9,15 @@ export interface FolderPlace {
   readonly location: string
 }
 
+/** The place of a skill, given the source of its label; `undefined` if there is no such source any longer. */
+export function placeOf(
+  { source, location }: { readonly source: string; readonly location: string },
+  findSource: (label: string) => { readonly origin: string } | undefined,
+): FolderPlace | undefined {
+  const origin = findSource(source)?.origin
+  return origin === undefined ? undefined : { origin, location }
+}
+
 /** A folder of a source that has another path now: from one location to another. */
 export interface FolderMove {
   /** What the file system knows it by, whatever its path. */

@@ -12,14 +12,16 @@ import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { CodeRecords } from './code-records.ts'
+import type { Command, ScriptScan } from './command.ts'
 import {
-  type Command,
-  mayBeImported,
-  type ScannedCommand,
-  type ScriptScan,
-  type ScriptText,
-} from './command.ts'
-import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
+  type Code,
+  readText,
+  type ScannedCode,
+  type ServingCode,
+  toProgram,
+  toServing,
+} from './program-code.ts'
+import type { LoadedProgram, ProgramLoad, ScriptRunner } from './script-runner.ts'
 
 /** What the code of a skill needs of its surroundings. */
 export interface SlotHost {
@@ -28,7 +30,7 @@ export interface SlotHost {
   readonly clock: Clock
   readonly logger: Logger
   readonly records: CodeRecords
-  /** Called when the command list or the code behind it changed. */
+  /** The commands of a skill are others, or their code is. */
   onSwap(swap: CommandSwap): void
 }
 
@@ -41,48 +43,56 @@ export interface CommandSwap {
   readonly after: readonly Command[]
 }
 
-/** Code that takes calls; it is started by the first of them, or when it is checked. */
-interface Serving {
-  readonly skill: Skill
-  readonly scan: ScriptScan
-  readonly program: ScriptProgram
-  readonly commands: readonly Command[]
-  readonly loaded: LoadedProgram | undefined
-}
-
-/** Code that may still run, and what it was allowed to do. */
-type Running = Pick<Serving, 'skill' | 'program'>
-
-/** Everything that decides which code is wanted. */
-interface Wanted {
+/** The code that is wanted, and how far it has come. */
+interface Attempt {
   readonly skill: Skill
   readonly grants: readonly Capability[]
   /** Whether the code is loaded and checked now, or by the first call. */
   readonly isEager: boolean
+  /** `lost` means that the machine failed and not the script: the next request makes another attempt. */
+  state: 'due' | 'running' | 'ended' | 'lost'
 }
 
 const NO_COMMANDS: readonly Command[] = Object.freeze([])
-const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
-/** The code of one folder: what serves, what is tried, and the one place where one takes the place of the other. */
+/**
+ * The code of one folder: the code that serves, the code that is attempted, and the swap from one to the other.
+ *
+ * ```text
+ *   #attempt     want()          #follow()            it loads, or the script is faulty
+ *    (none) -----------> due ---------------> running ---------------------------------> ended
+ *                         ^                      | the machine fails                       |
+ *                         |                      v                                         |
+ *                         +------- want() ----- lost                                       |
+ *                         +------- want() of something else, or forced --------------------+
+ *
+ *   #serving     scan is good            first call
+ *    (none) --------------------> scanned ---------> started ----> draining, until its calls have ended
+ *      |                             |                  ^
+ *      +-----------------------------+------------------+
+ *                newer code, loaded and checked
+ *
+ *    scanned: fails when it starts ----> the revision that was remembered last, or (none)
+ *    scanned, started: forbidden, or the slot is closed ----> (none)
+ * ```
+ *
+ * Attempts and starts are steps of one queue, so at most one program is `#loading`. `endForbidden` and `close` do not wait for
+ * the queue, so each step checks after an `await` whether its result is still allowed.
+ */
 export class ProgramSlot {
   readonly #host: SlotHost
-  #wanted: Wanted | undefined
-  #tried: Wanted | undefined
-  #serving: Serving | undefined
+  #attempt: Attempt | undefined
+  #serving: ServingCode | undefined
   #problems: readonly Diagnostic[] = []
   /** What was found in the newest code, whether or not it loads. */
   #newest: ScriptScan | undefined
   /** One step after the other; no step rejects. */
   #queue: Promise<void> = Promise.resolve()
-  /** What is being ended and may still answer calls. */
-  readonly #draining = new Map<LoadedProgram, Running & { readonly ended: Promise<void> }>()
-  /** What is being loaded; no call gets to it yet. */
-  #loading: (Running & { readonly stop: AbortController }) | undefined
-  /** The last attempt failed for a reason that is not the script's: it is made again when somebody asks. */
-  #isLost = false
-  #isClosed = false
-  readonly #end = new AbortController()
+  /** Replaced code that may still answer calls. */
+  readonly #draining = new Map<LoadedProgram, Code & { readonly ended: Promise<void> }>()
+  /** The code that is being loaded; no call reaches it yet. */
+  #loading: (Code & { readonly stop: AbortController }) | undefined
+  readonly #closing = new AbortController()
 
   constructor(host: SlotHost) {
     this.#host = host
@@ -109,7 +119,7 @@ export class ProgramSlot {
 
   /** The skill whose code was wanted last. */
   get skill(): Skill | undefined {
-    return this.#wanted?.skill
+    return this.#attempt?.skill
   }
 
   /** What is wrong with the newest code. */
@@ -119,7 +129,7 @@ export class ProgramSlot {
 
   /** The code that serves, if it was started. */
   get loaded(): LoadedProgram | undefined {
-    return this.#serving?.loaded
+    return this.#serving?.kind === 'started' ? this.#serving.loaded : undefined
   }
 
   /**
@@ -127,13 +137,13 @@ export class ProgramSlot {
    * takes its place; at the start a scan will do.
    */
   want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
-    const { isEager = this.#wanted !== undefined, isForced = false } = options
+    const old = this.#attempt
+    const { isEager = old !== undefined, isForced = false } = options
     this.endForbidden()
     const grants = this.#host.records.grantedTo(skill)
-    const old = this.#wanted
     const isSame = old?.skill === skill && old.grants.join(' ') === grants.join(' ')
-    if (this.#isClosed || (isSame && !isForced && !this.#isLost)) return
-    this.#wanted = { skill, grants, isEager }
+    if (this.#isClosed || (isSame && !isForced && old.state !== 'lost')) return
+    this.#attempt = { skill, grants, isEager, state: 'due' }
     this.#queue = this.#queue.then(() => this.#follow())
   }
 
@@ -157,10 +167,10 @@ export class ProgramSlot {
   async start(): Promise<LoadedProgram | undefined> {
     await this.ready()
     // What was only scanned so far, and then what was good in an earlier process: each gets one chance.
-    for (let last: Serving | undefined; ; ) {
+    for (let last: ServingCode | undefined; ; ) {
       const serving = this.#serving
       if (serving === undefined || serving.scan.modules.length === 0 || serving === last) return undefined
-      if (serving.loaded !== undefined) return serving.loaded
+      if (serving.kind === 'started') return serving.loaded
       last = serving
       this.#queue = this.#queue.then(() => this.#check(serving))
       await this.ready()
@@ -174,8 +184,7 @@ export class ProgramSlot {
 
   /** Its commands are gone at once; what runs may go on for a while. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
-    this.#isClosed = true
-    this.#end.abort()
+    this.#closing.abort()
     this.endForbidden()
     this.#loading?.stop.abort()
     this.#swap(undefined)
@@ -184,32 +193,42 @@ export class ProgramSlot {
     await this.drained()
   }
 
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
   async #follow(): Promise<void> {
-    while (this.#wanted !== undefined && this.#tried !== this.#wanted) {
-      const wanted = this.#wanted
-      this.#tried = wanted
-      await this.#guard(wanted.skill, () => this.#try(wanted))
+    for (let attempt = this.#attempt; attempt?.state === 'due'; attempt = this.#attempt) {
+      const current = attempt
+      current.state = 'running'
+      const isSound = await this.#guard(current.skill, () => this.#try(current))
+      current.state = isSound ? 'ended' : 'lost'
     }
   }
 
   /** Loads what was only scanned so far. */
-  async #check(serving: Serving): Promise<void> {
-    if (this.#serving !== serving || serving.loaded !== undefined) return
-    await this.#guard(serving.skill, async () => {
+  async #check(serving: ScannedCode): Promise<void> {
+    if (this.#serving !== serving) return
+    const isSound = await this.#guard(serving.skill, async () => {
       const outcome = await this.#load(serving, true)
       // Meanwhile it may have been forbidden, or everything closed.
       if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
-      this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
+      this.#swap(toServing(serving, outcome.program))
       this.#host.records.remember(serving.skill)
     })
+    // An attempt that is due comes next anyway.
+    if (!isSound && this.#attempt?.state === 'ended') this.#attempt.state = 'lost'
   }
 
-  /** Somebody's script is never thrown for: what is thrown comes of a store without the bytes, or a machine without processes. */
-  async #guard(skill: Skill, work: () => Promise<void>): Promise<void> {
+  /**
+   * Resolves to false if the machine failed. Faulty scripts become diagnostics; only infrastructure throws here: bytes missing
+   * from the store, or a process that cannot be spawned.
+   */
+  async #guard(skill: Skill, work: () => Promise<void>): Promise<boolean> {
     try {
-      this.#isLost = false
       await work()
+      return true
     } catch (error) {
       this.#host.logger.error('scripts cannot be loaded', { skill: skill.name, error })
       const message = `the scripts cannot be loaded: ${toMessage(error)}`
@@ -221,15 +240,15 @@ export class ProgramSlot {
           error: thrown,
         })
       }
-      this.#isLost = true
+      return false
     }
   }
 
-  async #try(wanted: Wanted): Promise<void> {
-    const { skill } = wanted
+  async #try(attempt: Attempt): Promise<void> {
+    const { skill } = attempt
     const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
     // Meanwhile something else may be wanted, or this not be allowed any more.
-    if (this.#isClosed || this.#wanted !== wanted || this.#host.records.isRejected(skill)) return
+    if (this.#isClosed || this.#attempt !== attempt || this.#host.records.isRejected(skill)) return
     this.#newest = scan
     const declared = declaredCapabilities(skill).filter(isCapability)
     const notes = [...scan.diagnostics, ...checkCapabilities(skill)]
@@ -237,14 +256,14 @@ export class ProgramSlot {
     const missing =
       scan.modules.length === 0 ? [] : findMissing(declared, this.#host.records.grantedTo(skill))
     if (missing.length > 0) return await this.#fail(skill, [...notes, describeMissing(skill, missing)])
-    const program = this.#toProgram(skill, declared)
-    const isLoaded = scan.modules.length > 0 && (wanted.isEager || !scan.isComplete)
-    const outcome = isLoaded ? await this.#load({ skill, program, scan }, wanted.isEager) : undefined
+    const program = toProgram(skill, declared, this.#host.store)
+    const isLoaded = scan.modules.length > 0 && (attempt.isEager || !scan.isComplete)
+    const outcome = isLoaded ? await this.#load({ skill, program, scan }, attempt.isEager) : undefined
     if (this.#isClosed || this.#isForbidden({ skill, program })) return await closeLoaded(outcome)
     if (outcome?.kind === 'failed') return await this.#fail(skill, [...notes, ...outcome.diagnostics])
     const loaded = outcome?.program
     this.#problems = notes
-    this.#swap({ skill, scan, program, commands: loaded?.commands ?? scan.commands.map(toCommand), loaded })
+    this.#swap(toServing({ skill, scan, program }, loaded))
     if (loaded !== undefined) this.#host.records.remember(skill)
     await this.#remark(skill, notes)
   }
@@ -254,9 +273,13 @@ export class ProgramSlot {
     const failed = this.#serving
     if (this.#isClosed) return
     // What a scan found good may be bad when it runs, and then it does not serve any longer.
-    if (failed === undefined || (failed.skill === skill && failed.loaded === undefined)) {
+    if (failed === undefined || (failed.skill === skill && failed.kind === 'scanned')) {
       const older = await this.#restore(skill)
-      this.#swap(older?.skill === failed?.skill ? undefined : older)
+      // Meanwhile it may have been forbidden, or everything closed.
+      const isAllowed = !this.#isClosed && older !== undefined && !this.#isForbidden(older)
+      this.#swap(isAllowed ? older : undefined)
+      if (!isAllowed && older?.kind === 'started') await older.loaded.close()
+      if (this.#isClosed) return
     }
     this.#problems = problems
     for (const problem of problems)
@@ -269,38 +292,33 @@ export class ProgramSlot {
     const revision = this.commands.length === 0 ? undefined : this.revision
     const note = revision === undefined ? '' : `; the commands of ${shortDigest(revision)} stay`
     await this.#remark(
-      this.#wanted?.skill ?? skill,
+      this.#attempt?.skill ?? skill,
       problems.map(each => (isError(each) ? { ...each, message: `${each.message}${note}` } : each)),
     )
   }
 
-  async #restore(skill: Skill): Promise<Serving | undefined> {
+  async #restore(skill: Skill): Promise<ServingCode | undefined> {
     const older = await this.#host.records.readRemembered(skill)
     if (older === undefined) return undefined
     const scan = await this.#scan(older, [])
     const declared = declaredCapabilities(older).filter(isCapability)
-    const program = this.#toProgram(older, declared)
-    const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
-    if (isRefused() || scan.diagnostics.some(isError)) return undefined
+    const program = toProgram(older, declared, this.#host.store)
+    const isRefused = this.#isClosed || this.#isForbidden({ skill: older, program })
+    if (isRefused || scan.diagnostics.some(isError)) return undefined
     // What only the running module knows has to be asked for.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
-    if (outcome?.kind === 'failed') return undefined
-    if (isRefused()) {
-      await closeLoaded(outcome)
-      return undefined
-    }
-    const loaded = outcome?.program
-    const commands = loaded?.commands ?? scan.commands.map(toCommand)
-    return { skill: older, scan, program, commands, loaded }
+    return outcome?.kind === 'failed'
+      ? undefined
+      : toServing({ skill: older, scan, program }, outcome?.program)
   }
 
   /** Takes the place of what served: new calls get the new code at once, those under way end on the old. */
-  #swap(next: Serving | undefined, ending: { readonly withinMs?: number } = {}): void {
+  #swap(next: ServingCode | undefined, ending: { readonly withinMs?: number } = {}): void {
     const old = this.#serving
     if (old === next) return
     this.#serving = next
-    const loaded = old?.loaded
-    if (old !== undefined && loaded !== undefined) {
+    if (old?.kind === 'started') {
+      const { loaded } = old
       const ended = loaded
         .close(ending)
         .catch((error: unknown) => {
@@ -318,7 +336,7 @@ export class ProgramSlot {
     })
   }
 
-  #isForbidden({ skill, program }: Running): boolean {
+  #isForbidden({ skill, program }: Code): boolean {
     return (
       findMissing(program.grants, this.#host.records.grantedTo(skill)).length > 0 ||
       this.#host.records.isRejected(skill)
@@ -332,17 +350,12 @@ export class ProgramSlot {
   }
 
   async #scan(skill: Skill, known: readonly string[]): Promise<ScriptScan> {
-    const texts = await Promise.all(skill.files.map(file => this.#readText(skill, file.path, file.digest)))
-    return await this.#host.runner.scan(skill.name, texts, known, this.#end.signal)
-  }
-
-  async #readText(skill: Skill, path: string, digest: Digest): Promise<ScriptText> {
-    if (!mayBeImported(path)) return { path, digest, text: '' }
-    return { path, digest, text: new TextDecoder().decode(await readFile(this.#host.store, skill, path)) }
+    const texts = await Promise.all(skill.files.map(file => readText(this.#host.store, skill, file)))
+    return await this.#host.runner.scan(skill.name, texts, known, this.#closing.signal)
   }
 
   async #load(
-    { skill, program, scan }: Pick<Serving, 'skill' | 'program' | 'scan'>,
+    { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
     isUrgent: boolean,
   ): Promise<ProgramLoad> {
     const { clock, logger, runner } = this.#host
@@ -361,10 +374,6 @@ export class ProgramSlot {
     return outcome
   }
 
-  #toProgram(skill: Skill, grants: readonly Capability[]): ScriptProgram {
-    return toProgram(skill, grants, this.#host.store)
-  }
-
   async #remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
     const folder = skill.directory ?? [skill.source, skill.location].filter(Boolean).join('/')
     try {
@@ -378,37 +387,12 @@ export class ProgramSlot {
   }
 }
 
-/** The code of a revision, read from the store. */
-export function toProgram(skill: Skill, grants: readonly Capability[], store: SkillStore): ScriptProgram {
-  return {
-    skill: skill.name,
-    revision: skill.revision,
-    files: skill.files,
-    grants,
-    readFile: path => readFile(store, skill, path),
-  }
-}
-
-async function readFile(store: SkillStore, skill: Skill, path: string): Promise<Uint8Array> {
-  const file = skill.files.find(each => each.path === path)
-  const bytes = file === undefined ? undefined : await store.get(file.digest)
-  if (bytes !== undefined) return bytes
-  throw new SkillError(
-    'REVISION_NOT_FOUND',
-    `${JSON.stringify(path)} of ${skill.revision} is no longer stored`,
-  )
-}
-
-function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {
-  return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
-}
-
-/** What a finding is about that no file is to blame for. */
+/** Fallback path for diagnostics that name no file. */
 function placeOf({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 
-/** Whoever began to close it hears whether that went wrong. */
+/** Shortens the grace period; the call that began to close it reports a failure. */
 function hurry(program: LoadedProgram, withinMs: number): void {
   program.close({ withinMs }).catch(() => undefined)
 }

@@ -17,7 +17,8 @@ import {
 import { describeProblem, toNotFound } from './command-not-found.ts'
 import { FileCalls } from './file-calls.ts'
 import { callSafely, ObservedCalls } from './observed-calls.ts'
-import { ProgramSlot, type SlotHost, toProgram } from './program-slot.ts'
+import { toProgram } from './program-code.ts'
+import { ProgramSlot, type SlotHost } from './program-slot.ts'
 import { type CommandsChange, type ScriptEvents, toCommandsChange } from './script-events.ts'
 import type { Containment, FileRun, LoadedProgram, RunOptions, ScriptRunner } from './script-runner.ts'
 

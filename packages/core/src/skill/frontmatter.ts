@@ -1,7 +1,10 @@
 import type { Diagnostic } from './diagnostic.ts'
 import { readFieldByField } from './field-by-field.ts'
 import { isBlank, isField, toLines } from './frontmatter-lines.ts'
+import { quote } from './text.ts'
 import { loadYaml } from './yaml-text.ts'
+
+const MAX_QUOTED = 60
 
 /** SKILL.md cut at its delimiters; nothing is interpreted yet. */
 export interface SplitSkillText {
@@ -76,7 +79,7 @@ function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
     return failure(diagnostics, {
       code: 'FRONTMATTER_MISSING',
       severity: 'error',
-      message: `the first line is ${quote(opening.text)}; a skill starts with a line "---"`,
+      message: `the first line is ${quote(opening.text, MAX_QUOTED)}; a skill starts with a line "---"`,
       line: 1,
       column: 1,
       fix: 'put "---", a name, a description and "---" above the instructions',
@@ -140,7 +143,7 @@ function toFields(value: unknown, firstLine: number): Outcome<FrontmatterFields>
   return failure([], {
     code: 'FRONTMATTER_NOT_A_MAP',
     severity: 'error',
-    message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value))}`}; it must be fields such as "name: my-skill"`,
+    message: `the frontmatter is ${Array.isArray(value) ? 'a list' : `the ${typeof value} ${quote(JSON.stringify(value), MAX_QUOTED)}`}; it must be fields such as "name: my-skill"`,
     line: firstLine,
     column: 1,
     fix: 'write one field a line, "name: ..." and "description: ..."',
@@ -155,10 +158,6 @@ function readLine(text: string, from: number): { text: string; next: number | un
   const end = text.indexOf('\n', from)
   const raw = end === -1 ? text.slice(from) : text.slice(from, end)
   return { text: raw.endsWith('\r') ? raw.slice(0, -1) : raw, next: end === -1 ? undefined : end + 1 }
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
 }
 
 function failure(earlier: readonly Diagnostic[], diagnostic: Diagnostic): Outcome<never> {

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is being looked for
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: so are joiners and selectors by themselves
 import type { Diagnostic } from './diagnostic.ts'
+import { decodeText } from './text.ts'
 
 /** Neighbouring characters of a text that show nothing, or turn the text around them, and that a model reads all the same. */
 export interface HiddenText {
@@ -114,7 +115,7 @@ export function describeHiddenText(text: string): Diagnostic[] {
 
 /** The same of a file, where it is text in UTF-8. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
-  const text = decodeText(bytes)
+  const text = bytes.includes(0) ? undefined : decodeText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
 }
 
@@ -130,15 +131,6 @@ export function describeHiddenName(name: string): Diagnostic[] {
           column: 1,
         },
       ]
-}
-
-function decodeText(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined // not UTF-8, so not text for a model
-  }
 }
 
 function toDiagnostic({ line, column }: HiddenText, message: string): Diagnostic {

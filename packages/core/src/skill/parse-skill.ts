@@ -5,6 +5,7 @@ import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from './limits.ts'
 import { DEFAULT_READING, type ReadingPolicy } from './reading-policy.ts'
 import { type ParsedSkill, SkillFields } from './skill-fields.ts'
+import { decodeText } from './text.ts'
 
 export interface ParseSkillOptions {
   /** Name of the skill's folder; the fallback for a missing name, and compared with the name. */
@@ -40,7 +41,7 @@ function parseBytes(
       'move long material into files under references/',
     )
   }
-  const text = decodeUtf8(bytes)
+  const text = decodeText(bytes)
   if (text === undefined) {
     return stop('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text', 'save the file as UTF-8')
   }
@@ -73,14 +74,6 @@ function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits
     diagnostics,
   )
   return reader.read(split.value.body, split.value.bodyLine, options.directoryName)
-}
-
-function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined // the decoder's only failure
-  }
 }
 
 function stop(code: Diagnostic['code'], message: string, fix: string): Outcome<never> {

@@ -4,6 +4,7 @@ import { splitSkillText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
+import { decodeText } from './text.ts'
 import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
 const FIELDS = ['allowed-tools', 'compatibility', 'description', 'license', 'metadata', 'name']
@@ -35,12 +36,9 @@ function validateBytes(bytes: Uint8Array, directoryName: string | undefined): Di
       ),
     ]
   }
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
+  const text = decodeText(bytes)
+  if (text === undefined)
     return [error('ENCODING_NOT_UTF8', 'SKILL.md is not UTF-8 text; save it as UTF-8', 1)]
-  }
   return [...validateText(text, directoryName), ...describeHiddenText(text)]
 }
 

@@ -1,4 +1,5 @@
 import type { DirectoryEntry } from '../fs/file-system.ts'
+import { quote } from '../skill/text.ts'
 import type { NotSkill, NotSkillReason } from './not-skill.ts'
 
 /** What is said of something that is not a skill, before it is known where it is. */
@@ -101,8 +102,4 @@ export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFi
 
 function finding(reason: NotSkillReason, message: string, fix: string, isExpected: boolean): NotSkillFinding {
   return { reason, message, fix, isExpected }
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text)
 }

@@ -57,8 +57,6 @@ export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
 /** How often a file system without events is swept, in milliseconds. It is mostly remote, and requests look anyway. */
 export const DEFAULT_REMOTE_POLL_MS = 300_000
-/** How long a root that vanished keeps its skills, in milliseconds. */
-export const ROOT_GRACE_MS = 5_000
 
 /** The options of a file source with their defaults. */
 export interface ResolvedFileSourceOptions

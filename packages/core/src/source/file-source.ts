@@ -42,7 +42,7 @@ import type {
   Trust,
   WritableFolder,
 } from './skill-source.ts'
-import { describeMissing, describeRestless } from './source-failure.ts'
+import { describeMissing, describeRestless, missingFolder } from './source-failure.ts'
 import { WorkList } from './work-list.ts'
 
 /** How long a root that vanished keeps its skills, in milliseconds. */
@@ -221,12 +221,7 @@ export class FileSource implements SkillSource {
 
   #readMissing(): SourceReading {
     const { displayRoot: path, onMissing, clock } = this.#options
-    if (onMissing === 'throw') {
-      throw new SkillError(
-        'SOURCE_MISSING',
-        `the folder ${JSON.stringify(path)} does not exist; make it, or name another`,
-      )
-    }
+    if (onMissing === 'throw') throw missingFolder(path)
     const now = clock.monotonic()
     this.#missingSince ??= this.#root === undefined ? Number.NEGATIVE_INFINITY : now
     const remainingMs = this.#missingSince + ROOT_GRACE_MS - now

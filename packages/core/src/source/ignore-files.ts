@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type DirectoryEntry, isSameStat } from '../fs/file-system.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { parseIgnoreFile } from '../skill/manifest.ts'
+import { decodeUnmarkedText } from '../skill/text.ts'
 import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { DirectoryNode, ScanPass } from './mirror.ts'
@@ -58,7 +59,7 @@ export class IgnoreFiles {
       const options = { inside: pass.insideFolders, maxBytes: limits.maxFrontmatterBytes }
       const { bytes, stat } = await fileSystem.read(`${path}/${IGNORE_FILE_NAME}`, options)
       node.ignoreStat = stat
-      return new TextDecoder().decode(bytes)
+      return decodeUnmarkedText(bytes)
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // gone since it was listed: looked at again
       findings.push(

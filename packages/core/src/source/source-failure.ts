@@ -1,5 +1,6 @@
-import { toMessage } from '../errors.ts'
+import { SkillError, toMessage } from '../errors.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
+import { quote } from '../skill/text.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
 /** What is told when a place could not be read; `rest` says what is shown of it all the same. */
@@ -27,9 +28,17 @@ export function describeStoreFault({ message, isStoring }: StoreFault): Diagnost
   }
 }
 
+/** A root that has to exist and does not. */
+export function missingFolder(path: string): SkillError {
+  return new SkillError(
+    'SOURCE_MISSING',
+    `the folder ${quote(path)} does not exist; make it, or name another`,
+  )
+}
+
 /** A root that does not exist, which is no failure. */
 export function describeMissing(path: string): Diagnostic {
-  const message = `the folder ${JSON.stringify(path)} does not exist; it is awaited`
+  const message = `the folder ${quote(path)} does not exist; it is awaited`
   return { code: 'ROOT_MISSING', severity: 'info', message, path }
 }
 
@@ -38,7 +47,7 @@ export function describeRestless(path: string, displayPath: string): Diagnostic 
   return {
     code: 'FOLDER_UNSTABLE',
     severity: 'warning',
-    message: `the folder ${JSON.stringify(path)} keeps changing while it is read; its last state stays`,
+    message: `the folder ${quote(path)} keeps changing while it is read; its last state stays`,
     path: displayPath,
     fix: 'keep files that are written all the time out of the folder, or name them in .skillignore',
   }

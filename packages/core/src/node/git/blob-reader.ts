@@ -1,6 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { SkillError } from '../../index.ts'
-import { killGroup, spawnGit } from './git-command.ts'
+import { killGroup } from '../process-group.ts'
+import { spawnGit } from './git-command.ts'
 
 interface Request {
   readonly id: string
@@ -42,7 +43,7 @@ export class BlobReader {
     clearTimeout(this.#idle)
     const child = this.#child
     this.#child = undefined
-    killGroup(child?.pid)
+    killGroup(child)
     this.#fail(new SkillError('CLOSED', 'the repository is closed'))
   }
 

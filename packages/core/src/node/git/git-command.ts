@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { SkillError, toMessage } from '../../index.ts'
+import { killGroup } from '../process-group.ts'
 
 export interface GitRun {
   /** The bare repository to work in; absent for commands that need none. */
@@ -97,7 +98,7 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
   let failure: unknown
   const stop = (reason: unknown): void => {
     failure ??= reason
-    killGroup(child.pid)
+    killGroup(child)
   }
   const onAbort = (): void => stop(run.signal?.reason)
   run.signal?.addEventListener('abort', onAbort, { once: true })
@@ -141,16 +142,6 @@ export function spawnGit(
     windowsHide: true,
     env: environment(access),
   })
-}
-
-/** Ends a process with everything that it has started. */
-export function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
-  } catch {
-    // It has ended by itself.
-  }
 }
 
 function environment(access: GitAccess = { protocols: [] }): NodeJS.ProcessEnv {

@@ -1,0 +1,83 @@
+import { SkillError } from '../errors.ts'
+import type { Capability } from '../skill/capabilities.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import type { Skill } from '../skill/skill.ts'
+import { decodeUnmarkedText } from '../skill/text.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import {
+  type Command,
+  mayBeImported,
+  type ScannedCommand,
+  type ScriptScan,
+  type ScriptText,
+} from './command.ts'
+import type { LoadedProgram, ScriptProgram } from './script-runner.ts'
+
+/** The code of one revision, and what it was allowed to do. */
+export interface Code {
+  readonly skill: Skill
+  readonly program: ScriptProgram
+}
+
+/** Code that a scan found good. The first call starts it. */
+export interface ScannedCode extends Code {
+  readonly kind: 'scanned'
+  readonly scan: ScriptScan
+  readonly commands: readonly Command[]
+}
+
+/** Code that was loaded and checked. */
+export interface StartedCode extends Omit<ScannedCode, 'kind'> {
+  readonly kind: 'started'
+  readonly loaded: LoadedProgram
+}
+
+/** Code that accepts calls. */
+export type ServingCode = ScannedCode | StartedCode
+
+const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
+
+/** Commands are those of the running module, or of the scan until it runs. */
+export function toServing(
+  { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
+  loaded: LoadedProgram | undefined,
+): ServingCode {
+  if (loaded === undefined)
+    return { kind: 'scanned', skill, program, scan, commands: scan.commands.map(toCommand) }
+  return { kind: 'started', skill, program, scan, commands: loaded.commands, loaded }
+}
+
+function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {
+  return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
+}
+
+/** The code of a revision, read from the store. */
+export function toProgram(skill: Skill, grants: readonly Capability[], store: SkillStore): ScriptProgram {
+  return {
+    skill: skill.name,
+    revision: skill.revision,
+    files: skill.files,
+    grants,
+    readFile: path => readFile(store, skill, path),
+  }
+}
+
+/** Reads a file for a scan, which needs the text only of what may be imported. */
+export async function readText(
+  store: SkillStore,
+  skill: Skill,
+  { path, digest }: SkillFile,
+): Promise<ScriptText> {
+  if (!mayBeImported(path)) return { path, digest, text: '' }
+  return { path, digest, text: decodeUnmarkedText(await readFile(store, skill, path)) }
+}
+
+async function readFile(store: SkillStore, skill: Skill, path: string): Promise<Uint8Array> {
+  const file = skill.files.find(each => each.path === path)
+  const bytes = file === undefined ? undefined : await store.get(file.digest)
+  if (bytes !== undefined) return bytes
+  throw new SkillError(
+    'REVISION_NOT_FOUND',
+    `${JSON.stringify(path)} of ${skill.revision} is no longer stored`,
+  )
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import { FileSource } from '../source/file-source.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import type { Command, ScriptScan, ScriptText } from './command.ts'
+import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
+
+/** A runner whose commands answer with their own text. */
+class TextRunner implements ScriptRunner {
+  onScan: (text: string) => void = () => undefined
+
+  async containment(): Promise<{ kind: 'sandbox'; detail: string }> {
+    return { kind: 'sandbox', detail: 'a test' }
+  }
+
+  async scan(skill: string, files: readonly ScriptText[]): Promise<ScriptScan> {
+    const scripts = files.filter(({ path }) => path.startsWith('scripts/'))
+    for (const { text } of scripts) this.onScan(text)
+    const commands = scripts.map(({ path, digest }) => ({
+      ...toCommand(skill, path, digest),
+      exportName: 'go',
+    }))
+    const modules = scripts.map(({ path }) => path)
+    return { commands, modules, sources: modules, isComplete: true, diagnostics: [] }
+  }
+
+  async load(program: ScriptProgram, scan: ScriptScan): Promise<ProgramLoad> {
+    const answer = new TextDecoder().decode(await program.readFile('scripts/go.js'))
+    const loaded: LoadedProgram = {
+      revision: program.revision,
+      commands: scan.commands.map(({ path, digest }) => toCommand(program.skill, path, digest)),
+      call: async () => answer,
+      close: async () => undefined,
+    }
+    return { kind: 'loaded', program: loaded }
+  }
+
+  mayRun(): boolean {
+    return false
+  }
+
+  async runFile(): Promise<never> {
+    throw new Error('no file is run here')
+  }
+
+  async close(): Promise<void> {}
+}
+
+function toCommand(skill: string, path: string, digest: Command['digest']): Command {
+  return {
+    id: `${skill}.go`,
+    skill,
+    name: 'go',
+    description: 'd',
+    inputSchema: {},
+    isDynamic: false,
+    hints: {},
+    path,
+    digest,
+  }
+}
+
+const files = new MemoryFileSystem({
+  '/skills/pdf/SKILL.md': '---\nname: pdf\ndescription: d\n---\nx\n',
+  '/skills/pdf/scripts/go.js': 'old',
+})
+
+async function open(store: MemorySkillStore, scripts: TextRunner): Promise<SkillRuntime> {
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
+  return await createSkillRuntime({ sources: [source], store, scripts })
+}
+
+test('code that a failing machine kept from loading is tried again, although older code was called meanwhile', async () => {
+  const store = new MemorySkillStore()
+  {
+    await using skills = await open(store, new TextRunner())
+    expect((await skills.scripts.execute('pdf.go')).value).toBe('old')
+  }
+  files.write('/skills/pdf/scripts/go.js', 'new')
+  const runner = new TextRunner()
+  let isOut = true
+  runner.onScan = text => {
+    if (isOut && text === 'new') throw new Error('EAGAIN')
+  }
+  await using skills = await open(store, runner)
+  expect((await skills.scripts.execute('pdf.go')).value).toBe('old')
+  isOut = false
+  expect((await skills.scripts.execute('pdf.go')).value).toBe('new')
+})

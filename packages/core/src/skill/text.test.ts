@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { decodeAnyText, decodeText, decodeUnmarkedText, quote } from './text.ts'
+
+const MARKED = new Uint8Array([0xef, 0xbb, 0xbf, 0x61])
+const BROKEN = new Uint8Array([0x61, 0xff])
+
+test('decodeText() refuses other encodings and keeps the byte order mark', () => {
+  expect([decodeText(MARKED), decodeText(BROKEN)]).toEqual(['\ufeffa', undefined])
+})
+
+test('decodeAnyText() reads whatever there is and keeps the byte order mark', () => {
+  expect([decodeAnyText(MARKED), decodeAnyText(BROKEN)]).toEqual(['\ufeffa', 'a\ufffd'])
+})
+
+test('decodeUnmarkedText() drops the byte order mark', () => {
+  expect([decodeUnmarkedText(MARKED), decodeUnmarkedText(BROKEN)]).toEqual(['a', 'a\ufffd'])
+})
+
+test('quote() escapes a text, and shortens it to its limit', () => {
+  expect([quote('a "b"'), quote('abcdefgh', 8), quote('abcdefghi', 8)]).toEqual([
+    '"a \\"b\\""',
+    '"abcdefgh"',
+    '"abcde..."',
+  ])
+})

@@ -1,0 +1,23 @@
+/** Decodes UTF-8 and keeps a byte order mark; `undefined` if the bytes are not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined // the only failure of a decoder
+  }
+}
+
+/** Decodes UTF-8 and keeps a byte order mark; U+FFFD stands for bytes that are not UTF-8. */
+export function decodeAnyText(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
+}
+
+/** Like `decodeAnyText`, without the byte order mark. */
+export function decodeUnmarkedText(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
+/** A text in quotation marks for a message, with at most `maxLength` characters of it. */
+export function quote(text: string, maxLength: number = Infinity): string {
+  return JSON.stringify(text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text)
+}
