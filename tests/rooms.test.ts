@@ -39,7 +39,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 // Known to every room, and knowing none.
-const EVERYWHERE = ['errors', 'host']
+const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
 // Outside the walls: they see the public index only, as a third party would; `compat` sees that of `node`, too.
 const OUTSIDE = ['node', 'testing', 'compat']
 

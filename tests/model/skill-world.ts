@@ -76,7 +76,7 @@ export class SkillWorld implements AsyncDisposable {
         hasDirectories: true,
       })
     })
-    this.skills = new SkillRuntime({ sources, settle: { settleMs: 2, burstMs: 4 } })
+    this.skills = new SkillRuntime({ sources, tuning: { settle: { settleMs: 2, burstMs: 4 } } })
     this.session = this.skills.session({ id: 'model' })
     this.skills.subscribe(update => this.#note(0, update))
     this.skills.subscribe(() => {
@@ -179,7 +179,7 @@ export class SkillWorld implements AsyncDisposable {
 
   async #scan(): Promise<readonly SkillReport[]> {
     const sources = ROOTS.map(root => directory(this.pathOf(root), { label: root, watching: 'off' }))
-    await using scan = await createSkillRuntime({ sources, settle: { settleMs: 0, burstMs: 0 } })
+    await using scan = await createSkillRuntime({ sources, tuning: { settle: { settleMs: 0, burstMs: 0 } } })
     return scan.current.reports()
   }
 

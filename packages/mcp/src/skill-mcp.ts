@@ -9,7 +9,9 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import {
   type Clock,
   type Command,
+  checkOptions,
   createScopeTest,
+  type KnownOptions,
   type Logger,
   portableHasher,
   type Scope,
@@ -61,6 +63,24 @@ export interface SkillMcpOptions {
   readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
+}
+
+const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
+  scope: true,
+  name: true,
+  version: true,
+  ttlMs: true,
+  pageSize: true,
+  noticeIntervalMs: true,
+  maxSessions: true,
+  sessionGraceMs: true,
+  sessionIdleMs: true,
+  maxRequestBytes: true,
+  commandTools: true,
+  adminTools: true,
+  onSessionChange: true,
+  logger: true,
+  clock: true,
 }
 
 type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'onSessionChange' | 'logger' | 'clock'>>
@@ -119,6 +139,7 @@ export class SkillMcp implements AsyncDisposable {
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
+    checkOptions('SkillMcp', options, KNOWN_OPTIONS)
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger

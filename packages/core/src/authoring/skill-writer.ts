@@ -1,6 +1,7 @@
 import { checkChoice, SkillError } from '../errors.ts'
 import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { type Digest, digestOf, shortDigest } from '../skill/digest.ts'
 import { DEFAULT_LIMITS, type SkillLimits } from '../skill/limits.ts'
 import { isLeftOut, type SkillFile } from '../skill/manifest.ts'
@@ -95,6 +96,15 @@ export interface SkillWriterOptions {
   readonly clock?: Clock
 }
 
+const KNOWN_OPTIONS: KnownOptions<SkillWriterOptions> = {
+  lock: true,
+  names: true,
+  reservedNames: true,
+  afterWrite: true,
+  hasher: true,
+  clock: true,
+}
+
 export interface WriteRequest {
   readonly skill: string
   /** Relative to the skill's folder, `/`-separated. */
@@ -162,6 +172,7 @@ export class SkillWriter {
 
   /** Made by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, host: AuthoringHost, options: SkillWriterOptions = {}) {
+    checkOptions('writer()', options, KNOWN_OPTIONS)
     checkChoice('afterWrite', options.afterWrite, ['reload', 'none'])
     if (!(options.names instanceof RegExp)) checkChoice('names', options.names, ['strict', 'lenient'])
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillReport } from '../registry/generation.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -45,6 +46,8 @@ export interface RollbackOptions {
   /** As for an approval; asked for where the revision was never live. @default false */
   readonly confirmHidden?: boolean
 }
+
+const KNOWN: KnownOptions<RollbackOptions> = { revision: true, by: true, confirmHidden: true }
 
 export interface Rollback {
   readonly skill: string
@@ -120,6 +123,7 @@ export class SkillHistory {
    * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
+    checkOptions('rollback()', options, KNOWN)
     const { by = 'somebody', confirmHidden = false } = options
     const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
     const { place } = found

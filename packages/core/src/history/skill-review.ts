@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { Clock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type Generation, type SkillReport, targetOf } from '../registry/generation.ts'
 import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
@@ -7,6 +8,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
+import type { Trust } from '../skill/trust.ts'
 import {
   type Decision,
   type DecisionStore,
@@ -23,7 +25,7 @@ import { checkNewest, parseWholeRevision } from './whole-revision.ts'
 export interface ReviewHost {
   current(): Generation
   originOf(source: string): string | undefined
-  trustOf(source: string): 'auto' | 'review' | undefined
+  trustOf(source: string): Trust | undefined
   /** The newest text of a folder, live or not. */
   findNewest(place: FolderPlace): Skill | undefined
   /** Every revision of a folder that is written down. */
@@ -73,6 +75,8 @@ export interface DecideOptions extends DecisionNote {
    */
   readonly confirmHidden?: boolean
 }
+
+const KNOWN: KnownOptions<DecideOptions> = { revision: true, confirmHidden: true, by: true, note: true }
 
 /**
  * Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. What is
@@ -264,7 +268,9 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: FolderPlace, decision: Decision, { by, note }: DecisionNote): Promise<DecidedSkill> {
+  async #decide(place: FolderPlace, decision: Decision, options: DecideOptions): Promise<DecidedSkill> {
+    checkOptions(`${decision.kind}()`, options, KNOWN)
+    const { by, note } = options
     const { decisions, clock } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
     // What another process has decided a moment ago is in the log, and may not have been heard of yet.

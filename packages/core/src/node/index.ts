@@ -11,11 +11,12 @@ export { createGuardedFetch } from './http/guarded-fetch.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
+export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
 export { openRevisionLog } from './revision-log.ts'
 export { type ChildProcesses, childProcesses } from './script/child-processes.ts'
-export type { SandboxMode } from './script/sandbox.ts'
+export { SANDBOX_MODES, type SandboxMode } from './script/sandbox.ts'
 export { scanScripts } from './script/scan-scripts.ts'
 export { DEFAULT_SCRIPT_RUNNER_OPTIONS, type ScriptRunnerOptions } from './script/script-runner-options.ts'
 // The parts it is made of, for sources of your own.

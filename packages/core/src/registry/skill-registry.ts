@@ -1,11 +1,13 @@
 import { SkillError } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
@@ -36,6 +38,17 @@ export interface SkillRegistryOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SkillRegistryOptions> = {
+  store: true,
+  hasher: true,
+  onDuplicate: true,
+  onInvalid: true,
+  admission: true,
+  subscriberDeadlineMs: true,
+  clock: true,
+  logger: true,
+}
+
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
@@ -46,7 +59,7 @@ export interface RegisteredSource {
   readonly label: string
   /** What it is on this machine: the key under which its last good revisions outlive the process. */
   readonly origin: string
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   /** How forgiving its texts are read. */
   readonly reading?: Partial<ReadingPolicy>
 }
@@ -91,6 +104,7 @@ export class SkillRegistry {
   #isClosed = false
 
   constructor(options: SkillRegistryOptions) {
+    checkOptions('SkillRegistry', options, KNOWN)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher

@@ -23,6 +23,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { AgentWrites } from './skill-runtime-options.ts'
 import type { SourceReaders } from './source-readers.ts'
 
 export interface SkillChangesOptions {
@@ -33,7 +34,7 @@ export interface SkillChangesOptions {
   readonly log: RevisionLog | undefined
   readonly events: EventBus
   readonly writeLock: WriteLock
-  readonly agentWrites: 'hold' | 'live'
+  readonly agentWrites: AgentWrites
   /** What writers need of the runtime. */
   readonly authoring: Pick<AuthoringHost, 'look' | 'readFile' | 'reload'> & {
     reloadSkill(name: string): Promise<readonly string[]>
@@ -123,6 +124,7 @@ export class SkillChanges {
   async close(): Promise<void> {
     await this.#options.decisions.close()
     await this.#options.log?.close()
+    await this.#options.writeLock.close?.()
   }
 
   /** Waits for the store; when that fails, it says why by itself. */

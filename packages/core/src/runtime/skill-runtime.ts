@@ -3,7 +3,6 @@ import { type LoadOutcome, loadSkill, readBody } from '../activation/load-skill.
 import { NO_COMMANDS, type SkillAccess } from '../activation/skill-access.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
-import { InProcessWriteLock } from '../authoring/write-lock.ts'
 import { AgentBinder } from '../binding/agent-binder.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -13,20 +12,12 @@ import { createScopeTest, type Scope } from '../catalog/scope.ts'
 import { type SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { createEmitter } from '../events/emit-update.ts'
-import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
-import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
-import { createReviewAdmission } from '../history/review-admission.ts'
+import type { EventBus } from '../events/event-bus.ts'
+import type { DecisionStore } from '../history/decisions.ts'
 import type { SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
-import {
-  type Clock,
-  type Hasher,
-  type Logger,
-  portableHasher,
-  silentLogger,
-  systemClock,
-  within,
-} from '../host.ts'
+import { type Clock, type Hasher, type Logger, within } from '../host.ts'
+import { checkOptions } from '../options.ts'
 import type { Generation } from '../registry/generation.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
@@ -45,12 +36,9 @@ import {
   type SessionOptions,
   SkillSession,
 } from '../session/skill-session.ts'
-import { FACETS } from '../skill/diff-skills.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import type { NotSkills } from '../source/not-skill.ts'
-import { DEFAULT_SETTLE } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
-import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
@@ -61,16 +49,14 @@ import { createScripts } from './create-scripts.ts'
 import { assertDemands, type Demands } from './demands.ts'
 import type { Explanation } from './explain-skill.ts'
 import { LiveSessions } from './live-sessions.ts'
-import { PreScan } from './pre-scan.ts'
 import { RecapturingStore } from './recapturing-store.ts'
 import { type ReloadReport, type SkillReload, toReloadReport, toSkillReload } from './reload-report.ts'
 import { createScriptAdmin, reloadScripts, type ScriptAdminHost, type ScriptReload } from './script-admin.ts'
 import { SkillChanges } from './skill-changes.ts'
 import { type ExplainWithin, SkillExplainer } from './skill-explainer.ts'
 import {
-  checkRuntimeOptions,
-  DEFAULT_REHASH_MS,
   type FreshOptions,
+  resolveRuntimeOptions,
   type SkillRuntimeOptions,
 } from './skill-runtime-options.ts'
 import { SourceReaders } from './source-readers.ts'
@@ -122,12 +108,8 @@ export class SkillRuntime implements AsyncDisposable {
   #closing: Promise<void> | undefined
 
   constructor(options: SkillRuntimeOptions) {
-    checkRuntimeOptions(options)
-    const logger = options.logger ?? silentLogger
-    const clock = options.clock ?? systemClock
-    const hasher = options.hasher ?? portableHasher
-    const store = options.store ?? new MemorySkillStore({ clock })
-    const decisions: DecisionStore = options.decisions ?? new MemoryDecisions()
+    const resolved = resolveRuntimeOptions(options)
+    const { store, decisions, hasher, clock, logger } = resolved
     if (decisions.damage !== undefined) logger.error(decisions.damage)
     this.#store = store
     this.#stored = new RecapturingStore(store, {
@@ -136,31 +118,12 @@ export class SkillRuntime implements AsyncDisposable {
     })
     this.#clock = clock
     this.#logger = logger
-    this.#registry = new SkillRegistry({
-      store,
-      hasher,
-      clock,
-      logger,
-      ...(options.onDuplicate === undefined ? {} : { onDuplicate: options.onDuplicate }),
-      ...(options.onInvalid === 'drop' ? { onInvalid: 'drop' } : {}),
-      admission:
-        options.admission ??
-        createReviewAdmission({
-          decisions,
-          isFrozen: options.frozen === true,
-        }),
-    })
-    this.#demands = {
-      isUnique: options.onDuplicate === 'error',
-      isValid: options.onInvalid === 'throw',
-    }
+    const { onDuplicate, onInvalid, admission } = resolved
+    this.#registry = new SkillRegistry({ store, hasher, clock, logger, onDuplicate, onInvalid, admission })
+    this.#demands = resolved.demands
     this.#sessions = new LiveSessions(store)
-    this.events =
-      options.events ??
-      new InProcessEventBus({
-        onHandlerError: (error, name) => logger.error('an event handler failed', { name, error }),
-      })
-    const modifiedOn = new Set(options.modifiedOn ?? FACETS)
+    this.events = resolved.events
+    const { modifiedOn, settle, rehashMs, triggers, preScan } = resolved
     this.#registry.subscribe(createEmitter({ bus: this.events, logger, modifiedOn }), { phase: 'events' })
     this.#sources = new SourceReaders({
       registry: this.#registry,
@@ -168,21 +131,21 @@ export class SkillRuntime implements AsyncDisposable {
       hasher,
       clock,
       logger,
-      settle: { ...DEFAULT_SETTLE, ...options.settle },
-      rehashMs: options.rehashMs ?? DEFAULT_REHASH_MS,
-      triggers: { onAccess: true, onRequest: true, ...options.triggers },
-      preScan: options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger),
+      settle,
+      rehashMs,
+      triggers,
+      preScan,
     })
-    for (const source of options.sources) this.#sources.add(source)
+    for (const source of resolved.sources) this.#sources.add(source)
     this.#changes = new SkillChanges({
       registry: this.#registry,
       sources: this.#sources,
       store,
       decisions,
-      log: options.history,
+      log: resolved.log,
       events: this.events,
-      writeLock: options.writeLock ?? new InProcessWriteLock(),
-      agentWrites: options.agentWrites ?? 'hold',
+      writeLock: resolved.writeLock,
+      agentWrites: resolved.agentWrites,
       authoring: {
         look: name => this.#sources.lookAgain(name),
         readFile: (skill, path) => this.readFile(skill, path),
@@ -197,9 +160,9 @@ export class SkillRuntime implements AsyncDisposable {
       logger,
     })
     this.review = this.#changes.review
-    if (options.scripts !== undefined) this.#scripts = this.#createScripts(options.scripts, decisions)
-    this.#catalogs = new CatalogCache(options.catalog ?? {})
-    this.#host = this.#createHost(options.catalog?.countTokens ?? approximateTokens, hasher)
+    if (resolved.scripts !== undefined) this.#scripts = this.#createScripts(resolved.scripts, decisions)
+    this.#catalogs = new CatalogCache(resolved.catalog)
+    this.#host = this.#createHost(resolved.catalog.countTokens ?? approximateTokens, hasher)
     this.#explainer = new SkillExplainer({
       current: () => this.current,
       sources: this.#sources,
@@ -310,6 +273,7 @@ export class SkillRuntime implements AsyncDisposable {
     options: { readonly scope?: Scope; readonly skillToolName?: string } = {},
   ): readonly ToolDefinition[] {
     this.#assertOpen()
+    checkOptions('tools()', options, { scope: true, skillToolName: true })
     const access = this.#reader(options.scope)
     return createSkillTools(access, options.skillToolName, this.#host.scriptTools(access))
   }
@@ -383,7 +347,7 @@ export class SkillRuntime implements AsyncDisposable {
     if (this.#changes.history !== undefined) return this.#changes.history
     throw new SkillError(
       'INVALID_OPTION',
-      'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
+      'no history is kept; give one to createSkillRuntime: state: { history: new MemoryRevisionLog() }',
     )
   }
 
@@ -409,6 +373,7 @@ export class SkillRuntime implements AsyncDisposable {
 
   /** Tools that reload and unload code: `skill_reload` and `skill_unload`. @throws {SkillError} INVALID_OPTION as `scripts` */
   adminTools(options: { readonly scope?: Scope } = {}): readonly ToolDefinition[] {
+    checkOptions('adminTools()', options, { scope: true })
     return createAdminTools(this.#reader(options.scope), createScriptAdmin(this.#admin()))
   }
 
@@ -419,6 +384,7 @@ export class SkillRuntime implements AsyncDisposable {
   commandTools(
     options: { readonly scope?: Scope; readonly toName?: (command: Command) => string } = {},
   ): readonly ToolDefinition[] {
+    checkOptions('commandTools()', options, { scope: true, toName: true })
     const toName = options.toName ?? (command => toCommandToolName(command, this.#host.hasher))
     return createCommandTools(this.#reader(options.scope), this.scripts, toName)
   }

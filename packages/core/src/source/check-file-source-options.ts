@@ -1,22 +1,56 @@
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
+import { checkLimits } from '../skill/limits.ts'
+import { checkReading } from '../skill/reading-policy.ts'
+import { TRUSTS } from '../skill/trust.ts'
+import { SYMLINK_POLICIES } from './entry-classifier.ts'
+import { WATCHING_MODES } from './event-trust.ts'
+import { checkLayout } from './file-layout.ts'
 import type { FileSourceOptions } from './file-source.ts'
+
+/** The values of `MissingRootPolicy`. */
+const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
+
+/** What a root that is not there means. */
+export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]
+
+const KNOWN: KnownOptions<FileSourceOptions> = {
+  fileSystem: true,
+  root: true,
+  label: true,
+  displayRoot: true,
+  trust: true,
+  hasDirectories: true,
+  symlinks: true,
+  linkRoots: true,
+  nestedSkills: true,
+  writable: true,
+  layout: true,
+  reading: true,
+  onMissing: true,
+  watching: true,
+  reconcileMs: true,
+  pollMs: true,
+  limits: true,
+  isBusy: true,
+  clock: true,
+}
 
 // What a timer can wait for.
 const LONGEST_MS = 2 ** 31 - 1
 
 /** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
 export function checkFileSourceOptions(options: FileSourceOptions): void {
-  const { root, reading = {} } = options
-  if (root === '') throw new SkillError('INVALID_OPTION', 'root is empty; use the absolute path of a folder')
-  checkChoice('trust', options.trust, ['auto', 'review'])
-  checkChoice('symlinks', options.symlinks, ['within-root', 'follow', 'deny'])
-  checkChoice('watching', options.watching, ['auto', 'polling', 'off'])
-  checkChoice('onMissing', options.onMissing, ['wait', 'empty', 'throw'])
-  checkChoice('reading.names', reading.names, ['strict', 'lenient', 'any'])
-  checkChoice('reading.matchDirectory', reading.matchDirectory, ['warn', 'error', 'off'])
-  checkChoice('reading.description', reading.description, ['required', 'empty', 'first-heading'])
-  checkChoice('reading.missingName', reading.missingName, ['folder', 'error'])
-  checkChoice('reading.keys', reading.keys, ['exact', 'any-case'])
+  checkOptions('FileSource', options, KNOWN)
+  checkLayout('FileSource', options.layout)
+  checkLimits('FileSource', options.limits)
+  checkReading('FileSource', options.reading)
+  if (options.root === '')
+    throw new SkillError('INVALID_OPTION', 'root is empty; use the absolute path of a folder')
+  checkChoice('trust', options.trust, TRUSTS)
+  checkChoice('symlinks', options.symlinks, SYMLINK_POLICIES)
+  checkChoice('watching', options.watching, WATCHING_MODES)
+  checkChoice('onMissing', options.onMissing, MISSING_ROOT_POLICIES)
   checkNumber('pollMs', options.pollMs, 1, LONGEST_MS)
   checkNumber('reconcileMs', options.reconcileMs, 1, LONGEST_MS)
 }

@@ -1,4 +1,6 @@
+import { checkNumber } from '../errors.ts'
 import type { Clock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 
 /** When a burst of changes counts as finished. All in milliseconds. */
 export interface SettlePolicy {
@@ -10,6 +12,26 @@ export interface SettlePolicy {
   readonly maxWaitMs: number
   /** Longest wait while a version control operation is known to run. @default 30,000 */
   readonly maxBusyMs: number
+}
+
+const KNOWN: KnownOptions<SettlePolicy> = {
+  settleMs: true,
+  burstMs: true,
+  maxWaitMs: true,
+  maxBusyMs: true,
+}
+
+// What a timer can wait for.
+const LONGEST_MS = 2 ** 31 - 1
+
+/**
+ * @param path the option that holds the policy, as `tuning.settle`
+ * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ */
+export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
+  checkOptions(owner, policy, KNOWN, { path })
+  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
+    checkNumber(`${path}.${name}`, policy?.[name], 0, LONGEST_MS)
 }
 
 export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({

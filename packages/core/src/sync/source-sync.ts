@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import { Settle, type SettlePolicy } from '../source/settle.ts'
 import type { ReadDepth, SkillSource, SourceReading, SourceState } from '../source/skill-source.ts'
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
@@ -25,7 +26,7 @@ export interface SourceSyncOptions {
 export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   /** What the place calls the state that was read last: a commit, a digest; absent for folders. */
   readonly version?: string
   /** Wall time of the last successful reading, in milliseconds since the epoch. */
