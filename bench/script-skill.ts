@@ -54,7 +54,7 @@ export class ScriptSkill implements Disposable {
   async open(sandbox: SandboxMode, options: ScriptRunnerOptions = {}): Promise<SkillRuntime> {
     return await createSkillRuntime({
       sources: [directory(this.root, { label: 'bench' })],
-      hasher: nodeHasher,
+      tuning: { hasher: nodeHasher },
       scripts: childProcesses({ sandbox, ...options }),
     })
   }

@@ -71,7 +71,7 @@ test('a reviewed source takes no links at all, hard ones included, and says so',
   linkSync(outside.at('key'), folder.at('pdf/hard'))
   symlinkSync('SKILL.md', folder.at('pdf/soft'))
   const admission = { admit: () => ({ kind: 'admit' as const }) }
-  await using skills = await follow(folder.path, { trust: 'review' }, { admission })
+  await using skills = await follow(folder.path, { trust: 'review' }, { review: { admission } })
   expect(skills.current.get('pdf').files.map(file => file.path)).toEqual(['SKILL.md'])
   expect(codesOf(skills)).toEqual(['LINK_REFUSED', 'LINK_REFUSED'])
 })
@@ -234,7 +234,7 @@ describe('faults of the disk', () => {
     const fileSystem = new FaultyFileSystem()
     await using skills = await createSkillRuntime({
       sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
-      hasher: nodeHasher,
+      tuning: { hasher: nodeHasher },
     })
     const before = skills.current
     fileSystem.unreadable = unreadable

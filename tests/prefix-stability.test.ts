@@ -67,7 +67,7 @@ test(`no byte that a model was sent is ever changed, whatever happens to the ski
       })
       await using skills = await createSkillRuntime({
         sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
-        settle: NO_SETTLE,
+        tuning: { settle: NO_SETTLE },
       })
       let next: Action = { kind: 'say' }
       const model = new ScriptedModel(call => {

@@ -41,7 +41,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 // Known to every room, and knowing none.
-const EVERYWHERE = ['errors', 'host']
+const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
 // Outside the walls: they see the public index only, as a third party would.
 const OUTSIDE = ['node', 'testing']
 

@@ -163,7 +163,7 @@ describe('a save is followed when it is made', () => {
   test(`with the same size, within a millisecond, and with its time set back ${verifies('OMNI-B02', 'P22')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { description: 'Text 00.' })
-    await using skills = await follow(folder.path, {}, { settle: { settleMs: 0 } })
+    await using skills = await follow(folder.path, {}, { tuning: { settle: { settleMs: 0 } } })
     for (let i = 10; i < 60; i++) {
       writeFileSync(file, skillText('pdf', { description: `Text ${i}.` }))
       utimesSync(file, 1_000, 1_000)
@@ -345,7 +345,7 @@ describe('fresh() and reload() are barriers', () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     for (let i = 0; i < 50; i++) folder.writeSkill(`other-${i}`)
-    await using skills = await follow(folder.path, {}, { settle: { settleMs: 0, burstMs: 0 } })
+    await using skills = await follow(folder.path, {}, { tuning: { settle: { settleMs: 0, burstMs: 0 } } })
     for (let i = 0; i < 1_000; i++) {
       writeFileSync(file, skillText('pdf', { description: `Text ${i}.` }))
       expect((await skills.fresh()).get('pdf').description).toBe(`Text ${i}.`)

@@ -8,8 +8,7 @@ import {
   nodeHasher,
   openDecisions,
   openPackStore,
-  openRevisionLog,
-  openWriteLock,
+  openState,
 } from '@skillstoke/core/node'
 import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -18,14 +17,10 @@ const NAMES = ['a', 'b', 'c', 'd', 'e']
 const DECOMPOSED = 'cafe\u0301'
 
 async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
-  const state = folder.at('state')
   return await createSkillRuntime({
     sources: [directory(folder.at('skills'), { label: 'own', watching: 'off' })],
-    hasher: nodeHasher,
-    store: await openPackStore(state),
-    decisions: await openDecisions(state, { pollMs: 20 }),
-    history: await openRevisionLog(state),
-    writeLock: await openWriteLock(state),
+    tuning: { hasher: nodeHasher },
+    state: await openState(folder.at('state'), { decisions: { pollMs: 20 } }),
   })
 }
 
@@ -271,8 +266,8 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
     const root = ${JSON.stringify(folder.path)}
     const state = root + '/state'
     const open = async () => await createSkillRuntime({
-      sources: [directory(root + '/skills', { label: 'own', watching: 'off' })], hasher: nodeHasher,
-      store: await openPackStore(state), decisions: await openDecisions(state), history: await openRevisionLog(state),
+      sources: [directory(root + '/skills', { label: 'own', watching: 'off' })], tuning: { hasher: nodeHasher },
+      state: { store: await openPackStore(state), decisions: await openDecisions(state), history: await openRevisionLog(state) },
     })
     const write = (name, body) => {
       mkdirSync(root + '/skills/' + name, { recursive: true })
@@ -407,8 +402,7 @@ test('a revision whose bytes are damaged is not approved before somebody can loo
   const store = await openPackStore(folder.at('state'))
   await using skills = await createSkillRuntime({
     sources: [directory(folder.at('skills'), { trust: 'review' })],
-    store,
-    decisions: await openDecisions(folder.at('state')),
+    state: { store, decisions: await openDecisions(folder.at('state')) },
   })
   await expect(skills.review.approve('pdf')).rejects.toMatchObject({ code: 'HIDDEN_TEXT' })
   await store.flush()

@@ -45,9 +45,8 @@ async function skillstoke(tree: Tree, settleMs: number | undefined): Promise<num
   const state = `${tree.path}-state`
   await using skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
-    hasher: nodeHasher,
-    store: await openPackStore(state),
-    ...(settleMs === undefined ? {} : { settle: { settleMs } }),
+    tuning: { hasher: nodeHasher, ...(settleMs === undefined ? {} : { settle: { settleMs } }) },
+    state: { store: await openPackStore(state) },
   })
   let isSeen = (_skill: Skill | undefined): boolean => false
   let wanted = ''

@@ -112,7 +112,7 @@ async function listOf(
     )
   const skills = await createSkillRuntime({
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'bench' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   return { skills: skills.current.list(), render: () => skills.catalog(), close: () => skills.close() }
 }

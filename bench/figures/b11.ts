@@ -15,7 +15,7 @@ export async function* b11(_options: MeasureOptions): AsyncGenerator<Figure> {
   for (let i = 0; i < 100; i++) write(i, 'first')
   await using skills = await createSkillRuntime({
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'bench' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   const session = skills.session({ id: 'bench' })
   const tools = JSON.stringify(session.tools)

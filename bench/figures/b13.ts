@@ -85,8 +85,8 @@ async function open(server: GitServer, state: string): Promise<SkillRuntime> {
   })
   const skills = await createSkillRuntime({
     sources: [source],
-    store: await openPackStore(state),
-    hasher: nodeHasher,
+    state: { store: await openPackStore(state) },
+    tuning: { hasher: nodeHasher },
   })
   const found = skills.current.list().length
   if (found !== SKILLS) throw new Error(`${found} skills instead of ${SKILLS}`)

@@ -13,7 +13,7 @@ export async function* b2(_options: MeasureOptions): AsyncGenerator<Figure> {
     using tree = await Tree.make(size)
     await using skills = await createSkillRuntime({
       sources: [directory(tree.path, { label: 'bench' })],
-      hasher: nodeHasher,
+      tuning: { hasher: nodeHasher },
     })
     const peers = { 'read, YAML and hash of each SKILL.md (ms)': round(rescan(tree)) }
     const before = skills.current

@@ -74,8 +74,8 @@ async function start(tree: Tree, state: string | undefined): Promise<{ ms: numbe
   const begin = performance.now()
   const skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
-    hasher: nodeHasher,
-    ...(store === undefined ? {} : { store }),
+    tuning: { hasher: nodeHasher },
+    ...(store === undefined ? {} : { state: { store } }),
   })
   const ms = performance.now() - begin
   if (skills.current.list().length !== tree.size)

@@ -13,8 +13,8 @@ export async function* b5(_options: MeasureOptions): AsyncGenerator<Figure> {
   const before = settled()
   const skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
-    hasher: nodeHasher,
-    store,
+    tuning: { hasher: nodeHasher },
+    state: { store },
   })
   await store.flush()
   const after = settled()

@@ -13,8 +13,8 @@ export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   const state = `${tree.path}-state`
   const skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' })],
-    hasher: nodeHasher,
-    store: await openPackStore(state),
+    tuning: { hasher: nodeHasher },
+    state: { store: await openPackStore(state) },
   })
   await skills.reload()
   const share = await idleShare(SECONDS)

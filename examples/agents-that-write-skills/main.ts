@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOfflineModel, openConversationStore, SkillAgent } from '@skillstoke/agent'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import { bundledSkills, directory, openDecisions, openWriteLock } from '@skillstoke/core/node'
+import { bundledSkills, directory, openState } from '@skillstoke/core/node'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const folder = join(base, 'skills')
@@ -18,14 +18,13 @@ const CHAT = 'chat-1'
 const openSkills = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(folder, { writable: true }), bundledSkills()],
-    decisions: await openDecisions(join(base, 'state')),
+    state: await openState(join(base, 'state')),
   })
 
 {
   await using skills = await openSkills()
-  await using lock = await openWriteLock(join(base, 'state'))
   await using store = await openConversationStore(database)
-  const writer = skills.writer({ lock })
+  const writer = skills.writer()
   const agent = new SkillAgent({ skills, model: createOfflineModel(), writer, store })
   const conversation = agent.conversation(CHAT)
   assert.match(conversation.system, /<name>creating-skills<\/name>/)

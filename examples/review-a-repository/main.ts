@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillstoke/core'
-import { git, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
+import { git, openState } from '@skillstoke/core/node'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const repository = join(base, 'team')
@@ -30,9 +30,7 @@ const openSkills = async (): Promise<SkillRuntime> =>
     sources: [
       git(`file://${repository}`, { ref: 'main', label: 'team', allowFile: true, stateDirectory: state }),
     ],
-    store: await openPackStore(state),
-    decisions: await openDecisions(state),
-    history: await openRevisionLog(state),
+    state: await openState(state),
   })
 
 const refunds = (body: string): string =>

@@ -65,7 +65,7 @@ export class SkillWorld implements AsyncDisposable {
       mkdirSync(root)
       return new FileSource({ fileSystem, writable: fileSystem, root, label, hasDirectories: true })
     })
-    const skills = await createSkillRuntime({ sources, settle: { settleMs: 2, burstMs: 4 } })
+    const skills = await createSkillRuntime({ sources, tuning: { settle: { settleMs: 2, burstMs: 4 } } })
     const world = new SkillWorld(base, files, skills)
     await world.settle()
     return world
@@ -177,7 +177,7 @@ export class SkillWorld implements AsyncDisposable {
 
   async #scan(): Promise<readonly SkillReport[]> {
     const sources = ROOTS.map(root => directory(this.pathOf(root), { label: root, watching: 'off' }))
-    await using scan = await createSkillRuntime({ sources, settle: { settleMs: 0, burstMs: 0 } })
+    await using scan = await createSkillRuntime({ sources, tuning: { settle: { settleMs: 0, burstMs: 0 } } })
     return scan.current.reports()
   }
 

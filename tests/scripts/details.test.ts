@@ -118,7 +118,7 @@ test('a store keeps no code of skills that are gone', async () => {
     kept.set(name, revision)
     setRef(name, revision)
   }
-  await using skills = await openScripts(folder.path, { runtime: { store } })
+  await using skills = await openScripts(folder.path, { runtime: { state: { store } } })
   await skills.scripts.execute('git.one')
   const [name] = [...kept.keys()].filter(each => each.startsWith('["code"'))
   expect(kept.get(name ?? '')).toBe(skills.current.get('git').revision)

@@ -180,7 +180,7 @@ describe('a source whose changes go live', () => {
     using state = new TemporaryFolder()
     writeSkill(folder, 'net', 'return "ran"')
     const open = async (): Promise<SkillRuntime> =>
-      await openScripts(folder.path, { runtime: { decisions: await openDecisions(state.path) } })
+      await openScripts(folder.path, { runtime: { state: { decisions: await openDecisions(state.path) } } })
     await using first = await open()
     await first.review.grant('deploy', ['net'], { by: 'Ada', note: 'for the API' })
     expect(await first.review.decisions('deploy')).toMatchObject([

@@ -45,7 +45,7 @@ test(`what the guide names is there: verbs, options, tools and capabilities ${ve
 
 test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21')}`, () => {
   expect(PRESETS.omni).toEqual({
-    runtime: { settle: { settleMs: 500, burstMs: 500 } },
+    runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
     session: {},
     binding: {},

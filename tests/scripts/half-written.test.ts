@@ -36,7 +36,10 @@ describe('a text that is written in two parts', () => {
   test.each(['auto', 'off'] as const)('is never served as half, with watching %s', async watching => {
     using folder = new TemporaryFolder()
     const path = folder.write('pdf/SKILL.md', textOf(0))
-    await using skills = await openScripts(folder.path, { source: { watching }, runtime: { settle: {} } })
+    await using skills = await openScripts(folder.path, {
+      source: { watching },
+      runtime: { tuning: { settle: {} } },
+    })
     for (let version = 1; version <= 8; version++) {
       // Longer and shorter ones, cut in a line and at its end, and nothing at all at first.
       const content = textOf(version, version % 2 === 0 ? LINES.length : 10)
@@ -51,7 +54,7 @@ describe('a text that is written in two parts', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const path = folder.write('pdf/scripts/go.js', commandText('go', 'return 0'))
-    await using skills = await openScripts(folder.path, { runtime: { settle: {} } })
+    await using skills = await openScripts(folder.path, { runtime: { tuning: { settle: {} } } })
     for (let version = 1; version <= 4; version++) {
       let isOver = false
       const content = commandText('go', `return ${version}`)
@@ -66,7 +69,7 @@ describe('a text that is written in two parts', () => {
 test('a shorter text is believed when nobody writes any more', async () => {
   using folder = new TemporaryFolder()
   const path = folder.write('pdf/SKILL.md', textOf(1))
-  await using skills = await openScripts(folder.path, { runtime: { settle: {} } })
+  await using skills = await openScripts(folder.path, { runtime: { tuning: { settle: {} } } })
   truncateSync(path, statSync(path).size - 'End of version 1.\n'.length)
   expect((await skills.fresh()).get('pdf')).toBeDefined()
   expect((await skills.load('pdf')).body).toMatch(/Line 19 of the instructions\.$/)

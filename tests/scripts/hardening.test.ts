@@ -365,7 +365,7 @@ describe('commands that their author surely meant', () => {
     const text = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
     folder.write('git/scripts/go.js', text)
     const open = async (): Promise<SkillRuntime> =>
-      await openScripts(folder.path, { runtime: { store: await openPackStore(state.path) } })
+      await openScripts(folder.path, { runtime: { state: { store: await openPackStore(state.path) } } })
     await using first = await open()
     expect(await run(first)).toBe('good')
     await first.close()
@@ -528,7 +528,9 @@ test('older code that comes too late for a skill that is gone is ended', async (
   folder.writeSkill('git')
   const good = `${IMPORT}import { z } from 'zod'\nexport const go = defineCommand({ name: 'go', description: 'd', input: z.object({}), run: () => 'good' })\n`
   folder.write('git/scripts/go.js', good)
-  const first = await openScripts(folder.path, { runtime: { store: await openPackStore(state.path) } })
+  const first = await openScripts(folder.path, {
+    runtime: { state: { store: await openPackStore(state.path) } },
+  })
   expect(await run(first)).toBe('good')
   await first.close()
   folder.write('git/scripts/go.js', `throw new Error('broken')\n${good}`)
@@ -550,7 +552,7 @@ test('older code that comes too late for a skill that is gone is ended', async (
     },
   }
   await using skills = await openScripts(folder.path, {
-    runtime: { store: await openPackStore(state.path), scripts: deaf },
+    runtime: { state: { store: await openPackStore(state.path) }, scripts: deaf },
   })
   void run(skills).catch(() => undefined)
   await begun.promise

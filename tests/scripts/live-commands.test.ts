@@ -297,7 +297,7 @@ describe('code that does not load', () => {
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))
     const open = async (): Promise<SkillRuntime> =>
-      await openScripts(folder.path, { runtime: { store: await openPackStore(state.path) } })
+      await openScripts(folder.path, { runtime: { state: { store: await openPackStore(state.path) } } })
     await using first = await open()
     expect(await run(first, 'git.one')).toBe('good')
     await first.close()
@@ -416,7 +416,7 @@ test('a runtime without scripts offers none, and costs nothing', async () => {
   folder.writeSkill('git')
   folder.write('git/scripts/a.ts', command('one', '1'))
   await using skills = await openScripts(folder.path, {
-    runtime: { scripts: undefined as never, store: new MemorySkillStore() },
+    runtime: { scripts: undefined as never, state: { store: new MemorySkillStore() } },
   })
   expect(skills.scripts.canRun).toBe(false)
   expect(skills.scripts.list()).toEqual([])

@@ -84,8 +84,8 @@ describe('a folder that is moved', () => {
     const open = async (): ReturnType<typeof createSkillRuntime> =>
       await createSkillRuntime({
         sources: [directory(folder.at('skills'))],
-        hasher: nodeHasher,
-        store: await openPackStore(folder.at('state')),
+        tuning: { hasher: nodeHasher },
+        state: { store: await openPackStore(folder.at('state')) },
         scripts: childProcesses(),
       })
     {

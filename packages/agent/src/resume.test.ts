@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 async function open(fileSystem: MemoryFileSystem): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', writable: fileSystem })
-  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
 const textOf = (request: ScriptedModel['requests'][number] | undefined): string =>

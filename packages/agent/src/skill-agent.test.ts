@@ -17,7 +17,7 @@ import { type AgentEvent, SkillAgent } from './skill-agent.ts'
 async function open(fileSystem: MemoryFileSystem): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
 }
 

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import {
   type AllowedToolsPolicy,
+  checkOptions,
   createAuthorTools,
   createScopeTest,
   type DeliveryMode,
   type Digest,
+  type KnownOptions,
   type Scope,
   type SessionState,
   type SessionUpdate,
@@ -53,6 +55,23 @@ export interface SkillAgentOptions {
   readonly maxRetries?: number
 }
 
+const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
+  skills: true,
+  model: true,
+  instructions: true,
+  scope: true,
+  tools: true,
+  writer: true,
+  delivery: true,
+  applyAt: true,
+  allowedTools: true,
+  reservedCommands: true,
+  store: true,
+  tenant: true,
+  maxSteps: true,
+  maxRetries: true,
+}
+
 export const DEFAULT_MAX_STEPS = 20
 const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
@@ -94,6 +113,7 @@ export class SkillAgent {
   readonly #conversations = new Map<string, Conversation>()
 
   constructor(options: SkillAgentOptions) {
+    checkOptions('SkillAgent', options, KNOWN_OPTIONS)
     this.#options = options
     this.#store = options.store ?? new MemoryConversationStore()
   }

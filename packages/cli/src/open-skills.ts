@@ -7,16 +7,10 @@ import {
   type SkillRuntime,
   type SkillRuntimeOptions,
   type SkillSource,
+  type SkillState,
   toMessage,
 } from '@skillstoke/core'
-import {
-  directory,
-  nodeHasher,
-  openDecisions,
-  openPackStore,
-  openRevisionLog,
-  openWriteLock,
-} from '@skillstoke/core/node'
+import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
 import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
@@ -41,22 +35,24 @@ export interface OpenOptions {
   readonly serves?: boolean
   /** Whether scripts may be run. @default false */
   readonly runsScripts?: boolean
-  readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'settle' | 'logger'>
+  readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
 /** The skills of the configured roots and of other machines, with what the state directory knows of them. */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
-  const state = await openState(config, options.needsState === true)
+  const state = await openKnownState(config, options.needsState === true)
   const sources = await createSources(config, options)
   const { isFrozen } = config
   return await createSkillRuntime({
     sources,
-    hasher: nodeHasher,
+    state,
     onDuplicate: config.onDuplicate,
-    frozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
-    ...state,
+    review: {
+      isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
+    },
+    tuning: { hasher: nodeHasher },
     ...(options.runsScripts === true ? { scripts: createRunner(config, state.store !== undefined) } : {}),
     ...options.runtime,
   })
@@ -89,29 +85,27 @@ async function createSources(
   return [...folders, ...remotes]
 }
 
-type State = Pick<SkillRuntimeOptions, 'store' | 'decisions' | 'history' | 'writeLock'>
-
 /**
  * Without a state directory everything works, and nothing outlives the process. Where decisions were made, nothing is served
  * without them.
  */
-async function openState({ stateDirectory }: Config, isNeeded: boolean): Promise<State> {
-  const decisions = await openDecisions(stateDirectory).catch((error: unknown) => {
-    const isThere = SkillError.isInstance(error) && error.data['isThere'] === true
-    if (isNeeded || isThere) throw error
-    note(error)
-  })
-  if (decisions === undefined) return {}
-  if (decisions.damage !== undefined) process.stderr.write(`warning: ${decisions.damage}\n`)
+async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
-    const store = await openPackStore(stateDirectory)
-    const history = await openRevisionLog(stateDirectory)
-    return { store, decisions, history, writeLock: await openWriteLock(stateDirectory) }
+    return warnOfDamage(await openState(stateDirectory))
   } catch (error) {
     if (isNeeded) throw error
+    const decisions = await openDecisions(stateDirectory).catch((thrown: unknown) => {
+      if (SkillError.isInstance(thrown) && thrown.data['isThere'] === true) throw thrown
+    })
     note(error)
-    return { decisions }
+    return decisions === undefined ? {} : warnOfDamage({ decisions })
   }
+}
+
+function warnOfDamage<State extends SkillState>(state: State): State {
+  const damage = state.decisions?.damage
+  if (damage !== undefined) process.stderr.write(`warning: ${damage}\n`)
+  return state
 }
 
 function note(error: unknown): void {

@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '@skillstoke/core'
 /** What Exo tells of a change of its skills. Both spellings of the two skills of a modification are there. */
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 
@@ -6,12 +7,15 @@ export interface EventBusOptions {
   readonly onHandlerError?: (error: unknown, name: string) => void
 }
 
+const KNOWN: KnownOptions<EventBusOptions> = { onHandlerError: true }
+
 /** Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones. */
 export class EventBus {
   readonly #handlers = new Map<string, Set<EventHandler>>()
   readonly #onHandlerError: (error: unknown, name: string) => void
 
   constructor(options: EventBusOptions = {}) {
+    checkOptions('EventBus', options, KNOWN)
     this.#onHandlerError = options.onHandlerError ?? ((): void => undefined)
   }
 

@@ -13,7 +13,7 @@ async function open(files: MemoryFileSystem): Promise<SkillRuntime> {
   const { runtime, source } = PRESETS.rustfox
   return await createSkillRuntime({
     ...runtime,
-    settle: NO_SETTLE,
+    tuning: { ...runtime.tuning, settle: NO_SETTLE },
     sources: [new FileSource({ ...source, fileSystem: files, root: '/skills', label: 's', writable: files })],
   })
 }

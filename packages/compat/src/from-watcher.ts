@@ -1,5 +1,7 @@
 import {
   type Clock,
+  checkOptions,
+  type KnownOptions,
   type Logger,
   MemorySource,
   type SkillSource,
@@ -19,8 +21,11 @@ export interface FromWatcherOptions {
   readonly clock?: Clock
 }
 
+const KNOWN: KnownOptions<FromWatcherOptions> = { label: true, logger: true, clock: true }
+
 /** A watcher of Exo's kind as a source: what it tells is folded into contents, and it is asked again when it fails. */
 export function fromWatcher(watcher: SkillWatcherLike, options: FromWatcherOptions): SkillSource {
+  checkOptions('fromWatcher()', options, KNOWN)
   return new WatcherSource(watcher, options)
 }
 

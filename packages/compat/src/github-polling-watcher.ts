@@ -1,4 +1,11 @@
-import { type Logger, SkillError, type SkillSource, toMessage } from '@skillstoke/core'
+import {
+  checkOptions,
+  type KnownOptions,
+  type Logger,
+  SkillError,
+  type SkillSource,
+  toMessage,
+} from '@skillstoke/core'
 import { type GitOptions, git } from '@skillstoke/core/node'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
@@ -9,6 +16,16 @@ export interface GitHubSourceOptions
   readonly pollIntervalMs?: number
   /** Where the bare copy of the repository is kept. @default the state directory of this user */
   readonly cacheDirectory?: string
+}
+
+const KNOWN: KnownOptions<GitHubSourceOptions> = {
+  pollIntervalMs: true,
+  cacheDirectory: true,
+  token: true,
+  baseUrl: true,
+  privateHosts: true,
+  timeoutMs: true,
+  update: true,
 }
 
 export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
@@ -25,6 +42,7 @@ export class GitHubPollingWatcher extends SourceWatcher {
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for anything else
    */
   constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {
+    checkOptions('GitHubPollingWatcher', options, { ...KNOWN, logger: true })
     const { logger, ...rest } = options
     super(gitHubSource(sourceUrl, rest), {
       settle: { settleMs: 0, burstMs: 0 },
@@ -35,6 +53,7 @@ export class GitHubPollingWatcher extends SourceWatcher {
 
 /** @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` */
 export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {}): SkillSource {
+  checkOptions('registerSource()', options, KNOWN)
   const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS, cacheDirectory, ...rest } = options
   try {
     return git(sourceUrl, {

@@ -1,4 +1,4 @@
-import { type Logger, SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, type Logger, SkillError } from '@skillstoke/core'
 import { directory } from '@skillstoke/core/node'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
@@ -10,6 +10,8 @@ export interface LocalFileWatcherOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, logger: true }
+
 export const DEFAULT_DEBOUNCE_MS = 500
 
 /** Watches the texts of the skills below a folder of this machine, which need not exist yet. */
@@ -18,6 +20,7 @@ export class LocalFileWatcher extends SourceWatcher {
    * @throws {SkillError} INVALID_OPTION for an empty path or a debounce time below 0
    */
   constructor(path: string, options: LocalFileWatcherOptions = {}) {
+    checkOptions('LocalFileWatcher', options, KNOWN)
     const { debounceMs = DEFAULT_DEBOUNCE_MS, logger } = options
     if (!(debounceMs >= 0))
       throw new SkillError('INVALID_OPTION', `debounceMs is ${debounceMs}; use a time from 0 on`)

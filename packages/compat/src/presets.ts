@@ -25,14 +25,17 @@ export interface Preset {
   }
 }
 
-export type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | 'pai'
+/** The names of all presets. */
+export const PRESET_NAMES = ['default', 'exo', 'omni', 'crabtalk', 'rustfox', 'pai'] as const
+
+export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** How each design behaves by itself; everything that is not named here is as it is by default. */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
   /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
   exo: {
-    runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
+    runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
     session: { delivery: 'rebuild', skillToolName: 'activate_skill', describeUnknownSkill: listActiveNames },
     binding: { unbind: 'keep' },
@@ -41,7 +44,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   },
   /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
   omni: {
-    runtime: { settle: { settleMs: 500, burstMs: 500 } },
+    runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
     session: {},
     binding: {},
@@ -59,7 +62,10 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   },
   /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
   rustfox: {
-    runtime: { triggers: { onAccess: false, onRequest: false }, agentWrites: 'live' },
+    runtime: {
+      tuning: { triggers: { onAccess: false, onRequest: false } },
+      review: { agentWrites: 'live' },
+    },
     source: {
       watching: 'off',
       reading: { description: 'first-heading' },
@@ -75,7 +81,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   pai: {
     runtime: {
       onDuplicate: 'last-wins',
-      modifiedOn: ['frontmatter', 'location'],
+      tuning: { modifiedOn: ['frontmatter', 'location'] },
       // Its agents have no tool that finds what is not listed.
       catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
     },

@@ -1,4 +1,4 @@
-import type { ScannedCommand } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, type ScannedCommand } from '@skillstoke/core'
 import { nodeHasher } from '@skillstoke/core/node'
 import { scanScripts } from '@skillstoke/scripts'
 
@@ -35,12 +35,15 @@ export interface ScanPathsOptions {
   readonly intents?: readonly string[]
 }
 
+const KNOWN: KnownOptions<ScanPathsOptions> = { keywords: true, intents: true }
+
 /** Finds the commands in pairs of path and content. No file system is touched, and nothing runs. */
 export async function scanPaths(
   files: readonly (readonly [path: string, content: string])[],
   skillName: string,
   options: ScanPathsOptions = {},
 ): Promise<readonly ToolRecord[]> {
+  checkOptions('scanPaths()', options, KNOWN)
   const paths = new Map(files.map(([path]) => [toScriptPath(path, skillName), path]))
   const texts = files.map(([path, text]) => ({
     path: toScriptPath(path, skillName),

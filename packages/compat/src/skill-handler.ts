@@ -1,6 +1,8 @@
 import {
+  checkOptions,
   createScopeTest,
   createSkillRuntime,
+  type KnownOptions,
   type Logger,
   type MemorySkill,
   MemorySource,
@@ -22,6 +24,8 @@ export interface SkillHandlerOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
+
 /** crabtalk's skill tool and slash commands over folders, read at the moment of use. */
 export class SkillHandler implements AsyncDisposable {
   /** What lies beneath, for what crabtalk had no word for. */
@@ -35,6 +39,7 @@ export class SkillHandler implements AsyncDisposable {
 
   /** Scans the folders; where two have a skill of one name, the first counts. Folders need not exist. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
+    checkOptions('SkillHandler.load()', options, KNOWN)
     const added = new MemorySource({ label: 'added' })
     const folders = dirs.map((path, index) =>
       directory(path, { ...PRESETS.crabtalk.source, label: `dir-${index + 1}` }),

@@ -1,7 +1,9 @@
 import {
   type Command,
   type CommandResult,
+  checkOptions,
   createSkillRuntime,
+  type KnownOptions,
   type Logger,
   type RunOptions,
   type ScriptReload,
@@ -14,16 +16,24 @@ import { directory, NodeFileSystem } from '@skillstoke/core/node'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 
+/** The values of `ChangeDetection`. */
+const CHANGE_DETECTIONS = ['signature', 'mtime'] as const
+
+/** How a skill is found to be changed: by anything about its files, or by their time. */
+export type ChangeDetection = (typeof CHANGE_DETECTIONS)[number]
+
 export interface SkillManagerOptions {
   /**
    * How a change is found when a skill is asked for. `signature`: by anything about its files. `mtime`: when the newest
    * script is strictly newer than the one that is loaded, as omni does. @default 'signature'
    */
-  readonly detect?: 'signature' | 'mtime'
+  readonly detect?: ChangeDetection
   /** @default childProcesses() */
   readonly scripts?: ScriptRunner
   readonly logger?: Logger
 }
+
+const KNOWN: KnownOptions<SkillManagerOptions> = { detect: true, scripts: true, logger: true }
 
 /** What happened to a skill of a manager. */
 export type SkillTransition = 'load' | 'unload' | 'reload'
@@ -32,7 +42,7 @@ export type SkillTransition = 'load' | 'unload' | 'reload'
 export class SkillManager implements AsyncDisposable {
   /** What lies beneath, for what omni had no word for. */
   readonly runtime: SkillRuntime
-  readonly #detect: 'signature' | 'mtime'
+  readonly #detect: ChangeDetection
   /** The newest modification time of the scripts that are loaded, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
   /** Revisions of which observers have been told. */
@@ -52,9 +62,12 @@ export class SkillManager implements AsyncDisposable {
 
   /** Reads the skills of a folder, which need not exist yet. */
   static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
+    checkOptions('SkillManager.open()', options, KNOWN)
     const { omni } = PRESETS
     // Asked for by time alone, nothing else may look.
-    const byTime = { triggers: { onAccess: false, onRequest: false } }
+    const byTime = {
+      tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
+    }
     const runtime = await createSkillRuntime({
       ...omni.runtime,
       ...(options.detect === 'mtime' ? byTime : {}),

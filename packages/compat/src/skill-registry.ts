@@ -1,8 +1,10 @@
 import {
   type Skill as CoreSkill,
+  checkOptions,
   createSkillRuntime,
   type DuplicatePolicy,
   type Generation,
+  type KnownOptions,
   type Logger,
   SkillError,
   type SkillRuntime,
@@ -24,6 +26,8 @@ export interface SkillRegistryOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SkillRegistryOptions> = { conflictStrategy: true, logger: true }
+
 export interface SearchOptions {
   /** Part of a name or a description, in whatever case. @default '' */
   readonly query?: string
@@ -31,6 +35,8 @@ export interface SearchOptions {
   /** @default false */
   readonly activeOnly?: boolean
 }
+
+const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true, activeOnly: true }
 
 const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
   keep_first: 'first-wins',
@@ -55,6 +61,7 @@ export class SkillRegistry implements AsyncDisposable {
 
   /** @throws {SkillError} INVALID_OPTION for an unknown strategy */
   constructor(options: SkillRegistryOptions = {}) {
+    checkOptions('SkillRegistry', options, KNOWN)
     const { conflictStrategy = 'keep_first' } = options
     const policy = Object.hasOwn(POLICIES, conflictStrategy) ? POLICIES[conflictStrategy] : undefined
     if (policy === undefined) {
@@ -107,6 +114,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   search(options: SearchOptions = {}): readonly Skill[] {
+    checkOptions('search()', options, KNOWN_SEARCH)
     const { query = '', skillType, activeOnly = false } = options
     const wanted = query.toLowerCase()
     return [...this.skills.values()].filter(
@@ -230,7 +238,7 @@ export class SkillRegistry implements AsyncDisposable {
     this.#runtime = await createSkillRuntime({
       sources: this.#folders,
       onDuplicate: this.#onDuplicate,
-      settle: { settleMs: 0, burstMs: 0 },
+      tuning: { settle: { settleMs: 0, burstMs: 0 } },
       ...(logger === undefined ? {} : { logger }),
     })
     return this.#runtime

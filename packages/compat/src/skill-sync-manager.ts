@@ -1,6 +1,8 @@
 import {
   type BindableAgent,
   type Clock,
+  checkOptions,
+  type KnownOptions,
   LATE,
   type Logger,
   type RegistryUpdate,
@@ -32,6 +34,14 @@ export interface SkillSyncManagerOptions {
   readonly unbind?: 'remove' | 'keep'
   readonly logger?: Logger
   readonly clock?: Clock
+}
+
+const KNOWN: KnownOptions<SkillSyncManagerOptions> = {
+  eventBus: true,
+  instructionsBuilder: true,
+  unbind: true,
+  logger: true,
+  clock: true,
 }
 
 // How long bindAgent() waits for an agent: one that hangs is not to hold up the binding of others.
@@ -66,6 +76,7 @@ export class SkillSyncManager implements AsyncDisposable {
 
   /** `tools`: a resolver, or a map from the names of skills to tools. */
   constructor(registry: SkillRegistry, tools: ToolResolver | ToolMap, options: SkillSyncManagerOptions = {}) {
+    checkOptions('SkillSyncManager', options, KNOWN)
     this.#registry = registry
     this.#resolver = isToolResolver(tools) ? tools : new DictToolResolver(tools)
     this.#options = options

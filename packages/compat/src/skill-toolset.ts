@@ -1,7 +1,9 @@
 import {
+  checkOptions,
   createSkillRuntime,
   type FileSystem,
   fromAllowedPaths,
+  type KnownOptions,
   type Logger,
   SkillError,
   type SkillRuntime,
@@ -37,6 +39,14 @@ export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SkillToolsetOptions> = {
+  toolsetId: true,
+  preScanHook: true,
+  preScanTimeoutMs: true,
+  extraDirNames: true,
+  logger: true,
+}
+
 /** Where agents of several kinds keep the skills that they share. */
 export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 
@@ -67,6 +77,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
   #lastNumber = 0
 
   constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
+    checkOptions('SkillToolset', options, KNOWN)
     this.skillsDirName = skillsDirName
     this.id = options.toolsetId
     this.#options = options

@@ -1,7 +1,10 @@
 import {
   type Skill as CoreSkill,
+  checkOptions,
+  checkSettle,
   createSkillRuntime,
   type FileContents,
+  type KnownOptions,
   type Logger,
   type SettlePolicy,
   type SkillRuntime,
@@ -19,6 +22,8 @@ export interface SourceWatcherOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: true, logger: true }
+
 /**
  * Any source as a watcher: what exists when `watch` is first called is taken as known, each later change is told. It can
  * be stopped and watched again; what changed in between comes first.
@@ -33,6 +38,8 @@ export class SourceWatcher extends SkillWatcher {
 
   constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
     super()
+    checkOptions('toWatcher()', options, KNOWN)
+    checkSettle('toWatcher()', options.settle, 'settle')
     this.#source = source
     this.#options = options
   }
@@ -60,7 +67,12 @@ export class SourceWatcher extends SkillWatcher {
 
   async *#follow(signal: AbortSignal): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
     if (signal.aborted) return
-    await using skills = await createSkillRuntime({ sources: [this.#source], ...this.#options })
+    const { settle, logger } = this.#options
+    await using skills = await createSkillRuntime({
+      sources: [this.#source],
+      ...(settle === undefined ? {} : { tuning: { settle } }),
+      ...(logger === undefined ? {} : { logger }),
+    })
     for await (const generation of skills.watch(signal)) {
       const known = this.#known
       const loaded = await load(skills, generation.list())

@@ -28,7 +28,13 @@ export {
 } from './binding/agent-binding.ts'
 export type { BindableAgent } from './binding/owned-tools.ts'
 // What one agent may see.
-export { CATALOG_FORMATS, type CatalogFormat, type CatalogFormatName } from './catalog/catalog-format.ts'
+export {
+  CATALOG_FORMAT_NAMES,
+  CATALOG_FORMATS,
+  type CatalogFormat,
+  type CatalogFormatName,
+  DEFAULT_CATALOG_FORMAT,
+} from './catalog/catalog-format.ts'
 export {
   approximateTokens,
   type Catalog,
@@ -131,6 +137,7 @@ export {
   systemClock,
   within,
 } from './host.ts'
+export { checkOptions, type KnownOptions, type OptionPlace } from './options.ts'
 export type { Explanation, ExplanationStep, ToldConversation } from './reader/explain-skill.ts'
 export {
   type ConversationView,
@@ -148,8 +155,13 @@ export {
   trustAdmission,
 } from './registry/admission.ts'
 // What exists: generations, changes, and what decides about them.
-export type { InvalidPolicy } from './registry/candidate-builder.ts'
-export type { DuplicateChooser, DuplicatePolicy } from './registry/duplicate-policy.ts'
+export { INVALID_POLICIES, type InvalidPolicy } from './registry/candidate-builder.ts'
+export {
+  DUPLICATE_POLICIES,
+  DUPLICATE_WINNERS,
+  type DuplicateChooser,
+  type DuplicatePolicy,
+} from './registry/duplicate-policy.ts'
 export {
   type Generation,
   type SkillCopy,
@@ -176,9 +188,14 @@ export type {
 export type { ScriptReload } from './runtime/skill-reloads.ts'
 export { SkillRuntime } from './runtime/skill-runtime.ts'
 export {
+  AGENT_WRITES,
+  type AgentWrites,
   DEFAULT_REHASH_MS,
+  type ReviewPolicy,
+  type RuntimeTuning,
   type SkillRuntimeOptions,
 } from './runtime/skill-runtime-options.ts'
+export type { SkillState } from './runtime/skill-state.ts'
 export {
   type Command,
   type CommandAddress,
@@ -269,6 +286,7 @@ export { findPathFault, parseSkillPath, type SkillPath } from './skill/skill-pat
 export { renderSkillText, type SkillDefinition } from './skill/skill-text.ts'
 export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
 export { toToolName } from './skill/tool-name.ts'
+export { TRUSTS, type Trust } from './skill/trust.ts'
 export { validateSkill } from './skill/validate-skill.ts'
 export { type AllowedPathsOptions, fromAllowedPaths } from './source/allowed-paths.ts'
 export {
@@ -299,7 +317,7 @@ export {
   type RemoteSourceOptions,
   type TreeFetcher,
 } from './source/remote-source.ts'
-export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
+export { checkSettle, DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 // Where skills come from.
 export type {
   MarkReason,
@@ -312,7 +330,6 @@ export type {
   SourceState,
   SourceVersions,
   SourceWatch,
-  Trust,
   WatchMode,
   WritableFolder,
 } from './source/skill-source.ts'

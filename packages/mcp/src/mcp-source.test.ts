@@ -51,7 +51,7 @@ beforeEach(async () => {
   intercept = undefined
   served = await createSkillRuntime({
     sources: [new FileSource({ fileSystem: files, root: '/s', label: 's', watching: 'off' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   mcp = new SkillMcp(served)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -2,12 +2,14 @@ import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcon
 import { type Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import {
+  checkOptions,
   type Diagnostic,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
   filesBelow,
+  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
@@ -29,6 +31,8 @@ export interface McpCommand {
   readonly cwd?: string
 }
 
+const KNOWN_COMMAND: KnownOptions<McpCommand> = { command: true, args: true, env: true, cwd: true }
+
 export interface McpServerOptions
   extends Pick<
     RemoteSourceOptions,
@@ -44,6 +48,21 @@ export interface McpServerOptions
   readonly maxBytes?: number
 }
 
+const KNOWN: KnownOptions<McpServerOptions> = {
+  label: true,
+  headers: true,
+  privateHosts: true,
+  maxBytes: true,
+  timeoutMs: true,
+  trust: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  firstWaitMs: true,
+  polling: true,
+  clock: true,
+}
+
 const MAX_SKILLS = 2_000
 const MAX_SKILL_BYTES = 16 * 1024 * 1024
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
@@ -54,6 +73,7 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  * @throws {SkillError} INVALID_OPTION
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
+  checkOptions('mcpServer()', options, KNOWN)
   const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES, ...remote } = options
   const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes })
   return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
@@ -72,6 +92,7 @@ class McpFetcher implements TreeFetcher {
   readonly #createTransport: () => Transport
 
   constructor(target: string | McpCommand, access: ServerAccess) {
+    if (typeof target !== 'string') checkOptions('mcpServer()', target, KNOWN_COMMAND)
     this.#maxBytes = access.maxBytes
     if (typeof target === 'string') {
       if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))

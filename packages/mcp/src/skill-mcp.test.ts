@@ -41,7 +41,7 @@ async function open(
   )
   const skills = await createSkillRuntime({
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   const clock = new FakeClock()
   const warnings: string[] = []

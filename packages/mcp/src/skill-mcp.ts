@@ -8,6 +8,8 @@ import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import {
   type Clock,
+  checkOptions,
+  type KnownOptions,
   type Logger,
   type Scope,
   SkillError,
@@ -58,6 +60,24 @@ export interface SkillMcpOptions {
   readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
+}
+
+const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
+  scope: true,
+  name: true,
+  version: true,
+  ttlMs: true,
+  pageSize: true,
+  noticeIntervalMs: true,
+  maxSessions: true,
+  sessionGraceMs: true,
+  sessionIdleMs: true,
+  maxRequestBytes: true,
+  commandTools: true,
+  adminTools: true,
+  onSessionChange: true,
+  logger: true,
+  clock: true,
 }
 
 type Defaults = Required<Omit<SkillMcpOptions, 'scope' | 'onSessionChange' | 'logger' | 'clock'>>
@@ -118,6 +138,7 @@ export class SkillMcp implements AsyncDisposable {
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(skills: SkillRuntime, options: SkillMcpOptions = {}) {
+    checkOptions('SkillMcp', options, KNOWN_OPTIONS)
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger

@@ -8,11 +8,14 @@ import { ContainedProcess } from './contained-process.ts'
 import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
+/** The values of `SandboxMode`. */
+export const SANDBOX_MODES = ['auto', 'require', 'off'] as const
+
 /**
  * Whether the operating system contains scripts, too. `auto`: where it can. `require`: without it nothing runs. `off`: only
  * the permissions of the runtime do.
  */
-export type SandboxMode = 'auto' | 'require' | 'off'
+export type SandboxMode = (typeof SANDBOX_MODES)[number]
 
 const PROBE_MS = 10_000
 

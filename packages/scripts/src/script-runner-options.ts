@@ -1,6 +1,6 @@
-import { SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, SkillError } from '@skillstoke/core'
 import type { OutputLimits } from './output.ts'
-import type { SandboxMode } from './sandbox.ts'
+import { SANDBOX_MODES, type SandboxMode } from './sandbox.ts'
 
 export interface ScriptRunnerOptions {
   /** Whether the operating system contains scripts besides the permissions of Node. @default 'auto' */
@@ -37,6 +37,24 @@ export interface ScriptRunnerOptions {
   readonly limits?: Partial<OutputLimits>
 }
 
+const KNOWN: KnownOptions<ScriptRunnerOptions> = {
+  sandbox: true,
+  workspace: true,
+  protectedPaths: true,
+  hiddenPaths: true,
+  directory: true,
+  env: true,
+  maxProcesses: true,
+  maxIdleProcesses: true,
+  idleMs: true,
+  maxCalls: true,
+  loadTimeoutMs: true,
+  drainMs: true,
+  limits: true,
+}
+
+const KNOWN_LIMITS: KnownOptions<OutputLimits> = { stdout: true, stderr: true }
+
 export type ScriptRunnerDefaults = Required<
   Omit<ScriptRunnerOptions, 'workspace' | 'protectedPaths' | 'hiddenPaths' | 'directory' | 'env' | 'limits'>
 >
@@ -52,24 +70,24 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
 })
 
 /** @throws {SkillError} INVALID_OPTION */
-export function checkScriptRunnerOptions({
-  sandbox,
-  workspace: _w,
-  protectedPaths: _p,
-  hiddenPaths: _h,
-  directory: _d,
-  env: _e,
-  limits = {},
-  ...numbers
-}: ScriptRunnerOptions): void {
+export function checkScriptRunnerOptions(options: ScriptRunnerOptions): void {
+  checkOptions('childProcesses()', options, KNOWN)
+  checkOptions('childProcesses()', options.limits, KNOWN_LIMITS, { path: 'limits' })
+  const {
+    sandbox,
+    workspace: _w,
+    protectedPaths: _p,
+    hiddenPaths: _h,
+    directory: _d,
+    env: _e,
+    limits = {},
+    ...numbers
+  } = options
   const refuse = (name: string, value: unknown, right: string): never => {
     throw new SkillError('INVALID_OPTION', `${name} is ${JSON.stringify(value)}; use ${right}`)
   }
-  if (sandbox !== undefined && !['auto', 'require', 'off'].includes(sandbox))
-    refuse('sandbox', sandbox, 'one of "auto", "require", "off"')
-  for (const name of Object.keys(numbers))
-    if (!Object.hasOwn(DEFAULT_SCRIPT_RUNNER_OPTIONS, name))
-      throw new SkillError('INVALID_OPTION', `there is no option ${JSON.stringify(name)}`)
+  if (sandbox !== undefined && !SANDBOX_MODES.includes(sandbox))
+    refuse('sandbox', sandbox, `one of ${SANDBOX_MODES.map(mode => JSON.stringify(mode)).join(', ')}`)
   for (const [name, value] of Object.entries({ ...numbers, ...limits }))
     if (typeof value !== 'number' || !(value >= 0 && value <= MAX_OPTION))
       refuse(name, value, `a number from 0 to ${MAX_OPTION}`)

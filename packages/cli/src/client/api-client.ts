@@ -1,4 +1,4 @@
-import type { Explanation } from '@skillstoke/core'
+import { checkOptions, type Explanation, type KnownOptions } from '@skillstoke/core'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {
@@ -35,6 +35,8 @@ export interface ApiClientOptions {
   readonly timeoutMs?: number
 }
 
+const KNOWN: KnownOptions<ApiClientOptions> = { url: true, token: true, key: true, timeoutMs: true }
+
 export const DEFAULT_API_TIMEOUT_MS = 10_000
 
 export interface EventStreamOptions {
@@ -42,6 +44,8 @@ export interface EventStreamOptions {
   /** Told when the stream is there, and when it is lost and will be tried again. */
   readonly onConnection?: (isConnected: boolean) => void
 }
+
+const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
 
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
@@ -54,6 +58,7 @@ export class ApiClient {
   readonly #timeoutMs: number
 
   constructor(options: ApiClientOptions = {}) {
+    checkOptions('ApiClient', options, KNOWN)
     this.#url = options.url?.replace(/\/$/, '') ?? ''
     this.#token = options.token
     this.#key = options.key
@@ -172,6 +177,7 @@ export class ApiClient {
    * where that is not possible. Ends when the signal aborts. @throws {ApiError} UNAUTHORIZED, which no retry would heal
    */
   async *events(options: EventStreamOptions = {}): AsyncGenerator<ServerEvent, void, undefined> {
+    checkOptions('events()', options, KNOWN_STREAM)
     const { signal, onConnection } = options
     let lastId: string | undefined
     let retryMs = FIRST_RETRY_MS

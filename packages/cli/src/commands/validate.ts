@@ -89,7 +89,7 @@ async function validateNamedFile(path: string): Promise<Verdict> {
 async function validateFolders(root: string): Promise<readonly Verdict[]> {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { watching: 'off' })],
-    hasher: nodeHasher,
+    tuning: { hasher: nodeHasher },
   })
   const verdicts = skills.current.reports().map(async report => {
     const { name, location } = report

@@ -44,7 +44,7 @@ export async function openAvailable(
   const source = await createPlace(flag, config, isNamed)
   const skills = await createSkillRuntime({
     sources: [source],
-    hasher: nodeHasher,
+    tuning: { hasher: nodeHasher },
   })
   try {
     await skills.reload()

@@ -17,7 +17,7 @@ async function open(
   const fileSystem = new MemoryFileSystem(files)
   const skills = await createSkillRuntime({
     sources: folders.map(label => new FileSource({ fileSystem, root: `/${label}`, label, watching: 'off' })),
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   return { files: fileSystem, skills, [Symbol.asyncDispose]: () => skills.close() }
 }

@@ -1,4 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import {
   findUnknownFields,
   readTextField,
@@ -16,11 +17,14 @@ export interface AuthorToolsOptions {
   readonly author?: AgentAuthor
 }
 
+const KNOWN: KnownOptions<AuthorToolsOptions> = { isInScope: true, author: true }
+
 /** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. */
 export function createAuthorTools(
   writer: SkillWriter,
   options: AuthorToolsOptions = {},
 ): readonly ToolDefinition[] {
+  checkOptions('createAuthorTools()', options, KNOWN)
   const isInScope = options.isInScope ?? ((): boolean => true)
   const author = options.author ?? {}
   return Object.freeze([

@@ -40,10 +40,10 @@ async function open(
     })
   const skills = await createSkillRuntime({
     sources: [source('instance'), source('bundled')],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
     clock,
     // As RustFox has it; what is held by default is tried with the reviews.
-    agentWrites: 'live',
+    review: { agentWrites: 'live' },
     ...runtime,
   })
   const tools: readonly ToolDefinition[] = [
@@ -154,7 +154,7 @@ describe('write_skill_file', () => {
       label: 'w',
       layout: { standaloneFiles: true },
     })
-    await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+    await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
     const writer = skills.writer()
     await writer.write({ skill: 'lower', path: 'skill.md', content: text('lower', 'New.') })
     await writer.write({ skill: 'note', path: 'note.md', content: text('note', 'New.') })
@@ -364,7 +364,7 @@ test('says when something else is served than what was written', async () => {
         ...(label === 'second' ? { writable: fileSystem } : {}),
       }),
   )
-  await using skills = await createSkillRuntime({ sources, settle: NO_SETTLE })
+  await using skills = await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
   const { errors } = await skills
     .writer()
     .write({ skill: 'tone', path: 'SKILL.md', content: text('tone', 'Second.') })
@@ -384,7 +384,7 @@ test('reload_skills of a scoped agent tells of its own skills', async () => {
 test('a skill that is put aside is gone, also while events tell of it', async () => {
   const fileSystem = new MemoryFileSystem({ '/w/a/SKILL.md': text('a'), '/w/c/SKILL.md': text('c') })
   const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w' })
-  await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
   await skills.writer().quarantine('a')
   await skills.reload()
   expect(skills.current.list().map(({ name }) => name)).toEqual(['c'])

@@ -1,5 +1,6 @@
 import { checkChoice, SkillError } from '../errors.ts'
 import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
@@ -70,6 +71,15 @@ export interface SkillWriterOptions {
   readonly clock?: Clock
 }
 
+const KNOWN_OPTIONS: KnownOptions<SkillWriterOptions> = {
+  lock: true,
+  names: true,
+  reservedNames: true,
+  afterWrite: true,
+  hasher: true,
+  clock: true,
+}
+
 export interface WriteRequest {
   readonly skill: string
   /** Relative to the skill's folder, `/`-separated. */
@@ -125,6 +135,7 @@ export class SkillWriter {
 
   /** Made by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
+    checkOptions('writer()', options, KNOWN_OPTIONS)
     checkChoice('afterWrite', options.afterWrite, ['reload', 'none'])
     if (!(options.names instanceof RegExp)) checkChoice('names', options.names, ['strict', 'lenient'])
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')

@@ -2,6 +2,8 @@
 export interface WriteLock {
   /** Runs the work when nobody else is at it, and gives back what it gives. */
   run<T>(work: () => Promise<T>): Promise<T>
+  /** Frees what the lock holds open, after the work under way. Idempotent. */
+  close?(): Promise<void>
 }
 
 /** For sources that only this process writes to. Work under it must not take it again. */

@@ -63,7 +63,7 @@ async function open(names: readonly string[]): Promise<Harness> {
   for (const name of names) files.write(`/skills/${name}/SKILL.md`, text(name))
   const skills = await createSkillRuntime({
     sources: [new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
     clock,
   })
   return {

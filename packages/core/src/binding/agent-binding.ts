@@ -1,6 +1,7 @@
 import type { Scope } from '../catalog/scope.ts'
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, type Logger, within } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
@@ -21,6 +22,14 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   readonly unbind?: 'remove' | 'keep'
   /** How long a call of the agent, the resolver or the builder may take, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number
+}
+
+const KNOWN_OPTIONS: KnownOptions<BindOptions> = {
+  tools: true,
+  instructions: true,
+  scope: true,
+  unbind: true,
+  timeoutMs: true,
 }
 
 export const DEFAULT_BINDING_TIMEOUT_MS = 30_000
@@ -75,7 +84,7 @@ export class AgentBinding implements AsyncDisposable {
     options: BindOptions,
     onEnd: (binding: AgentBinding) => void,
   ) {
-    checkOptions(agent, options)
+    checkBinding(agent, options)
     this.#agent = agent
     this.#host = host
     this.#options = options
@@ -302,7 +311,8 @@ export class AgentBinding implements AsyncDisposable {
 }
 
 /** @throws {SkillError} INVALID_OPTION with what is wrong and what would be right */
-function checkOptions(agent: BindableAgent, options: BindOptions): void {
+function checkBinding(agent: BindableAgent, options: BindOptions): void {
+  checkOptions('bind()', options, KNOWN_OPTIONS)
   const { addTool, removeTool } = (agent ?? {}) as Partial<Record<'addTool' | 'removeTool', unknown>>
   if (typeof addTool !== 'function' || typeof removeTool !== 'function')
     throw new SkillError('INVALID_OPTION', 'an agent needs the methods addTool() and removeTool()')

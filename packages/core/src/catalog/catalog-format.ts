@@ -7,23 +7,23 @@ import { escapeText } from './escape.ts'
  */
 export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
 
-/**
- * `agentskills-xml`: the open standard's block. `pai-xml`: the block of the pai SDK with its usage instructions.
- * `markdown`: a list under a heading. `none`: nothing, for agents that find skills by their tools alone.
- */
-export type CatalogFormatName = 'agentskills-xml' | 'pai-xml' | 'markdown' | 'none'
-
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
-export const CATALOG_FORMATS: Readonly<Record<CatalogFormatName, CatalogFormat>> = Object.freeze({
-  'agentskills-xml': (skills, omitted) =>
+/**
+ * The formats that have a name. An entry here is all that a new one needs: type, checks, choices and help of the command line and
+ * the schema of its configuration follow.
+ */
+export const CATALOG_FORMATS = {
+  /** The block of the open standard. */
+  'agentskills-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available_skills>',
       ...skills.map(renderStandardEntry),
       omitted > 0 && `<omitted count="${omitted}">${HINT}</omitted>`,
       '</available_skills>',
     ),
-  'pai-xml': (skills, omitted) =>
+  /** The block of the pai SDK with its usage instructions. */
+  'pai-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available-skills>',
       ...skills.map(renderPaiEntry),
@@ -37,14 +37,26 @@ export const CATALOG_FORMATS: Readonly<Record<CatalogFormatName, CatalogFormat>>
       "3. Use available file and shell tools to execute the skill's instructions",
       '</skill-usage-instructions>',
     ),
-  markdown: (skills, omitted) =>
+  /** A list under a heading. */
+  markdown: (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '## Available Skills',
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  none: () => '',
-})
+  /** Nothing, for agents that find skills by their tools alone. */
+  none: (): string => '',
+} as const
+Object.freeze(CATALOG_FORMATS)
+
+export type CatalogFormatName = keyof typeof CATALOG_FORMATS
+
+/** The names of all formats. */
+export const CATALOG_FORMAT_NAMES: readonly CatalogFormatName[] = Object.freeze(
+  Object.keys(CATALOG_FORMATS) as CatalogFormatName[],
+)
+
+export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
 
 /** Where the catalog says that a skill is: a path for commands on this machine, else a URI. */
 export function locationOf(skill: Skill): string {

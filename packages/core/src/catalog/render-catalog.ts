@@ -1,5 +1,13 @@
+import { checkChoice, checkNumber } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Skill } from '../skill/skill.ts'
-import { CATALOG_FORMATS, type CatalogFormat, type CatalogFormatName } from './catalog-format.ts'
+import {
+  CATALOG_FORMAT_NAMES,
+  CATALOG_FORMATS,
+  type CatalogFormat,
+  type CatalogFormatName,
+  DEFAULT_CATALOG_FORMAT,
+} from './catalog-format.ts'
 
 /** Counts the tokens of a text; an estimate for every model but the one it was made for. */
 export type TokenCounter = (text: string) => number
@@ -14,6 +22,17 @@ export interface CatalogOptions {
   readonly maxTokens?: number
   /** @default approximateTokens */
   readonly countTokens?: TokenCounter
+}
+
+const KNOWN: KnownOptions<CatalogOptions> = { format: true, maxTokens: true, countTokens: true }
+
+/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+export function checkCatalogOptions(owner: string, options: CatalogOptions | undefined, path?: string): void {
+  checkOptions(owner, options, KNOWN, path === undefined ? {} : { path })
+  const { format, maxTokens } = options ?? {}
+  const prefix = path === undefined ? '' : `${path}.`
+  if (typeof format !== 'function') checkChoice(`${prefix}format`, format, CATALOG_FORMAT_NAMES)
+  checkNumber(`${prefix}maxTokens`, maxTokens, 0)
 }
 
 /** Two percent of a context of 200,000 tokens. */
@@ -35,12 +54,13 @@ export interface Catalog {
  * bytes. Skills that do not fit the budget are left out from the end, never silently.
  */
 export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): Catalog {
-  const { format = 'agentskills-xml' } = options
+  checkCatalogOptions('renderCatalog()', options)
+  const { format = DEFAULT_CATALOG_FORMAT } = options
   if (skills.length === 0) return Object.freeze({ text: '', tokens: 0, listed: [], omitted: [] })
   const countTokens = options.countTokens ?? approximateTokens
   const maxTokens = options.maxTokens ?? DEFAULT_CATALOG_TOKENS
   const names = skills.map(skill => skill.name)
-  const render = typeof format === 'function' ? format : CATALOG_FORMATS[format]
+  const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const whole = render(skills, 0)
   const wholeTokens = countTokens(whole)
   if (wholeTokens <= maxTokens)

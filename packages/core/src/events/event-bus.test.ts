@@ -102,7 +102,7 @@ test(`the events of a runtime: what happened to each skill, each problem, then t
     '/two/x/SKILL.md': text('x'),
   })
   const sources = ['one', 'two'].map(label => new FileSource({ fileSystem, root: `/${label}`, label }))
-  await using skills = await createSkillRuntime({ sources, settle: NO_SETTLE })
+  await using skills = await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE } })
   await skills.delivered()
   const told: string[] = []
   skills.events.on('skill:added', ({ skill }) => void told.push(`added ${skill.name}`))

@@ -1,5 +1,6 @@
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
@@ -71,6 +72,12 @@ export interface InProcessEventBusOptions {
   readonly clock?: Clock
 }
 
+const KNOWN: KnownOptions<InProcessEventBusOptions> = {
+  onHandlerError: true,
+  handlerDeadlineMs: true,
+  clock: true,
+}
+
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
 // A handler that is behind by more events than this loses the oldest ones: nobody may fill the memory by hanging.
@@ -85,6 +92,7 @@ export class InProcessEventBus implements EventBus {
   readonly #options: Required<InProcessEventBusOptions>
 
   constructor(options: InProcessEventBusOptions = {}) {
+    checkOptions('InProcessEventBus', options, KNOWN)
     this.#options = {
       onHandlerError: options.onHandlerError ?? ((): void => undefined),
       handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,

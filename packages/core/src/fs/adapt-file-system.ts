@@ -1,5 +1,6 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import { type Clock, LATE, systemClock, within } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type {
   DirectoryEntry,
   FileKind,
@@ -50,6 +51,15 @@ export interface AdaptOptions {
   readonly clock?: Clock
 }
 
+const KNOWN: KnownOptions<AdaptOptions> = {
+  identity: true,
+  separator: true,
+  timeoutMs: true,
+  concurrency: true,
+  isMissing: true,
+  clock: true,
+}
+
 export const DEFAULT_FILE_TIMEOUT_MS = 30_000
 const DEFAULT_CONCURRENCY = 8
 
@@ -66,6 +76,7 @@ class AdaptedFileSystem implements FileSystem {
   #running = 0
 
   constructor(files: SimpleFiles, options: AdaptOptions) {
+    checkOptions('adaptFileSystem()', options, KNOWN)
     for (const name of ['list', 'stat', 'read'] as const) {
       if (typeof (files as Partial<SimpleFiles> | undefined)?.[name] !== 'function')
         throw new SkillError(

@@ -29,8 +29,8 @@ describe('what an agent wrote', () => {
     const source = new FileSource({ fileSystem: files, root: '/mine', label: 'mine', watching: 'off' })
     await using skills = await createSkillRuntime({
       sources: [source],
-      decisions,
-      settle: { settleMs: 0 },
+      state: { decisions },
+      tuning: { settle: { settleMs: 0 } },
       clock: new FakeClock(),
     })
     for (let count = 0; count < 1_500; count++)

@@ -1,5 +1,6 @@
 import { type Capability, declaredCapabilities, isCapability } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { FolderDecisions } from './decisions.ts'
 
 /**
@@ -9,7 +10,7 @@ import type { FolderDecisions } from './decisions.ts'
  */
 export function grantedTo(
   skill: Skill,
-  trust: 'auto' | 'review',
+  trust: Trust,
   decided: FolderDecisions | undefined,
 ): readonly Capability[] {
   const granted = (decided?.granted ?? []).filter(({ revision }) =>

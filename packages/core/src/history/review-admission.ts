@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type {
   AdmissionPolicy,
   AdmissionRequest,
@@ -6,6 +7,7 @@ import type {
   StandingDecision,
 } from '../registry/admission.ts'
 import type { Skill } from '../skill/skill.ts'
+import type { Trust } from '../skill/trust.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 import type { AgentWrite, DecisionMeta, DecisionStore, FolderDecisions } from './decisions.ts'
 
@@ -15,8 +17,12 @@ export interface ReviewAdmissionOptions {
   readonly isFrozen?: boolean
 }
 
+const KNOWN: KnownOptions<ReviewAdmissionOptions> = { decisions: true, isFrozen: true }
+
 /** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
-export function createReviewAdmission({ decisions, isFrozen }: ReviewAdmissionOptions): AdmissionPolicy {
+export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
+  checkOptions('createReviewAdmission()', options, KNOWN)
+  const { decisions, isFrozen } = options
   return {
     admit: request => {
       // Whoever freezes a folder for the first time wants to begin with it as it is.
@@ -58,7 +64,7 @@ function decide(
 }
 
 interface Case {
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   readonly isFrozen: boolean
   readonly write: AgentWrite | undefined
   readonly forgotten: AgentWrite | undefined

@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
 import { keyOf } from './decisions.ts'
@@ -65,12 +66,15 @@ export interface MemoryRevisionLogOptions {
   readonly maxRecords?: number
 }
 
+const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
+
 /** A history that ends with the process. */
 export class MemoryRevisionLog implements RevisionLog {
   readonly #records = new Map<string, readonly RevisionRecord[]>()
   readonly #maxRecords: number
 
   constructor(options: MemoryRevisionLogOptions = {}) {
+    checkOptions('MemoryRevisionLog', options, KNOWN_LOG)
     this.#maxRecords = options.maxRecords ?? DEFAULT_HISTORY_LENGTH
   }
 

@@ -45,10 +45,10 @@ async function open(
   })
   const skills = await createSkillRuntime({
     sources: [source],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
     clock,
-    history: new MemoryRevisionLog(),
     ...rest,
+    state: { history: new MemoryRevisionLog(), ...rest.state },
   })
   return {
     skills,
@@ -157,7 +157,7 @@ describe('log', () => {
   })
 
   test('agents whose texts are live at once are named all the same', async () => {
-    await using it = await open({ agentWrites: 'live' })
+    await using it = await open({ review: { agentWrites: 'live' } })
     const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
     expect((await it.log())[0]).toBe('live write the bot r')
@@ -182,7 +182,7 @@ describe('log', () => {
   test('old revisions stay readable for as long as they are in the log, in a store that collects', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock, graceMs: 10 })
-    await using it = await open({ store })
+    await using it = await open({ state: { store } })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await clock.advance(1000)
     const { before } = await it.skills.history.diff('pdf')
@@ -227,7 +227,7 @@ describe('diff', () => {
   })
 
   test('without revisions it goes from what is served to what waits', async () => {
-    await using it = await open({ frozen: true })
+    await using it = await open({ review: { isFrozen: true } })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Waits.'))
     const [report] = it.skills.current.reports()
     expect(await it.skills.history.diff('pdf')).toMatchObject({ from: report?.serving, to: report?.revision })
@@ -320,11 +320,11 @@ describe('rollback', () => {
     const store = new MemorySkillStore()
     const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
     const source = new FileSource({ fileSystem: other, root: '/other', label: 's', watching: 'off' })
-    await (await createSkillRuntime({ sources: [source], store, history })).close()
+    await (await createSkillRuntime({ sources: [source], state: { store, history } })).close()
     const files = new MemoryFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.') })
-    await (await open({ history, store }, files)).skills.close()
+    await (await open({ state: { history, store } }, files)).skills.close()
     files.remove('/s/pdf')
-    await using it = await open({ history, store }, files)
+    await using it = await open({ state: { history, store } }, files)
     expect((await it.log())[0]).toBe('live found person r')
     expect(await it.skills.history.rollback('pdf')).toMatchObject({ skill: 'pdf', how: 'written' })
     expect(await it.body()).toBe('First.')
@@ -436,7 +436,7 @@ test('killed before any of its writes, a rollback leaves the old folder or the n
     const files = new DyingFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/a.md': 'First.' })
     const history = new MemoryRevisionLog()
     const store = new MemorySkillStore()
-    const dying = await open({ history, store }, files)
+    const dying = await open({ state: { history, store } }, files)
     files.write('/s/pdf/a.md', 'Second.')
     await dying.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     files.remaining = writes

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Digest, parseDigest, shortDigest } from '../skill/digest.ts'
@@ -40,6 +41,8 @@ export interface RollbackOptions {
   /** As for an approval; asked for where the revision was never live. @default false */
   readonly confirmHidden?: boolean
 }
+
+const KNOWN: KnownOptions<RollbackOptions> = { revision: true, by: true, confirmHidden: true }
 
 export interface Rollback {
   readonly skill: string
@@ -113,6 +116,7 @@ export class SkillHistory {
    * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
+    checkOptions('rollback()', options, KNOWN)
     const { by = 'somebody', confirmHidden = false } = options
     const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
     const { place } = found

@@ -42,7 +42,7 @@ async function open(
     new FileSource({ fileSystem, writable: fileSystem, root: `/${label}`, label, trust, watching: 'off' })
   const skills = await createSkillRuntime({
     sources: [make('team', files, 'review'), make('mine', own, 'auto')],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
     clock: new FakeClock(),
     ...rest,
   })
@@ -105,7 +105,10 @@ describe('a reviewed source', () => {
 
   test('what was served before a rejected revision is served again, also if it was never approved', async () => {
     for (const frozen of [true, false]) {
-      await using it = await open({}, { frozen, mine: { '/mine/maps/SKILL.md': text('maps', 'First.') } })
+      await using it = await open(
+        {},
+        { review: { isFrozen: frozen }, mine: { '/mine/maps/SKILL.md': text('maps', 'First.') } },
+      )
       await it.put('/mine/maps/SKILL.md', text('maps', 'Second.'))
       if (frozen) await it.skills.review.approve('maps')
       expect(await it.bodyOf('maps')).toBe('Second.')
@@ -126,7 +129,11 @@ describe('a reviewed source', () => {
     const open1 = async (trust: 'auto' | 'review', body: string, own: MemoryDecisions) => {
       const fileSystem = new MemoryFileSystem({ '/team/pdf/SKILL.md': text('pdf', body) })
       const source = new FileSource({ fileSystem, root: '/team', label: 'team', trust, watching: 'off' })
-      return await createSkillRuntime({ sources: [source], settle: NO_SETTLE, store, decisions: own })
+      return await createSkillRuntime({
+        sources: [source],
+        tuning: { settle: NO_SETTLE },
+        state: { store, decisions: own },
+      })
     }
     {
       await using follower = await open1('review', 'First.', decisions)
@@ -215,7 +222,7 @@ describe('a reviewed source', () => {
   test('T46: a revision that was never live is rolled back to only when its hidden text is confirmed', async () => {
     await using it = await open(
       { '/team/pdf/SKILL.md': text('pdf', 'First.') },
-      { history: new MemoryRevisionLog() },
+      { state: { history: new MemoryRevisionLog() } },
     )
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Hid\u2060den.'))
@@ -297,7 +304,7 @@ describe('a reviewed source', () => {
       }
     }
     const decisions = new Shared()
-    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') }, { decisions })
+    await using it = await open({ '/team/pdf/SKILL.md': text('pdf') }, { state: { decisions } })
     const revision = it.skills.current.reports()[0]?.revision as `sha256:${string}`
     await it.skills.review.reject('pdf')
     decisions.heard = await new MemoryDecisions().find({ origin: '/team', location: 'pdf' })
@@ -335,16 +342,23 @@ describe('a reviewed source', () => {
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
     {
-      await using it = await open(files, { store, decisions })
+      await using it = await open(files, { state: { store, decisions } })
       await it.skills.review.approve('pdf')
     }
     {
-      await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Second.') }, { store, decisions })
+      await using it = await open(
+        { '/team/pdf/SKILL.md': text('pdf', 'Second.') },
+        { state: { store, decisions } },
+      )
       expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
     }
     const elsewhere = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'First.') })
     const source = new FileSource({ fileSystem: elsewhere, root: '/other', label: 'team', trust: 'review' })
-    await using skills = await createSkillRuntime({ sources: [source], store, decisions, settle: NO_SETTLE })
+    await using skills = await createSkillRuntime({
+      sources: [source],
+      state: { store, decisions },
+      tuning: { settle: NO_SETTLE },
+    })
     expect(skills.current.list()).toEqual([])
   })
 })
@@ -414,7 +428,7 @@ describe('pins and switches', () => {
 
 test('frozen: what was there at the start is served, and changes of every source wait', async () => {
   const mine = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
-  await using it = await open({}, { mine, frozen: true })
+  await using it = await open({}, { mine, review: { isFrozen: true } })
   expect(await it.bodyOf('pdf')).toBe('First.')
   await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
   await it.put('/mine/docx/SKILL.md', text('docx'))
@@ -431,10 +445,10 @@ test('frozen: what was changed while no process ran waits as well, and what was 
   const store = new MemorySkillStore()
   const decisions = new MemoryDecisions()
   await (
-    await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') }, store, decisions })
+    await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') }, state: { store, decisions } })
   ).skills.close()
   const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Second.') }
-  await using it = await open({}, { mine, store, decisions, frozen: true })
+  await using it = await open({}, { mine, state: { store, decisions }, review: { isFrozen: true } })
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pending'])
   await it.skills.review.approve('pdf')
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Second.', 'mine:ok'])
@@ -446,7 +460,7 @@ describe('frozen, over restarts', () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     return async (mine: Readonly<Record<string, string>>, frozen: boolean): Promise<Kit & AsyncDisposable> =>
-      await open({}, { mine, store, decisions, frozen })
+      await open({}, { mine, state: { store, decisions }, review: { isFrozen: frozen } })
   }
   const pdf = (body: string) => ({ '/mine/pdf/SKILL.md': text('pdf', body) })
   const docx = { '/mine/docx/SKILL.md': text('docx') }
@@ -485,13 +499,13 @@ test('a pinned revision that is no longer stored leaves the last good one, and n
   const decisions = new MemoryDecisions()
   const store = new MemorySkillStore()
   const first = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
-  await (await open({}, { mine: first, store, decisions })).skills.close()
+  await (await open({}, { mine: first, state: { store, decisions } })).skills.close()
   const place = { origin: '/mine', location: 'pdf' }
   await decisions.record(place, { kind: 'pin', revision: `sha256:${'0'.repeat(64)}`, by: 'ada', at: 0 })
   const second = { '/mine/pdf/SKILL.md': text('pdf', 'Second.') }
-  await using it = await open({}, { mine: second, store, decisions })
+  await using it = await open({}, { mine: second, state: { store, decisions } })
   expect(await it.bodyOf('pdf')).toBe('First.')
-  await using without = await open({}, { mine: second, decisions })
+  await using without = await open({}, { mine: second, state: { decisions } })
   expect(without.skills.current.find('pdf')).toBeUndefined()
 })
 
@@ -536,7 +550,7 @@ describe('what an agent writes', () => {
     })
     const skills = await createSkillRuntime({
       sources: [source],
-      settle: NO_SETTLE,
+      tuning: { settle: NO_SETTLE },
       clock: new FakeClock(),
       ...options,
     })
@@ -623,11 +637,11 @@ describe('what an agent writes', () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     let files: Record<string, string>
     {
-      await using it = await openOwn({ store, decisions })
+      await using it = await openOwn({ state: { store, decisions } })
       await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
       files = { '/mine/pdf/SKILL.md': text('pdf', 'Agent.') }
     }
-    await using it = await openOwn({ store, decisions }, files)
+    await using it = await openOwn({ state: { store, decisions } }, files)
     expect(await it.bodyOf('pdf')).toBe('Human.')
     await it.put('/mine/pdf/extra.md', 'By hand.')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
@@ -648,14 +662,14 @@ describe('what an agent writes', () => {
   test('once approved it is a text like any other: edits beside it are live, also after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
-      await using it = await openOwn({ store, decisions })
+      await using it = await openOwn({ state: { store, decisions } })
       await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
       await it.skills.review.approve('pdf')
       await it.put('/mine/pdf/extra.md', 'By hand.')
       expect([it.statusOf('pdf'), it.skills.current.get('pdf').files.length]).toEqual(['ok', 2])
     }
     await using it = await openOwn(
-      { store, decisions },
+      { state: { store, decisions } },
       { '/mine/pdf/SKILL.md': text('pdf', 'Agent.'), '/mine/pdf/extra.md': 'By hand, again.' },
     )
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Agent.', 'ok'])
@@ -669,7 +683,7 @@ describe('what an agent writes', () => {
   })
 
   test('it can be made live at once by the host', async () => {
-    await using it = await openOwn({ agentWrites: 'live' })
+    await using it = await openOwn({ review: { agentWrites: 'live' } })
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     expect(await it.bodyOf('pdf')).toBe('Agent.')
   })

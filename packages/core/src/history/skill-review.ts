@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type SkillReport, targetOf } from '../registry/generation.ts'
@@ -65,6 +66,8 @@ export interface DecideOptions extends DecisionNote {
    */
   readonly confirmHidden?: boolean
 }
+
+const KNOWN: KnownOptions<DecideOptions> = { revision: true, confirmHidden: true, by: true, note: true }
 
 /**
  * Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. What is
@@ -271,7 +274,9 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: FolderPlace, decision: Decision, { by, note }: DecisionNote): Promise<DecidedSkill> {
+  async #decide(place: FolderPlace, decision: Decision, options: DecideOptions): Promise<DecidedSkill> {
+    checkOptions(`${decision.kind}()`, options, KNOWN)
+    const { by, note } = options
     const { decisions, clock, registry } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
     // What another process has decided a moment ago is in the log, and may not have been heard of yet.

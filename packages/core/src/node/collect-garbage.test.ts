@@ -28,8 +28,7 @@ const text = (body: string): string => `---\nname: pdf\ndescription: Does it.\n-
 const open = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { watching: 'off' })],
-    store: await openPackStore(state),
-    history: await openRevisionLog(state),
+    state: { store: await openPackStore(state), history: await openRevisionLog(state) },
   })
 
 /** Everything in the store is as old as that. */

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { type Digest, SkillError, type SkillFile } from '../index.ts'
+import { checkOptions, type Digest, type KnownOptions, SkillError, type SkillFile } from '../index.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
 import { isDamage, openPrivateDatabase } from './private-database.ts'
@@ -27,6 +27,8 @@ export interface CollectOptions {
   /** Only tells what would go. @default false */
   readonly isDryRun?: boolean
 }
+
+const KNOWN: KnownOptions<CollectOptions> = { graceMs: true, keepRevisions: true, isDryRun: true }
 
 /** What a collection did, or would do. */
 export interface Collection {
@@ -62,6 +64,7 @@ export async function collectGarbage(
   stateDirectory: string,
   options: CollectOptions = {},
 ): Promise<Collection> {
+  checkOptions('collectGarbage()', options, KNOWN)
   const folder = join(stateDirectory, 'store')
   if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)

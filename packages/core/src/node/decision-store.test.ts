@@ -26,8 +26,10 @@ function write(body: string): void {
 const open = async (): Promise<SkillRuntime> =>
   await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { trust: 'review' })],
-    store: await openPackStore(join(folder, 'state')),
-    decisions: await openDecisions(join(folder, 'state')),
+    state: {
+      store: await openPackStore(join(folder, 'state')),
+      decisions: await openDecisions(join(folder, 'state')),
+    },
   })
 
 const bodyOf = async (skills: SkillRuntime): Promise<string> =>
@@ -76,7 +78,7 @@ test('what another process decides is followed', async () => {
     import { directory, openDecisions } from '@skillstoke/core/node'
     const sources = [directory(${JSON.stringify(join(folder, 'skills'))}, { trust: 'review' })]
     const decisions = await openDecisions(${JSON.stringify(join(folder, 'state'))})
-    await using skills = await createSkillRuntime({ sources, decisions })
+    await using skills = await createSkillRuntime({ sources, state: { decisions } })
     await skills.review.approve('pdf', { by: 'another process' })
   `
   execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })

@@ -1,11 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
+  checkOptions,
   type DecidedFolder,
   DecidedFolders,
   type DecisionStore,
   type FolderDecisions,
   type FolderMove,
   type FolderPlace,
+  type KnownOptions,
   keyOfPlace as keyOf,
   type MadeDecision,
   moveFolders,
@@ -20,6 +22,8 @@ export interface DecisionStoreOptions {
   /** How often decisions of other processes are looked for, in milliseconds. @default 250 */
   readonly pollMs?: number
 }
+
+const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
 /** How often it is tried to store decisions on a disk that was full or read-only. */
@@ -45,6 +49,7 @@ export async function openDecisions(
   stateDirectory: string,
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
+  checkOptions('openDecisions()', options, KNOWN)
   const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA, isVerified: true }
   return await openStateDatabase(
     stateDirectory,

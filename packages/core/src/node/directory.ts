@@ -1,5 +1,12 @@
 import { basename, resolve } from 'node:path'
-import { FileSource, type FileSourceOptions, SkillError, type SkillSource } from '../index.ts'
+import {
+  checkOptions,
+  FileSource,
+  type FileSourceOptions,
+  type KnownOptions,
+  SkillError,
+  type SkillSource,
+} from '../index.ts'
 import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 
@@ -27,12 +34,31 @@ export interface DirectoryOptions
   readonly writable?: boolean
 }
 
+const KNOWN: KnownOptions<DirectoryOptions> = {
+  label: true,
+  linkRoots: true,
+  writable: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  clock: true,
+  symlinks: true,
+  nestedSkills: true,
+  onMissing: true,
+  watching: true,
+  reconcileMs: true,
+  settle: true,
+}
+
 /**
  * The skills below a folder of this machine. The folder need not exist yet; relative paths are taken from the working
  * directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  */
 export function directory(path: string, options: DirectoryOptions = {}): SkillSource {
+  checkOptions('directory()', options, KNOWN)
   if (path.trim() === '')
     throw new SkillError(
       'INVALID_OPTION',

@@ -11,6 +11,7 @@ export { createGuardedFetch } from './http/guarded-fetch.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
+export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
 export { openRevisionLog } from './revision-log.ts'

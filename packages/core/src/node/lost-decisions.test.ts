@@ -14,8 +14,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSkillRuntime, type SkillRuntime } from '../index.ts'
 import { openDecisions } from './decision-store.ts'
 import { directory } from './directory.ts'
+import { openState } from './open-state.ts'
 import { openPackStore } from './pack-store.ts'
-import { openRevisionLog } from './revision-log.ts'
 
 let folder: string
 let state: string
@@ -34,9 +34,7 @@ function write(name: string, body: string): void {
 async function open(): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { label: 'own', watching: 'off' })],
-    store: await openPackStore(state),
-    decisions: await openDecisions(state),
-    history: await openRevisionLog(state),
+    state: await openState(state),
   })
 }
 

@@ -41,8 +41,7 @@ async function open(
 ): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [directory(join(folder, 'skills'), { label: 'own', watching: 'off', ...source })],
-    store: await openPackStore(state),
-    decisions: await openDecisions(state, { pollMs: 10 }),
+    state: { store: await openPackStore(state), decisions: await openDecisions(state, { pollMs: 10 }) },
     ...options,
   })
 }

@@ -1,9 +1,11 @@
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import {
+  checkOptions,
   type Diagnostic,
   type FetchResult,
   type FileTree,
+  type KnownOptions,
   RemoteSource,
   type RemoteSourceOptions,
   SkillError,
@@ -25,6 +27,18 @@ export interface NpmPackagesOptions
   readonly packages?: readonly string[]
 }
 
+const KNOWN: KnownOptions<NpmPackagesOptions> = {
+  label: true,
+  packages: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  polling: true,
+  clock: true,
+}
+
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
@@ -36,6 +50,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
  * is installed or run; what an installation changes is seen within a minute, and on `reload`.
  */
 export function npmPackages(projectFolder: string, options: NpmPackagesOptions = {}): SkillSource {
+  checkOptions('npmPackages()', options, KNOWN)
   if (projectFolder.trim() === '')
     throw new SkillError('INVALID_OPTION', 'the path of the project is empty; use for example "."')
   const { label, packages, ...remote } = options

@@ -204,7 +204,7 @@ describe('archive', () => {
     {
       await using skills = await createSkillRuntime({
         sources: [create()],
-        store: await openPackStore(folder),
+        state: { store: await openPackStore(folder) },
       })
       await skills.reload()
       expect([names(skills), answers]).toEqual([['pdf'], [200, 304]])
@@ -213,7 +213,10 @@ describe('archive', () => {
       response.writeHead(503).end()
       return true
     }
-    await using skills = await createSkillRuntime({ sources: [create()], store: await openPackStore(folder) })
+    await using skills = await createSkillRuntime({
+      sources: [create()],
+      state: { store: await openPackStore(folder) },
+    })
     expect(names(skills)).toEqual(['pdf'])
     await skills.reload()
     expect([names(skills), errorOf(skills)]).toEqual([['pdf'], expect.stringContaining('answers with 503')])
@@ -255,7 +258,7 @@ test('an archive of this machine is looked at first, also by who does not poll; 
     const store = await openPackStore(join(folder, 'state'))
     await using skills = await createSkillRuntime({
       sources: [archive(path, { trust: 'auto', polling: 'manual', label: 'a' })],
-      store,
+      state: { store },
     })
     for (let i = 0; i < times; i++) await skills.reload()
     const [source] = skills.current.sources()

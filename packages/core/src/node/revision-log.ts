@@ -1,8 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import {
+  checkOptions,
   DEFAULT_HISTORY_LENGTH,
   type FolderPlace,
+  type KnownOptions,
   keyOfPlace,
   type MemoryRevisionLogOptions,
   type RevisionLog,
@@ -14,6 +16,8 @@ import { openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
 const ROWS_PER_TRANSACTION = 500
+
+const KNOWN: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
 const SCHEMA = `
   PRAGMA busy_timeout = 5000;
@@ -34,6 +38,7 @@ export async function openRevisionLog(
   stateDirectory: string,
   options: MemoryRevisionLogOptions = {},
 ): Promise<RevisionLog> {
+  checkOptions('openRevisionLog()', options, KNOWN)
   const file = { name: 'history.sqlite', what: 'the history', schema: SCHEMA }
   return await openStateDatabase(
     stateDirectory,

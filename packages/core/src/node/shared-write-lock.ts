@@ -1,7 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { InProcessWriteLock, SkillError, type WriteLock } from '../index.ts'
+import {
+  checkOptions,
+  InProcessWriteLock,
+  type KnownOptions,
+  SkillError,
+  toMessage,
+  type WriteLock,
+} from '../index.ts'
 import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
@@ -9,6 +16,8 @@ export interface WriteLockOptions {
   /** How long to wait for other processes, in milliseconds. @default 10,000 */
   readonly timeoutMs?: number
 }
+
+const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: true }
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
@@ -22,13 +31,21 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 /**
  * A write transaction of SQLite is the lock: the kernel lets go of it when a process dies. To be closed when nobody
  * writes any more.
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openWriteLock(
   stateDirectory: string,
   options: WriteLockOptions = {},
 ): Promise<SharedWriteLock> {
+  checkOptions('openWriteLock()', options, KNOWN)
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
-  const database = await openPrivateDatabase(path)
+  const database = await openPrivateDatabase(path).catch((thrown: unknown) => {
+    throw new SkillError(
+      'IO_FAILED',
+      `the write lock in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
+      { cause: thrown },
+    )
+  })
   // The waiting is done here, without holding up the event loop.
   database.exec('PRAGMA busy_timeout = 0')
   const local = new InProcessWriteLock()

@@ -36,7 +36,7 @@ function exchange(one: string, other: string): void {
 async function open(watching: 'auto' | 'off' = 'off'): Promise<SkillRuntime> {
   return await createSkillRuntime({
     sources: [directory(root, { writable: true, watching })],
-    agentWrites: 'live',
+    review: { agentWrites: 'live' },
   })
 }
 

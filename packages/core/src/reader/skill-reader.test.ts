@@ -10,7 +10,7 @@ const text = (name: string, body: string): string =>
 
 async function open(files: MemoryFileSystem): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', watching: 'off' })
-  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
 const openTwo = async (): Promise<{ files: MemoryFileSystem; skills: SkillRuntime }> => {

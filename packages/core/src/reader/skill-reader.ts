@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -52,6 +53,9 @@ export interface SearchOptions {
 export type ReadableRevision = Pick<Skill, 'name' | 'revision' | 'files'>
 
 const DEFAULT_SEARCH_LIMIT = 10
+const KNOWN_VIEW: KnownOptions<ConversationView> = { id: true, scope: true, pinned: true }
+const KNOWN_FRESH: KnownOptions<FreshOptions> = { maxWaitMs: true }
+const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
 
 /**
  * Reads skills: which exist now, what they say, and why one does not arrive. Tools, sessions, scripts, MCP servers and
@@ -89,6 +93,7 @@ export class SkillReader {
    * @throws {SkillError} CLOSED
    */
   async fresh(options: FreshOptions = {}): Promise<Generation> {
+    checkOptions('fresh()', options, KNOWN_FRESH)
     if (this.#view.pinned === undefined) await this.#parts.sources.fresh(options.maxWaitMs)
     return this.current
   }
@@ -151,7 +156,9 @@ export class SkillReader {
   }
 
   /** Searches names and descriptions, best match first. */
-  search(query: string, { limit = DEFAULT_SEARCH_LIMIT }: SearchOptions = {}): readonly SearchHit[] {
+  search(query: string, options: SearchOptions = {}): readonly SearchHit[] {
+    checkOptions('search()', options, KNOWN_SEARCH)
+    const { limit = DEFAULT_SEARCH_LIMIT } = options
     return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
   }
 
@@ -167,6 +174,7 @@ export class SkillReader {
 
   /** Returns a reader for one conversation, or for one scope. */
   forConversation(view: ConversationView): SkillReader {
+    checkOptions('forConversation()', view, KNOWN_VIEW)
     return new SkillReader(this.#parts, view)
   }
 

@@ -4,6 +4,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
@@ -11,8 +12,11 @@ import type { DecisionMemory } from './decision-memory.ts'
 import { type LastGood, type LastGoodSource, NOTHING_SERVED, type ServedRevisions } from './last-good.ts'
 import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 
+/** The values of `InvalidPolicy`. */
+export const INVALID_POLICIES = ['keep-last-good', 'drop'] as const
+
 /** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
-export type InvalidPolicy = 'keep-last-good' | 'drop'
+export type InvalidPolicy = (typeof INVALID_POLICIES)[number]
 
 export interface CandidateBuilderOptions {
   readonly store: SkillStore
@@ -31,7 +35,7 @@ export interface CandidateBuilderOptions {
 export interface CandidateSource extends LastGoodSource {
   /** Its place in the order of precedence. */
   readonly index: number
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   /** Nothing of it was ever shown before; absent until that is known. */
   readonly isFirst: boolean | undefined
   /** Whether there is a skill at a location. */

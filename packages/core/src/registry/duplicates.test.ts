@@ -20,7 +20,7 @@ async function open(
   const sources = ['one', 'two', 'three'].map(
     label => new FileSource({ fileSystem, root: `/${label}`, label, watching: 'off' }),
   )
-  const skills = await createSkillRuntime({ sources, settle: NO_SETTLE, ...options })
+  const skills = await createSkillRuntime({ sources, tuning: { settle: NO_SETTLE }, ...options })
   return { skills, files: fileSystem }
 }
 

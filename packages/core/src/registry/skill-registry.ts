@@ -8,12 +8,14 @@ import {
   silentLogger,
   systemClock,
 } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
@@ -44,6 +46,17 @@ export interface SkillRegistryOptions {
   readonly logger?: Logger
 }
 
+const KNOWN: KnownOptions<SkillRegistryOptions> = {
+  store: true,
+  hasher: true,
+  onDuplicate: true,
+  onInvalid: true,
+  admission: true,
+  subscriberDeadlineMs: true,
+  clock: true,
+  logger: true,
+}
+
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 const SLICE = 1_000
@@ -53,7 +66,7 @@ export interface RegisteredSource {
   readonly label: string
   /** What it is on this machine: the key under which its last good revisions outlive the process. */
   readonly origin: string
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   /** How forgiving its texts are read. */
   readonly reading?: Partial<ReadingPolicy>
 }
@@ -98,6 +111,7 @@ export class SkillRegistry {
   #isClosed = false
 
   constructor(options: SkillRegistryOptions) {
+    checkOptions('SkillRegistry', options, KNOWN)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher

@@ -27,9 +27,14 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ onDuplicate: 'newest' }, 'onDuplicate is "newest"; use one of "first-wins", "last-wins", "error"'],
     [{ onInvalid: 'ignore' }, 'onInvalid is "ignore"; use one of "keep-last-good", "drop", "throw"'],
     [{ catalog: { format: 'html' } }, 'catalog.format is "html"; use one of'],
-    [{ modifiedOn: ['text'] }, 'modifiedOn is "text"; use one of "frontmatter"'],
-    [{ rehashMs: -1 }, 'rehashMs is -1; use a number from 1 on'],
-    [{ settle: { settleMs: Number.NaN } }, 'settle.settleMs is NaN; use a number from 0 to'],
+    [{ catalog: { maxTokens: -1 } }, 'catalog.maxTokens is -1; use a number from 0 on'],
+    [{ review: { agentWrites: 'wait' } }, 'review.agentWrites is "wait"; use one of "hold", "live"'],
+    [{ tuning: { modifiedOn: ['text'] } }, 'tuning.modifiedOn is "text"; use one of "frontmatter"'],
+    [{ tuning: { rehashMs: -1 } }, 'tuning.rehashMs is -1; use a number from 1 on'],
+    [
+      { tuning: { settle: { settleMs: Number.NaN } } },
+      'tuning.settle.settleMs is NaN; use a number from 0 to',
+    ],
     [{ preScan: 'x' }, 'preScan is string; use a function, or { hook }'],
     [{ preScan: { hook: () => undefined, onError: 'skip' } }, 'preScan.onError is "skip"; use one of'],
   ])('createSkillRuntime(%j)', async (options, message) => {
@@ -87,6 +92,52 @@ describe('an option that cannot be meant is refused with its name, its value and
     expect(await messageOf(() => skills.writer({ names: 'x' as 'strict' }))).toContain('names is "x"')
     expect(await messageOf(() => skills.writer({ lock: {} as never }))).toContain('lock has no method run()')
     expect(await messageOf(() => skills.writer().write({} as never))).toContain('a write needs the texts')
+  })
+})
+
+describe('an option that does not exist is refused with its name and the nearest one', () => {
+  test.each<[Loose, string]>([
+    [{ onDuplicates: 'error' }, 'unknown option "onDuplicates"; did you mean "onDuplicate"?'],
+    [{ state: { stor: undefined } }, 'unknown option "state.stor"; did you mean "state.store"?'],
+    [{ review: { isFrosen: true } }, 'unknown option "review.isFrosen"; did you mean "review.isFrozen"?'],
+    [
+      { tuning: { settle: { settelMs: 1 } } },
+      'unknown option "tuning.settle.settelMs"; did you mean "tuning.settle.settleMs"?',
+    ],
+    [
+      { tuning: { triggers: { access: true } } },
+      'unknown option "tuning.triggers.access"; did you mean "tuning.triggers.onAccess"?',
+    ],
+    [{ catalog: { tokens: 1 } }, 'unknown option "catalog.tokens"; did you mean "catalog.maxTokens"?'],
+    [{ preScan: { hook: () => undefined, timeout: 1 } }, 'did you mean "preScan.timeoutMs"?'],
+    [{ state: './state' }, 'state is "./state"; use an object'],
+    [{ review: [] }, 'review is a list; use an object'],
+    [
+      { banana: 1 },
+      'unknown option "banana"; createSkillRuntime() has "sources", "state", "review", "scripts", "catalog", "events", "onDuplicate", "onInvalid", "preScan", "logger", "clock", "tuning"',
+    ],
+  ])('createSkillRuntime(%j)', async (options, message) => {
+    expect(await messageOf(() => createSkillRuntime({ sources: [], ...options }))).toContain(message)
+  })
+
+  test.each([
+    ['store', 'state.store'],
+    ['decisions', 'state.decisions'],
+    ['history', 'state.history'],
+    ['writeLock', 'state.writeLock'],
+    ['admission', 'review.admission'],
+    ['frozen', 'review.isFrozen'],
+    ['agentWrites', 'review.agentWrites'],
+    ['settle', 'tuning.settle'],
+    ['rehashMs', 'tuning.rehashMs'],
+    ['triggers', 'tuning.triggers'],
+    ['modifiedOn', 'tuning.modifiedOn'],
+    ['hasher', 'tuning.hasher'],
+  ])('%s says where it is: %s', async (name, place) => {
+    const options = { sources: [], [name]: undefined }
+    expect(await messageOf(() => createSkillRuntime(options))).toBe(
+      `unknown option "${name}"; it is "${place}" now`,
+    )
   })
 })
 

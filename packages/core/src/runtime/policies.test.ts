@@ -38,9 +38,9 @@ async function open(
   const logger: Logger = { debug: quiet, info: quiet, warn: note, error: note }
   const skills = await createSkillRuntime({
     sources: folders.map(label => new FileSource({ fileSystem, root: `/${label}`, label, ...source })),
-    settle: NO_SETTLE,
     logger,
     ...rest,
+    tuning: { settle: NO_SETTLE, ...rest.tuning },
   })
   return { files: fileSystem, skills, warnings, [Symbol.asyncDispose]: () => skills.close() }
 }
@@ -156,7 +156,7 @@ describe('modifiedOn', () => {
     const told: string[] = []
     events.on('skill:modified', ({ changed }) => void told.push(changed.join()))
     const modifiedOn = ['frontmatter', 'location'] as const
-    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { events, modifiedOn })
+    await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { events, tuning: { modifiedOn } })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Newer.'))
     await it.skills.fresh()
     await it.skills.delivered()
@@ -179,7 +179,7 @@ describe('triggers', () => {
     expect((await it.skills.fresh()).find('maps')).toBeDefined()
 
     const triggers = { onAccess: false, onRequest: false }
-    await using manual = await open(it.files, { source, triggers })
+    await using manual = await open(it.files, { source, tuning: { triggers } })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Third.'))
     expect((await manual.skills.load('pdf')).body).toBe('Second.')
     expect((await (await manual.skills.fresh()).get('pdf')).revision).toBe(
@@ -331,10 +331,10 @@ describe('reading', () => {
     const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
     const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
     const source = { reading: { description: 'first-heading' } } as const
-    const first = await open(fileSystem, { source, store })
+    const first = await open(fileSystem, { source, state: { store } })
     await first.skills.close()
     fileSystem.write('/skills/plain/SKILL.md', '---\nname: "x\n---\n')
-    await using second = await open(fileSystem, { source, store })
+    await using second = await open(fileSystem, { source, state: { store } })
     expect(second.skills.current.get('plain').description).toBe('Only text.')
   })
 })

@@ -20,6 +20,7 @@ import type { Skill } from '../skill/skill.ts'
 import type { SkillSource, WritableFolder } from '../source/skill-source.ts'
 import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import type { AgentWrites } from './skill-runtime-options.ts'
 
 export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'> {
   readonly store: SkillStore
@@ -28,7 +29,7 @@ export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'>
   readonly log: RevisionLog | undefined
   readonly events: EventBus
   readonly writeLock: WriteLock
-  readonly agentWrites: 'hold' | 'live'
+  readonly agentWrites: AgentWrites
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -119,6 +120,7 @@ export class SkillChanges implements RevisionRestorer {
   async close(): Promise<void> {
     await this.#options.decisions.close()
     await this.#options.log?.close()
+    await this.#options.writeLock.close?.()
   }
 
   #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {

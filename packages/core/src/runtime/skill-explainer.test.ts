@@ -37,7 +37,7 @@ async function open(
   options: Partial<FileSourceOptions> = {},
 ): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off', ...options })
-  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
 describe('SkillRuntime.why() finds a skill however it is asked for', () => {
@@ -77,7 +77,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
   test('and each of two folders of one name by its path', async () => {
     const first = new MemorySource({ label: 'first' }, [{ name: 'pdf', description: 'First.' }])
     const second = new MemorySource({ label: 'second' }, [{ name: 'pdf', description: 'Second.' }])
-    await using skills = await createSkillRuntime({ sources: [first, second], settle: NO_SETTLE })
+    await using skills = await createSkillRuntime({ sources: [first, second], tuning: { settle: NO_SETTLE } })
     const stepsOf = async (asked: string): Promise<unknown> =>
       (await skills.why(asked)).steps.map(({ step, ok }) => [step, ok])
     expect(await stepsOf('first/pdf')).toContainEqual(['eligible', true])
@@ -180,7 +180,7 @@ describe('SkillRuntime.findNotSkills()', () => {
     await using empty = await open(new MemoryFileSystem())
     expect(await empty.findNotSkills()).toEqual({ found: [], isComplete: true })
     const memory = new MemorySource({ label: 'memory' }, [{ name: 'pdf', description: 'x' }])
-    await using skills = await createSkillRuntime({ sources: [memory], settle: NO_SETTLE })
+    await using skills = await createSkillRuntime({ sources: [memory], tuning: { settle: NO_SETTLE } })
     expect((await skills.findNotSkills()).found).toEqual([])
   })
 })

@@ -1,28 +1,40 @@
-import type { WriteLock } from '../authoring/write-lock.ts'
-import type { CatalogOptions } from '../catalog/render-catalog.ts'
+import { InProcessWriteLock, type WriteLock } from '../authoring/write-lock.ts'
+import { type CatalogOptions, checkCatalogOptions } from '../catalog/render-catalog.ts'
 import { checkChoice, checkNumber, SkillError } from '../errors.ts'
-import type { EventBus } from '../events/event-bus.ts'
-import type { DecisionStore } from '../history/decisions.ts'
+import { type EventBus, InProcessEventBus } from '../events/event-bus.ts'
+import { type DecisionStore, MemoryDecisions } from '../history/decisions.ts'
+import { createReviewAdmission } from '../history/review-admission.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
-import type { Clock, Hasher, Logger } from '../host.ts'
+import { type Clock, type Hasher, type Logger, portableHasher, silentLogger, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { AdmissionPolicy } from '../registry/admission.ts'
-import type { InvalidPolicy } from '../registry/candidate-builder.ts'
-import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
+import { DUPLICATE_POLICIES, type DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { FACETS, type Facet } from '../skill/diff-skills.ts'
-import { checkSettle, type SettlePolicy } from '../source/settle.ts'
+import { checkSettle, DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { PreScanHook, PreScanOptions } from '../sync/pre-scan.ts'
+import { PreScan, type PreScanHook, type PreScanOptions } from '../sync/pre-scan.ts'
 import type { ReadTriggers } from '../sync/source-readers.ts'
+import type { Demands } from './demands.ts'
+import { type SkillState, STATE_PARTS } from './skill-state.ts'
 
 export interface SkillRuntimeOptions {
   /** In order of precedence. */
   readonly sources: readonly SkillSource[]
-  /** Where what was read is kept. Closed with the runtime. @default in memory */
-  readonly store?: SkillStore
-  /** @default portableHasher */
-  readonly hasher?: Hasher
+  /** What is kept, and where. Closed with the runtime. @default in memory, without a history */
+  readonly state?: SkillState
+  /** What may go live, and when. */
+  readonly review?: ReviewPolicy
+  /**
+   * Runs the scripts of skills, outside this process. Closed with the runtime. @default none: scripts are files like any other
+   */
+  readonly scripts?: ScriptRunner
+  readonly catalog?: CatalogOptions
+  /** @default a new InProcessEventBus */
+  readonly events?: EventBus
   /**
    * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
    * @default 'first-wins'
@@ -33,48 +45,166 @@ export interface SkillRuntimeOptions {
    * `reload` fail. @default 'keep-last-good'
    */
   readonly onInvalid?: InvalidPolicy | 'throw'
-  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
-  readonly modifiedOn?: readonly Facet[]
-  /** When sources are looked at besides their own events and `reload`. */
-  readonly triggers?: Partial<ReadTriggers>
   /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
   readonly preScan?: PreScanHook | PreScanOptions
+  readonly logger?: Logger
+  readonly clock?: Clock
+  /** When sources are read, and how. Few hosts need to change any of it. */
+  readonly tuning?: RuntimeTuning
+}
+
+/** What may go live, and when. */
+export interface ReviewPolicy {
   /**
    * Decides whether a new revision goes live. @default by the trust of its source, and by what was decided with `review`
    */
   readonly admission?: AdmissionPolicy
-  /** Where approvals and the like are kept. Closed with the runtime. @default in memory */
-  readonly decisions?: DecisionStore
-  /** Where every revision is written down, for `history`. Closed with the runtime. @default none: nothing is */
-  readonly history?: RevisionLog
-  /** Keeps writers apart; one that other processes respect, too, when they write to the same folders. @default within this process */
-  readonly writeLock?: WriteLock
   /** Whether everything stays as it is at the start: later changes wait for approval, whatever their source. @default false */
-  readonly frozen?: boolean
-  /**
-   * Whether what agents write is held beyond their own conversation until somebody approves it. @default 'hold'
-   */
-  readonly agentWrites?: 'hold' | 'live'
-  /**
-   * Runs the scripts of skills, outside this process. Closed with the runtime. @default none: scripts are files like any other
-   */
-  readonly scripts?: ScriptRunner
+  readonly isFrozen?: boolean
+  /** Whether what agents write is held beyond their own conversation until it is approved. @default 'hold' */
+  readonly agentWrites?: AgentWrites
+}
+
+/** The values of `AgentWrites`. */
+export const AGENT_WRITES = ['hold', 'live'] as const
+
+/** Whether what agents write waits for approval beyond their own conversation, or is live at once. */
+export type AgentWrites = (typeof AGENT_WRITES)[number]
+
+/** When sources are read, and how. */
+export interface RuntimeTuning {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
   /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
   readonly rehashMs?: number
-  readonly catalog?: CatalogOptions
-  /** @default a new InProcessEventBus */
-  readonly events?: EventBus
-  readonly logger?: Logger
-  readonly clock?: Clock
+  /** When sources are looked at besides their own events and `reload`. */
+  readonly triggers?: Partial<ReadTriggers>
+  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
+  readonly modifiedOn?: readonly Facet[]
+  /** @default portableHasher */
+  readonly hasher?: Hasher
 }
 
 export const DEFAULT_REHASH_MS = 600_000
 
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
-export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
-  const { sources, onDuplicate, catalog } = options
+const DEFAULT_TRIGGERS: ReadTriggers = Object.freeze({ onAccess: true, onRequest: true })
+const ON_INVALID = [...INVALID_POLICIES, 'throw'] as const
+
+/** The options of a runtime with every default in its place. */
+export interface ResolvedRuntimeOptions {
+  readonly sources: readonly SkillSource[]
+  readonly store: SkillStore
+  readonly decisions: DecisionStore
+  /** Absent when nothing is recorded. */
+  readonly log: RevisionLog | undefined
+  readonly writeLock: WriteLock
+  readonly admission: AdmissionPolicy
+  readonly agentWrites: AgentWrites
+  readonly scripts: ScriptRunner | undefined
+  readonly catalog: CatalogOptions
+  readonly events: EventBus
+  readonly onDuplicate: DuplicatePolicy
+  readonly onInvalid: InvalidPolicy
+  readonly demands: Demands
+  readonly preScan: PreScan | undefined
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly settle: SettlePolicy
+  readonly rehashMs: number
+  readonly triggers: ReadTriggers
+  readonly modifiedOn: ReadonlySet<Facet>
+  readonly hasher: Hasher
+}
+
+/**
+ * Checks the options of a runtime and fills in what was not given.
+ * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ */
+export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRuntimeOptions {
+  checkRuntimeOptions(options)
+  const { state = {}, review = {}, tuning = {}, logger = silentLogger, clock = systemClock } = options
+  const decisions = state.decisions ?? new MemoryDecisions()
+  return {
+    sources: options.sources,
+    store: state.store ?? new MemorySkillStore({ clock }),
+    decisions,
+    log: state.history,
+    writeLock: state.writeLock ?? new InProcessWriteLock(),
+    admission: review.admission ?? createReviewAdmission({ decisions, isFrozen: review.isFrozen === true }),
+    agentWrites: review.agentWrites ?? 'hold',
+    scripts: options.scripts,
+    catalog: options.catalog ?? {},
+    events:
+      options.events ??
+      new InProcessEventBus({
+        onHandlerError: (error, name) => logger.error('an event handler failed', { name, error }),
+      }),
+    onDuplicate: options.onDuplicate ?? 'first-wins',
+    onInvalid: options.onInvalid === 'drop' ? 'drop' : 'keep-last-good',
+    demands: { isUnique: options.onDuplicate === 'error', isValid: options.onInvalid === 'throw' },
+    preScan: options.preScan === undefined ? undefined : new PreScan(options.preScan, clock, logger),
+    logger,
+    clock,
+    settle: { ...DEFAULT_SETTLE, ...tuning.settle },
+    rehashMs: tuning.rehashMs ?? DEFAULT_REHASH_MS,
+    triggers: { ...DEFAULT_TRIGGERS, ...tuning.triggers },
+    modifiedOn: new Set(tuning.modifiedOn ?? FACETS),
+    hasher: tuning.hasher ?? portableHasher,
+  }
+}
+
+const OWNER = 'createSkillRuntime()'
+
+const KNOWN: KnownOptions<SkillRuntimeOptions> = {
+  sources: true,
+  state: true,
+  review: true,
+  scripts: true,
+  catalog: true,
+  events: true,
+  onDuplicate: true,
+  onInvalid: true,
+  preScan: true,
+  logger: true,
+  clock: true,
+  tuning: true,
+}
+const KNOWN_REVIEW: KnownOptions<ReviewPolicy> = { admission: true, isFrozen: true, agentWrites: true }
+const KNOWN_TUNING: KnownOptions<RuntimeTuning> = {
+  settle: true,
+  rehashMs: true,
+  triggers: true,
+  modifiedOn: true,
+  hasher: true,
+}
+const KNOWN_TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
+
+/** What people look for at the top, and where it is: each part of the nested options, by its own name. */
+const MOVED: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.keys(STATE_PARTS).map(name => [name, `state.${name}`])),
+  ...Object.fromEntries(Object.keys(KNOWN_REVIEW).map(name => [name, `review.${name}`])),
+  ...Object.fromEntries(Object.keys(KNOWN_TUNING).map(name => [name, `tuning.${name}`])),
+  frozen: 'review.isFrozen',
+}
+
+function checkRuntimeOptions(options: SkillRuntimeOptions): void {
+  checkOptions(OWNER, options, KNOWN, { moved: MOVED })
+  const { state, review, tuning, onDuplicate } = options
+  checkOptions(OWNER, state, STATE_PARTS, { path: 'state' })
+  checkOptions(OWNER, review, KNOWN_REVIEW, { path: 'review', moved: { frozen: 'review.isFrozen' } })
+  checkOptions(OWNER, tuning, KNOWN_TUNING, { path: 'tuning' })
+  checkOptions(OWNER, tuning?.triggers, KNOWN_TRIGGERS, { path: 'tuning.triggers' })
+  checkSettle(OWNER, tuning?.settle, 'tuning.settle')
+  checkSources(options.sources)
+  checkCatalogOptions(OWNER, options.catalog, 'catalog')
+  if (typeof onDuplicate !== 'function') checkChoice('onDuplicate', onDuplicate, DUPLICATE_POLICIES)
+  checkChoice('onInvalid', options.onInvalid, ON_INVALID)
+  checkChoice('review.agentWrites', review?.agentWrites, AGENT_WRITES)
+  for (const facet of tuning?.modifiedOn ?? []) checkChoice('tuning.modifiedOn', facet, FACETS)
+  checkNumber('tuning.rehashMs', tuning?.rehashMs, 1)
+}
+
+function checkSources(sources: readonly SkillSource[]): void {
   if (!Array.isArray(sources))
     throw new SkillError('INVALID_OPTION', 'sources is no list; use for example [directory("./skills")]')
   for (const [index, source] of sources.entries()) {
@@ -87,13 +217,4 @@ export function checkRuntimeOptions(options: SkillRuntimeOptions): void {
       `sources[${index}] is ${shown}, which is no source; use directory(${path})`,
     )
   }
-  if (typeof onDuplicate !== 'function')
-    checkChoice('onDuplicate', onDuplicate, ['first-wins', 'last-wins', 'error'])
-  checkChoice('agentWrites', options.agentWrites, ['hold', 'live'])
-  checkChoice('onInvalid', options.onInvalid, ['keep-last-good', 'drop', 'throw'])
-  if (typeof catalog?.format !== 'function')
-    checkChoice('catalog.format', catalog?.format, ['agentskills-xml', 'pai-xml', 'markdown', 'none'])
-  for (const facet of options.modifiedOn ?? []) checkChoice('modifiedOn', facet, FACETS)
-  checkNumber('rehashMs', options.rehashMs, 1)
-  checkSettle('settle', options.settle)
 }

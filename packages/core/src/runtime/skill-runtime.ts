@@ -8,6 +8,7 @@ import type { Scope } from '../catalog/scope.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Phase, Subscriber } from '../registry/subscriptions.ts'
@@ -42,6 +43,9 @@ export interface ToolsOptions extends ScopeOptions {
   /** Name of the tool that loads skills. @default 'skill' */
   readonly skillToolName?: string
 }
+
+const KNOWN_SCOPE: KnownOptions<ScopeOptions> = { scope: true }
+const KNOWN_TOOLS: KnownOptions<ToolsOptions> = { ...KNOWN_SCOPE, skillToolName: true }
 
 /** Live skills: one generation for every reader, kept true by the sources. Made by `createSkillRuntime`. */
 export class SkillRuntime extends SkillReader implements AsyncDisposable {
@@ -128,6 +132,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    */
   tools(options: ToolsOptions = {}): readonly ToolDefinition[] {
     this.#parts.sources.assertOpen()
+    checkOptions('tools()', options, KNOWN_TOOLS)
     const conversation = withoutMemory(this.#within(options))
     const scriptTools = this.scripts.canRun ? createScriptTools(conversation, this.scripts) : []
     return createSkillTools(conversation, options.skillToolName, scriptTools)
@@ -138,6 +143,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * @throws {SkillError} INVALID_OPTION when nothing runs scripts
    */
   adminTools(options: ScopeOptions = {}): readonly ToolDefinition[] {
+    checkOptions('adminTools()', options, KNOWN_SCOPE)
     this.scripts.assertRun()
     const admin = createScriptAdmin(this.#parts.reloads, this.scripts)
     return createAdminTools(withoutMemory(this.#within(options)), admin)
@@ -151,6 +157,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   commandTools(
     options: ScopeOptions & { readonly toName?: (command: Command) => string } = {},
   ): readonly ToolDefinition[] {
+    checkOptions('commandTools()', options, { ...KNOWN_SCOPE, toName: true })
     this.scripts.assertRun()
     const toName = options.toName ?? (command => toCommandToolName(command, this.#parts.hasher))
     return createCommandTools(withoutMemory(this.#within(options)), this.scripts, toName)

@@ -69,7 +69,7 @@ const files = new MemoryFileSystem({
 
 async function open(store: MemorySkillStore, scripts: TextRunner): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
-  return await createSkillRuntime({ sources: [source], store, scripts })
+  return await createSkillRuntime({ sources: [source], state: { store }, scripts })
 }
 
 test('code that a failing machine kept from loading is tried again, although older code was called meanwhile', async () => {

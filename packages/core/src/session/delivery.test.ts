@@ -25,7 +25,7 @@ async function open(names: readonly string[]): Promise<Harness> {
 
 async function openOn(files: MemoryFileSystem): Promise<Harness> {
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
-  const skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  const skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
   return { files, skills, [Symbol.asyncDispose]: () => skills.close() }
 }
 

@@ -22,7 +22,11 @@ async function open(names: readonly string[]): Promise<{
     fileSystem.write(`/skills/${name}/SKILL.md`, text(name, description, body))
   for (const name of names) write(name)
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills' })
-  return { fileSystem, skills: await createSkillRuntime({ sources: [source], settle: NO_SETTLE }), write }
+  return {
+    fileSystem,
+    skills: await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } }),
+    write,
+  }
 }
 
 async function load(session: SkillSession, name: string): Promise<string> {
@@ -233,8 +237,8 @@ describe('SkillSession.close()', () => {
     const store = new MemorySkillStore({ clock })
     const skills = await createSkillRuntime({
       sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })],
-      settle: NO_SETTLE,
-      store,
+      tuning: { settle: NO_SETTLE },
+      state: { store },
       clock,
     })
     const session = skills.session({ id: 's' })

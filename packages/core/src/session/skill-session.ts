@@ -7,6 +7,7 @@ import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
 import type { Scope, ScopeTest } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -56,6 +57,17 @@ export interface SessionOptions {
   readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /** What `state` gave when the conversation was stored: it goes on from there, with today's catalog. */
   readonly resume?: SessionState
+}
+
+const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
+  id: true,
+  scope: true,
+  delivery: true,
+  applyAt: true,
+  allowedTools: true,
+  skillToolName: true,
+  describeUnknownSkill: true,
+  resume: true,
 }
 
 /** The one message that keeps a conversation up to date; append it and leave it there. */
@@ -120,7 +132,7 @@ export class SkillSession implements Disposable {
 
   /** Made by `SkillRuntime.session`. */
   constructor(host: SessionHost, options: SessionOptions) {
-    checkOptions(options)
+    checkSessionOptions(options)
     this.id = options.id
     this.scope = options.scope
     this.delivery = options.delivery ?? 'append'
@@ -404,7 +416,8 @@ const SCRIPT_TOOLS = ['run_skill_command', 'run_skill_script']
 const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
 
 /** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
-function checkOptions(options: SessionOptions): void {
+function checkSessionOptions(options: SessionOptions): void {
+  checkOptions('session()', options, KNOWN_OPTIONS)
   checkChoice('delivery', options.delivery, ['append', 'rebuild', 'silent', 'pinned'])
   checkChoice('applyAt', options.applyAt, ['step', 'turn'])
   checkChoice('allowedTools', options.allowedTools, ['ignore', 'advise', 'enforce'])

@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../options.ts'
 /** Sizes beyond which a skill is broken (format of the manifest) or a source is read only in part. */
 export interface SkillLimits {
   /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
@@ -14,6 +15,24 @@ export interface SkillLimits {
   readonly maxDiscoveryDepth: number
   /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number
+}
+
+const KNOWN: KnownOptions<SkillLimits> = {
+  maxFrontmatterBytes: true,
+  maxSkillFileBytes: true,
+  maxFiles: true,
+  maxFolderBytes: true,
+  maxFolderDepth: true,
+  maxDiscoveryDepth: true,
+  maxDirectories: true,
+}
+
+/**
+ * @param owner the function or class that takes the limits
+ * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist
+ */
+export function checkLimits(owner: string, limits: Partial<SkillLimits> | undefined): void {
+  checkOptions(owner, limits, KNOWN, { path: 'limits' })
 }
 
 export const DEFAULT_LIMITS: SkillLimits = Object.freeze({

@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import { describeEscapedText } from './escaped-text.ts'
 import { type Outcome, parseFrontmatter, splitAnyText, splitServedText } from './frontmatter.ts'
@@ -16,12 +17,15 @@ export interface ParseSkillOptions {
   readonly policy?: Partial<ReadingPolicy>
 }
 
+const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true, limits: true, policy: true }
+
 /**
  * Reads the bytes of a SKILL.md as tolerantly as real files need: what can be understood is served, and each
  * tolerance is a warning with line, reason and fix. Only an error stops a skill: no description, hopeless YAML, a
  * name that is not safe, or a size beyond the limits (checked before anything is parsed).
  */
 export function parseSkill(bytes: Uint8Array, options: ParseSkillOptions = {}): Outcome<ParsedSkill> {
+  checkOptions('parseSkill()', options, KNOWN)
   const limits = options.limits ?? DEFAULT_LIMITS
   const outcome = parseBytes(bytes, options, limits)
   const { path } = options

@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import type { FileSystem } from '../fs/file-system.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { parseSkillPath } from '../skill/skill-path.ts'
 import { FileSource } from './file-source.ts'
 import type { FileSourceOptions } from './file-source-options.ts'
@@ -15,6 +16,19 @@ export interface AllowedPathsOptions
   readonly extraDirNames?: readonly string[]
 }
 
+const KNOWN: KnownOptions<AllowedPathsOptions> = {
+  dirName: true,
+  extraDirNames: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  clock: true,
+  onMissing: true,
+  watching: true,
+  hasDirectories: true,
+}
+
 /**
  * The folders of skills in the paths that an agent may use, for a runtime with `onDuplicate: 'last-wins'`: a later path
  * overrides an earlier one, and within one path `dirName` overrides the others. Folders need not exist yet. Skills are
@@ -26,6 +40,7 @@ export function fromAllowedPaths(
   allowedPaths: readonly string[],
   options: AllowedPathsOptions = {},
 ): readonly FileSource[] {
+  checkOptions('fromAllowedPaths()', options, KNOWN)
   const { dirName = 'skills', extraDirNames = [], limits, ...rest } = options
   const names = [...extraDirNames.filter(name => name !== dirName), dirName].map(parseSkillPath)
   return allowedPaths.flatMap((path, index) => {

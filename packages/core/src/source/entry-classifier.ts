@@ -5,8 +5,11 @@ import type { SkillLimits } from '../skill/limits.ts'
 import type { LayoutRules } from './file-layout.ts'
 import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass } from './mirror.ts'
 
+/** The values of `SymlinkPolicy`. */
+export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
+
 /** Links inside a source: followed when they stay in the root or an allowed folder, wherever they lead, or never. */
-export type SymlinkPolicy = 'within-root' | 'follow' | 'deny'
+export type SymlinkPolicy = (typeof SYMLINK_POLICIES)[number]
 
 export interface ClassifierOptions {
   readonly fileSystem: FileSystem

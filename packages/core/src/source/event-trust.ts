@@ -4,8 +4,14 @@ import type { UnwatchedFolders } from './mirror-scanner.ts'
 import { hasSilentFiles } from './shared-files.ts'
 import type { SourceState } from './skill-source.ts'
 
+/** The values of `WatchingMode`. */
+export const WATCHING_MODES = ['auto', 'polling', 'off'] as const
+
+/** How a source is followed: by events where they can be had, by sweeps, or only when it is asked. */
+export type WatchingMode = (typeof WATCHING_MODES)[number]
+
 export interface EventTrustOptions {
-  readonly watching: 'auto' | 'polling' | 'off'
+  readonly watching: WatchingMode
   readonly reconcileMs: number
   readonly pollMs: number
   readonly clock: Clock

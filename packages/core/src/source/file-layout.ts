@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
 /** Which files and folders of a source are skills. */
@@ -13,6 +14,21 @@ export interface FileLayout {
    * level only. The root itself is never skipped. @default DEFAULT_LAYOUT.skip
    */
   readonly skip: readonly string[]
+}
+
+const KNOWN: KnownOptions<FileLayout> = {
+  fileNames: true,
+  rootSkill: true,
+  standaloneFiles: true,
+  skip: true,
+}
+
+/**
+ * @param owner the function or class that takes the layout
+ * @throws {SkillError} INVALID_OPTION with the name of an option that does not exist
+ */
+export function checkLayout(owner: string, layout: Partial<FileLayout> | undefined): void {
+  checkOptions(owner, layout, KNOWN, { path: 'layout' })
 }
 
 /** Hidden folders, installed packages, caches and build output, and at the top level what begins with an underscore. */

@@ -3,11 +3,13 @@ import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
 import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import { checkFileSourceOptions } from './check-file-source-options.ts'
+import type { Trust } from '../skill/trust.ts'
+import { checkFileSourceOptions, type MissingRootPolicy } from './check-file-source-options.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
+import type { WatchingMode } from './event-trust.ts'
 import { type FileLayout, LayoutRules } from './file-layout.ts'
 import type { SettlePolicy } from './settle.ts'
-import type { Trust, WritableFolder } from './skill-source.ts'
+import type { WritableFolder } from './skill-source.ts'
 
 /** What a file source reads, and how. */
 export interface FileSourceOptions {
@@ -38,9 +40,9 @@ export interface FileSourceOptions {
    * A root that is not there is `wait`: empty and awaited; when it vanishes later its skills stay for five seconds.
    * `empty`: empty at once. `throw`: a failure, like a disk that cannot be read. @default 'wait'
    */
-  readonly onMissing?: 'wait' | 'empty' | 'throw'
+  readonly onMissing?: MissingRootPolicy
   /** `auto`: events where they can be had, else sweeps. `off`: read on demand only. @default 'auto' */
-  readonly watching?: 'auto' | 'polling' | 'off'
+  readonly watching?: WatchingMode
   /** How often everything is swept while events work, in milliseconds. @default 30,000 */
   readonly reconcileMs?: number
   /** How often everything is swept without events, in milliseconds. @default 2,000; 300,000 for file systems that have none */

@@ -18,7 +18,7 @@ async function open(
   options: Partial<FileSourceOptions> = {},
 ): Promise<SkillRuntime> {
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', ...options })
-  return await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
 /** Does something right after a file was read: what another process may do at any moment. */

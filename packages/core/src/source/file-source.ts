@@ -1,6 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { EventTrust, hasUnannounced } from './event-trust.ts'
 import {
@@ -39,7 +40,6 @@ import type {
   SourceReading,
   SourceState,
   SourceWatch,
-  Trust,
   WritableFolder,
 } from './skill-source.ts'
 import { describeMissing, describeRestless, missingFolder } from './source-failure.ts'

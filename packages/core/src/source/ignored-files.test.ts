@@ -15,7 +15,7 @@ test('what .skillignore names stays ignored while SKILL.md is gone, and when it 
     '/skills/pdf/notes.md': 'x',
   })
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
-  await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
   const pathsOf = (name: string): readonly string[] =>
     skills.current.find(name)?.files.map(({ path }) => path) ?? []
   const names = (): readonly string[] => skills.current.list().map(({ name }) => name)
@@ -45,6 +45,6 @@ test('.skillignore holds in folders that have no SKILL.md, after a restart too',
     '/skills/pdf/other/SKILL.md': text('other'),
   })
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
-  await using skills = await createSkillRuntime({ sources: [source], settle: NO_SETTLE })
+  await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
   expect(skills.current.list().map(({ name }) => name)).toEqual(['other'])
 })

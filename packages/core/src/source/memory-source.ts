@@ -1,7 +1,10 @@
+import { checkChoice } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { compareText } from '../skill/compare.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
 import { renderSkillText, type SkillDefinition } from '../skill/skill-text.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
+import { TRUSTS, type Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { captureSkill, type FileContents } from './capture-skill.ts'
 import type {
@@ -11,7 +14,6 @@ import type {
   SourceReading,
   SourceState,
   SourceWatch,
-  Trust,
 } from './skill-source.ts'
 
 export interface MemorySourceOptions {
@@ -22,6 +24,8 @@ export interface MemorySourceOptions {
   /** How forgiving the texts are read. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
 }
+
+const KNOWN: KnownOptions<MemorySourceOptions> = { label: true, trust: true, reading: true }
 
 /** A skill given by the host: what its text says, and the other files of its folder. */
 export interface MemorySkill extends SkillDefinition {
@@ -43,6 +47,9 @@ export class MemorySource implements SkillSource {
   #onHint: ((hint: SourceHint) => void) | undefined
 
   constructor(options: MemorySourceOptions, skills: readonly MemorySkill[] = []) {
+    checkOptions('MemorySource', options, KNOWN)
+    checkReading('MemorySource', options.reading)
+    checkChoice('trust', options.trust, TRUSTS)
     this.label = options.label
     this.origin = `memory:${options.label}`
     this.trust = options.trust ?? 'auto'

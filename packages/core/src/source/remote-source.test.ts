@@ -72,7 +72,7 @@ function open(place: Place, options: Partial<RemoteSourceOptions> = {}): Promise
     ...options,
     clock,
   })
-  return createSkillRuntime({ sources: [source], settle: NO_SETTLE, clock })
+  return createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE }, clock })
 }
 
 function subject(): SourceSubject {

@@ -10,12 +10,14 @@ import {
   untilAborted,
   within,
 } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import type { SkillLimits } from '../skill/limits.ts'
-import type { ReadingPolicy } from '../skill/reading-policy.ts'
+import { checkLimits, type SkillLimits } from '../skill/limits.ts'
+import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
+import { TRUSTS, type Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import type { FileLayout } from './file-layout.ts'
+import { checkLayout, type FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
@@ -28,7 +30,6 @@ import type {
   SourceState,
   SourceVersions,
   SourceWatch,
-  Trust,
 } from './skill-source.ts'
 import { describeFailure } from './source-failure.ts'
 
@@ -62,6 +63,12 @@ export interface TreeFetcher {
   close?(): Promise<void>
 }
 
+/** The values of `PollingMode`. */
+export const POLLING_MODES = ['auto', 'manual'] as const
+
+/** Whether a remote place is asked now and then, or only on `reload`. */
+export type PollingMode = (typeof POLLING_MODES)[number]
+
 export interface RemoteSourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
@@ -87,8 +94,22 @@ export interface RemoteSourceOptions {
    * `auto`: the place is asked at the start and then now and then. `manual`: only on `reload`, and when this machine has
    * nothing of it yet. @default 'auto'
    */
-  readonly polling?: 'auto' | 'manual'
+  readonly polling?: PollingMode
   readonly clock?: Clock
+}
+
+const KNOWN: KnownOptions<RemoteSourceOptions> = {
+  label: true,
+  origin: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  timeoutMs: true,
+  firstWaitMs: true,
+  polling: true,
+  clock: true,
 }
 
 export const DEFAULT_FETCH_POLL_MS = 300_000
@@ -140,8 +161,12 @@ export class RemoteSource implements SkillSource {
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(fetcher: TreeFetcher, options: RemoteSourceOptions) {
-    checkChoice('trust', options.trust, ['auto', 'review'])
-    checkChoice('polling', options.polling, ['auto', 'manual'])
+    checkOptions('RemoteSource', options, KNOWN)
+    checkReading('RemoteSource', options.reading)
+    checkLayout('RemoteSource', options.layout)
+    checkLimits('RemoteSource', options.limits)
+    checkChoice('trust', options.trust, TRUSTS)
+    checkChoice('polling', options.polling, POLLING_MODES)
     for (const name of ['pollMs', 'timeoutMs', 'firstWaitMs'] as const)
       checkNumber(name, options[name], name === 'firstWaitMs' ? 0 : 1, LONGEST_TIMER_MS)
     const { label, origin, layout, reading, limits } = options

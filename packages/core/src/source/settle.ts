@@ -1,5 +1,6 @@
 import { checkNumber } from '../errors.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 
 /** When a burst of changes counts as finished. All in milliseconds. */
 export interface SettlePolicy {
@@ -13,6 +14,23 @@ export interface SettlePolicy {
   readonly maxBusyMs: number
 }
 
+const KNOWN: KnownOptions<SettlePolicy> = {
+  settleMs: true,
+  burstMs: true,
+  maxWaitMs: true,
+  maxBusyMs: true,
+}
+
+/**
+ * @param path the option that holds the policy, as `tuning.settle`
+ * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ */
+export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
+  checkOptions(owner, policy, KNOWN, { path })
+  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
+    checkNumber(`${path}.${name}`, policy?.[name], 0, LONGEST_TIMER_MS)
+}
+
 export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
   settleMs: 20,
   burstMs: 80,
@@ -22,12 +40,6 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
 
 /** No waiting at all: for sources whose every change is whole. */
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
-
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
-export function checkSettle(option: string, policy: Partial<SettlePolicy> = {}): void {
-  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
-    checkNumber(`${option}.${name}`, policy[name], 0, LONGEST_TIMER_MS)
-}
 
 /**
  * Returns the policy of one source: its own values first, then those of the runtime. A quiet time that a source asks for is

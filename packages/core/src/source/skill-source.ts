@@ -3,12 +3,10 @@ import type { Hasher } from '../host.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
-
-/** Whether a change goes live at once or waits for approval. */
-export type Trust = 'auto' | 'review'
 
 /**
  * How much of a source is looked at: only what was hinted since the last reading, everything (trusting unchanged file

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from './skill-store.ts'
@@ -11,6 +12,8 @@ export interface MemorySkillStoreOptions {
   readonly graceMs?: number
   readonly clock?: Clock
 }
+
+const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: true }
 
 interface Blob {
   readonly bytes: Uint8Array
@@ -37,6 +40,7 @@ export class MemorySkillStore implements SkillStore {
   #cancelCollection: (() => void) | undefined
 
   constructor(options: MemorySkillStoreOptions = {}) {
+    checkOptions('MemorySkillStore', options, KNOWN)
     this.#graceMs = options.graceMs ?? DEFAULT_STORE_GRACE_MS
     this.#clock = options.clock ?? systemClock
   }

@@ -1,5 +1,6 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 
 /** Why the sources are about to be scanned. */
 export type ScanReason = 'start' | 'reload' | 'request'
@@ -18,8 +19,11 @@ export interface PreScanOptions {
   /** After how long the scan goes on without it. @default 30,000 */
   readonly timeoutMs?: number
   /** Whether a hook that fails is logged and the scan goes on, or the scan fails with it. @default 'warn' */
-  readonly onError?: 'warn' | 'throw'
+  readonly onError?: (typeof PRE_SCAN_FAILURES)[number]
 }
+
+const PRE_SCAN_FAILURES = ['warn', 'throw'] as const
+const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onError: true }
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
@@ -38,7 +42,8 @@ export class PreScan {
     const given = typeof options === 'function' ? { hook: options } : options
     if (typeof given?.hook !== 'function')
       throw new SkillError('INVALID_OPTION', `preScan is ${typeof options}; use a function, or { hook }`)
-    checkChoice('preScan.onError', given.onError, ['warn', 'throw'])
+    checkOptions('createSkillRuntime()', given, KNOWN, { path: 'preScan' })
+    checkChoice('preScan.onError', given.onError, PRE_SCAN_FAILURES)
     checkNumber('preScan.timeoutMs', given.timeoutMs, 1)
     this.#options = { timeoutMs: DEFAULT_PRE_SCAN_TIMEOUT_MS, onError: 'warn', ...given }
     this.#clock = clock

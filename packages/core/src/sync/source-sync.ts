@@ -2,6 +2,7 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
+import type { Trust } from '../skill/trust.ts'
 import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import type {
   ReadDepth,
@@ -32,7 +33,7 @@ export interface SourceSyncOptions {
 export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
-  readonly trust: 'auto' | 'review'
+  readonly trust: Trust
   /** What the place calls the state that was read last: a commit, a digest; absent for folders. */
   readonly version?: string
   /** Wall time of the last successful reading, in milliseconds since the epoch. */
@@ -97,7 +98,7 @@ export class SourceSync {
     this.#options = options
     this.label = options.source.label
     this.source = options.source
-    checkSettle(`source ${JSON.stringify(this.label)}: settle`, options.source.settle)
+    checkSettle('SkillSource', options.source.settle, `source ${JSON.stringify(this.label)}: settle`)
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
     this.#lastRehashAt = options.clock.monotonic()

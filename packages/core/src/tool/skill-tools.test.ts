@@ -24,7 +24,7 @@ async function open(files: Readonly<Record<string, string | Uint8Array>>): Promi
   )
   const skills = await createSkillRuntime({
     sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
-    settle: NO_SETTLE,
+    tuning: { settle: NO_SETTLE },
   })
   const session = skills.session({ id: 's' })
   return {

@@ -2,11 +2,13 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
+  checkOptions,
   digestOf,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
+  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
@@ -39,6 +41,26 @@ export interface ArchiveOptions
   readonly archiveLimits?: Partial<ArchiveLimits>
 }
 
+const KNOWN: KnownOptions<ArchiveOptions> = {
+  label: true,
+  path: true,
+  digest: true,
+  privateHosts: true,
+  maxBytes: true,
+  archiveLimits: true,
+  timeoutMs: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  firstWaitMs: true,
+  polling: true,
+  clock: true,
+}
+
+const KNOWN_LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: true, maxTotalBytes: true }
+
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
 /**
@@ -47,7 +69,9 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
  * @throws {SkillError} INVALID_OPTION
  */
 export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
+  checkOptions('archive()', options, KNOWN)
   const { label, path, digest, privateHosts, maxBytes, archiveLimits, ...remote } = options
+  checkOptions('archive()', archiveLimits, KNOWN_LIMITS, { path: 'archiveLimits' })
   if (pathOrUrl.trim() === '') throw new SkillError('INVALID_OPTION', 'the path of the archive is empty')
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new SkillError(

@@ -249,13 +249,16 @@ test('bytes stay in the repository: a store of the same state directory refers t
       .filter(file => file.endsWith('.pack'))
       .reduce((sum, file) => sum + statSync(join(state, 'store', file)).size, 0)
   {
-    await using skills = await createSkillRuntime({ sources: [source()], store: await openPackStore(state) })
+    await using skills = await createSkillRuntime({
+      sources: [source()],
+      state: { store: await openPackStore(state) },
+    })
     const pdf = skills.current.get('pdf')
     expect(Buffer.from(await skills.readFile(pdf, 'pdf/big.txt'.slice(4))).toString()).toBe(content)
   }
   expect(packs()).toBe(0)
   const store = await openPackStore(state)
-  await using skills = await createSkillRuntime({ sources: [source()], store })
+  await using skills = await createSkillRuntime({ sources: [source()], state: { store } })
   const big = skills.current.get('pdf').files.find(({ path }) => path === 'big.txt')
   expect(Buffer.from((await store.get(big?.digest ?? 'sha256:')) ?? []).toString()).toBe(content)
   rmSync(join(state, 'git'), { recursive: true })

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import {
+  checkOptions,
   type Diagnostic,
   type FetchContext,
   type FetchResult,
   type FileTree,
+  type KnownOptions,
   RemoteSource,
   type RemoteSourceOptions,
   SkillError,
@@ -56,6 +58,30 @@ export interface GitOptions
   readonly stateDirectory?: string
 }
 
+const KNOWN: KnownOptions<GitOptions> = {
+  label: true,
+  ref: true,
+  path: true,
+  update: true,
+  token: true,
+  identityFile: true,
+  knownHostsFile: true,
+  baseUrl: true,
+  privateHosts: true,
+  allowFile: true,
+  maxBytes: true,
+  stateDirectory: true,
+  timeoutMs: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  firstWaitMs: true,
+  polling: true,
+  clock: true,
+}
+
 export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 
 /**
@@ -65,6 +91,7 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  * @throws {SkillError} INVALID_OPTION for a URL, ref or path that cannot be meant
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
+  checkOptions('git()', options, KNOWN)
   const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {
     ...(ref === undefined ? {} : { ref }),

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import { SkillError, toMessage } from '../../index.ts'
+import { checkOptions, type KnownOptions, SkillError, toMessage } from '../../index.ts'
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
 export interface GuardedRequest extends HostAccess {
@@ -144,12 +144,15 @@ export interface GuardedFetchOptions extends HostAccess {
   readonly maxBytes?: number
 }
 
+const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts: true, resolve: true }
+
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
 /**
  * A `fetch` with the same guards, for clients that bring their own protocol; redirects are handed back and not followed.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
+  checkOptions('createGuardedFetch()', options, KNOWN)
   const { maxBytes = DEFAULT_MAX_ANSWER_BYTES, ...access } = options
   return async (input, init) => {
     const request = new Request(input, init)

@@ -1,4 +1,5 @@
 import {
+  checkOptions,
   type Diagnostic,
   digestOf,
   type FetchContext,
@@ -6,6 +7,7 @@ import {
   type FetchResult,
   type FileTree,
   filesBelow,
+  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
@@ -35,6 +37,21 @@ export interface WellKnownOptions
   readonly maxBytes?: number
 }
 
+const KNOWN: KnownOptions<WellKnownOptions> = {
+  label: true,
+  privateHosts: true,
+  maxBytes: true,
+  timeoutMs: true,
+  trust: true,
+  layout: true,
+  reading: true,
+  limits: true,
+  pollMs: true,
+  firstWaitMs: true,
+  polling: true,
+  clock: true,
+}
+
 // The newer form first; a server has mostly one of the two.
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
@@ -48,6 +65,7 @@ const CONCURRENCY = 4
  * @throws {SkillError} INVALID_OPTION
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
+  checkOptions('wellKnown()', options, KNOWN)
   const { label, privateHosts, maxBytes = DEFAULT_MAX_SITE_BYTES, ...remote } = options
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(

@@ -1,0 +1,95 @@
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createSkillRuntime, MemoryRevisionLog, MemorySource } from '../index.ts'
+import { openState } from './index.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
+
+/** The files of the folder that this process holds open. */
+function openFiles(): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap(descriptor => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${descriptor}`)
+      return path.startsWith(folder) ? [path] : []
+    } catch {
+      return [] // the descriptor that listed the others
+    }
+  })
+}
+
+test('one runtime keeps everything in one directory, and the next one goes on with it', async () => {
+  {
+    const source = new MemorySource({ label: 'own', trust: 'review' }, [pdf])
+    await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
+    await skills.review.approve('pdf', { by: 'ada' })
+    await skills.delivered()
+  }
+  expect(readdirSync(folder).sort()).toEqual([
+    'decisions.sqlite',
+    'history.sqlite',
+    'store',
+    'write-lock.sqlite',
+  ])
+  const source = new MemorySource({ label: 'own', trust: 'review' }, [{ ...pdf, body: 'Second.' }])
+  await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
+  expect((await skills.load('pdf')).body.trim()).toBe('First.')
+  expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
+})
+
+test('a runtime closes all parts of its state, also those that it was given one by one', async () => {
+  const state = await openState(folder)
+  await (await createSkillRuntime({ sources: [], state })).close()
+  await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
+  await expect(state.decisions.list({ origin: 'a', location: 'b' })).rejects.toMatchObject({
+    code: 'CLOSED',
+  })
+  await expect(state.history.append([])).resolves.toBeUndefined()
+  await expect(state.store.get(`sha256:${'0'.repeat(64)}`)).rejects.toMatchObject({ code: 'CLOSED' })
+  await state.close()
+  expect(openFiles()).toEqual([])
+
+  const { writeLock } = await openState(folder)
+  await (await createSkillRuntime({ sources: [], state: { writeLock } })).close()
+  await expect(writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+test('a state that no runtime was given closes itself', async () => {
+  {
+    await using state = await openState(folder)
+    expect(openFiles()).not.toEqual([])
+    await state.store.flush()
+  }
+  expect(openFiles()).toEqual([])
+})
+
+test.each([
+  ['store/index.db', 'the names of the store'],
+  ['history.sqlite', 'the history'],
+  ['write-lock.sqlite', 'the write lock'],
+  ['decisions.sqlite', 'the decisions'],
+])('if %s cannot be opened, the error names it and nothing stays open', async (name, what) => {
+  mkdirSync(join(folder, name), { recursive: true })
+  await expect(openState(folder)).rejects.toMatchObject({
+    code: 'IO_FAILED',
+    message: expect.stringMatching(
+      new RegExp(`^${what} in "${join(folder, name)}" cannot be opened: .*; choose another state directory$`),
+    ),
+  })
+  expect(openFiles()).toEqual([])
+})
+
+test('one part of a state is enough', async () => {
+  const history = new MemoryRevisionLog()
+  const sources = [new MemorySource({ label: 'own' }, [pdf])]
+  await using skills = await createSkillRuntime({ sources, state: { history } })
+  await skills.delivered()
+  expect(await skills.history.log('pdf')).toHaveLength(1)
+})

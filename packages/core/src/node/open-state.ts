@@ -1,0 +1,84 @@
+import {
+  checkOptions,
+  type DecisionStore,
+  type KnownOptions,
+  type MemoryRevisionLogOptions,
+  type RevisionLog,
+  type SkillState,
+  type SkillStore,
+} from '../index.ts'
+import { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
+import { openPackStore } from './pack-store.ts'
+import { openRevisionLog } from './revision-log.ts'
+import { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
+import { defaultStateDirectory } from './state-directory.ts'
+
+export interface OpenStateOptions {
+  /** For `openDecisions`. */
+  readonly decisions?: DecisionStoreOptions
+  /** For `openRevisionLog`. */
+  readonly history?: MemoryRevisionLogOptions
+  /** For `openWriteLock`. */
+  readonly writeLock?: WriteLockOptions
+}
+
+const KNOWN: KnownOptions<OpenStateOptions> = { decisions: true, history: true, writeLock: true }
+
+/** The state in one directory: everything that a runtime keeps. */
+export interface OpenedState extends SkillState, AsyncDisposable {
+  readonly store: SkillStore
+  readonly decisions: DecisionStore
+  readonly history: RevisionLog
+  readonly writeLock: SharedWriteLock
+  /** Closes all four. A runtime that was given this state does so itself. Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens everything that a runtime keeps, in one state directory that processes share: the store, the decisions, the history and
+ * the write lock. If one of them cannot be opened, those that were opened before are closed again.
+ * @param directory is made when it does not exist; `defaultStateDirectory()` without it
+ * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
+ */
+export async function openState(
+  directory: string = defaultStateDirectory(),
+  options: OpenStateOptions = {},
+): Promise<OpenedState> {
+  checkOptions('openState()', options, KNOWN)
+  await using opened = new AsyncDisposableStack()
+  const keep = <Part extends { close(): Promise<void> }>(part: Part): Part =>
+    opened.adopt(part, each => each.close())
+  const store = keep(await openPackStore(directory))
+  const history = keep(await openRevisionLog(directory, options.history))
+  const writeLock = keep(await openWriteLock(directory, options.writeLock))
+  // Last, because it reports damage only to the one who opens it first.
+  const decisions = keep(await openDecisions(directory, options.decisions))
+  return new StateDirectory({ store, decisions, history, writeLock }, opened.move())
+}
+
+class StateDirectory implements OpenedState {
+  readonly store: SkillStore
+  readonly decisions: DecisionStore
+  readonly history: RevisionLog
+  readonly writeLock: SharedWriteLock
+  readonly #opened: AsyncDisposableStack
+
+  constructor(
+    parts: Required<Pick<OpenedState, 'store' | 'decisions' | 'history' | 'writeLock'>>,
+    opened: AsyncDisposableStack,
+  ) {
+    this.store = parts.store
+    this.decisions = parts.decisions
+    this.history = parts.history
+    this.writeLock = parts.writeLock
+    this.#opened = opened
+  }
+
+  async close(): Promise<void> {
+    await this.#opened.disposeAsync()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}

@@ -1,0 +1,75 @@
+import { editDistance } from './edit-distance.ts'
+import { SkillError } from './errors.ts'
+
+type NameOf<Options> = Options extends unknown ? keyof Options : never
+
+/** The names of all options of an interface. An option that is added to the interface and not here is a type error. */
+export type KnownOptions<Options> = Readonly<Record<NameOf<Options>, true>>
+
+/** Where options are, for messages. */
+export interface OptionPlace {
+  /** The option that holds these, as `tuning.settle`. @default none: they are those of the function itself */
+  readonly path?: string
+  /** Options that have another place now, by the name that they had. */
+  readonly moved?: Readonly<Record<string, string>>
+}
+
+/**
+ * Refuses options with names that do not exist, so that a typing error never means the default.
+ * @param owner the function or class that takes the options, as `directory()`
+ * @throws {SkillError} INVALID_OPTION with the name, and the nearest one that exists
+ */
+export function checkOptions<Options extends object>(
+  owner: string,
+  options: Options | undefined,
+  known: KnownOptions<Options>,
+  { path, moved = {} }: OptionPlace = {},
+): void {
+  if (options === undefined) return
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new SkillError(
+      'INVALID_OPTION',
+      `${path ?? `the argument with the options of ${owner}`} is ${describeValue(options)}; use an object`,
+    )
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue
+    const shown = JSON.stringify(toFullName(name, path))
+    const advice = Object.hasOwn(moved, name)
+      ? `it is ${JSON.stringify(moved[name])} now`
+      : suggest(name, Object.keys(known), owner, path)
+    throw new SkillError('INVALID_OPTION', `unknown option ${shown}; ${advice}`, {
+      data: { owner, option: toFullName(name, path) },
+    })
+  }
+}
+
+function suggest(name: string, known: readonly string[], owner: string, path: string | undefined): string {
+  const nearest = findNearest(name, known)
+  if (nearest !== undefined) return `did you mean ${JSON.stringify(toFullName(nearest, path))}?`
+  const holder = path ?? owner
+  if (known.length === 0) return `${holder} has no options`
+  return `${holder} has ${known.map(each => JSON.stringify(each)).join(', ')}`
+}
+
+/** The option that is the fewest typing errors away, or the shortest one that contains the name or is contained in it. */
+function findNearest(name: string, known: readonly string[]): string | undefined {
+  const written = name.toLowerCase()
+  const most = written.length <= 4 ? 1 : 2
+  const rated = known.flatMap(option => {
+    const lower = option.toLowerCase()
+    const distance = editDistance(written, lower, most)
+    if (distance <= most) return { option, distance }
+    const isPart = written.length >= 3 && (lower.includes(written) || written.includes(lower))
+    return isPart ? { option, distance: most + 1 } : []
+  })
+  return rated.sort((a, b) => a.distance - b.distance || a.option.length - b.option.length)[0]?.option
+}
+
+function toFullName(name: string, path: string | undefined): string {
+  return path === undefined ? name : `${path}.${name}`
+}
+
+function describeValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  return Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
+}
