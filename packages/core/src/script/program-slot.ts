@@ -18,6 +18,7 @@ import {
   type ScannedCommand,
   type ScriptScan,
   type ScriptText,
+  withOwnSchema,
 } from './command.ts'
 import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
 
@@ -200,7 +201,7 @@ export class ProgramSlot {
       // Meanwhile it may have been forbidden, or everything closed.
       if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
-      this.#swap({ ...serving, commands: outcome.program.commands, loaded: outcome.program })
+      this.#swap({ ...serving, commands: commandsOf(outcome.program, serving.scan), loaded: outcome.program })
       this.#host.records.remember(serving.skill)
     })
   }
@@ -244,7 +245,7 @@ export class ProgramSlot {
     if (outcome?.kind === 'failed') return await this.#fail(skill, [...notes, ...outcome.diagnostics])
     const loaded = outcome?.program
     this.#problems = notes
-    this.#swap({ skill, scan, program, commands: loaded?.commands ?? scan.commands.map(toCommand), loaded })
+    this.#swap({ skill, scan, program, commands: commandsOf(loaded, scan), loaded })
     if (loaded !== undefined) this.#host.records.remember(skill)
     await this.#remark(skill, notes)
   }
@@ -290,7 +291,7 @@ export class ProgramSlot {
       return undefined
     }
     const loaded = outcome?.program
-    const commands = loaded?.commands ?? scan.commands.map(toCommand)
+    const commands = commandsOf(loaded, scan)
     return { skill: older, scan, program, commands, loaded }
   }
 
@@ -397,6 +398,11 @@ async function readFile(store: SkillStore, skill: Skill, path: string): Promise<
     'REVISION_NOT_FOUND',
     `${JSON.stringify(path)} of ${skill.revision} is no longer stored`,
   )
+}
+
+/** The commands as the loaded code says; until it is loaded, as the scan found them. */
+function commandsOf(loaded: LoadedProgram | undefined, scan: ScriptScan): readonly Command[] {
+  return (loaded?.commands ?? scan.commands.map(toCommand)).map(withOwnSchema)
 }
 
 function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {
