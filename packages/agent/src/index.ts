@@ -23,3 +23,5 @@ export {
   type TurnResult,
 } from './skill-agent.ts'
 export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
+// The tools of a session in a loop of your own.
+export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

@@ -306,7 +306,8 @@ export class Conversation {
           yield { kind: 'tool-call', name: part.toolName, input: part.input }
           break
         case 'tool-result':
-          yield { kind: 'tool-result', name: part.toolName, output: part.output }
+          if (part.preliminary !== true)
+            yield { kind: 'tool-result', name: part.toolName, output: part.output }
           break
         case 'tool-error':
           yield {

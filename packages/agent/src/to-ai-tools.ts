@@ -1,22 +1,81 @@
-import type { SkillSession, ToolDefinition, ToolResult } from '@skillstoke/core'
-import { dynamicTool, type JSONSchema7, jsonSchema, type ToolSet } from 'ai'
+import type { SkillSession, ToolContext, ToolDefinition, ToolProgress, ToolResult } from '@skillstoke/core'
+import { dynamicTool, jsonSchema, type ToolSet } from 'ai'
 
-/** The tools of a session as the AI SDK takes them; made once for a conversation, so the object never changes. */
+/** What the AI SDK shows of a call: the answer, or how far the work is while it goes on. */
+export interface AiToolOutput extends ToolResult {
+  /** Present in preliminary results only. */
+  readonly progress?: ToolProgress
+}
+
+/**
+ * Converts tool definitions into tools of the AI SDK. Call it once for a conversation: tools that stay the same keep the
+ * provider's prompt cache valid.
+ *
+ * The output of a call is the whole `ToolResult`; the model sees its text, as an error when `isError` is set. A tool with
+ * `reportsProgress` yields what it reports as preliminary results, then the answer. When the `abortSignal` of the model call
+ * aborts, the tool call rejects with its reason.
+ *
+ * @example
+ * ```ts
+ * const session = skills.session({ id: 'chat-1' })
+ * const { text } = await generateText({
+ *   model,
+ *   instructions: session.catalog,
+ *   tools: toAiTools(session.tools),
+ *   stopWhen: stepCountIs(20),
+ *   prompt: 'Fill in the form.',
+ * })
+ * ```
+ */
 export function toAiTools(definitions: readonly ToolDefinition[]): ToolSet {
-  const tools: ToolSet = {}
-  for (const definition of definitions) {
-    tools[definition.name] = dynamicTool({
-      description: definition.description,
-      inputSchema: jsonSchema(definition.inputSchema as JSONSchema7),
-      execute: (input, { abortSignal }) =>
-        definition.execute(input, abortSignal === undefined ? {} : { signal: abortSignal }),
-      toModelOutput: ({ output }) => {
-        const { text, isError } = output as ToolResult
-        return { type: isError ? 'error-text' : 'text', value: text }
-      },
-    })
+  return Object.fromEntries(definitions.map(definition => [definition.name, toAiTool(definition)]))
+}
+
+function toAiTool(definition: ToolDefinition): ToolSet[string] {
+  const { description, inputSchema, reportsProgress } = definition
+  return dynamicTool({
+    description,
+    inputSchema: jsonSchema(inputSchema),
+    execute: (input, { abortSignal: signal }) =>
+      reportsProgress === true
+        ? streamCall(definition, input, { signal })
+        : definition.execute(input, { signal }),
+    toModelOutput: ({ output }) => {
+      const { text, isError } = output as AiToolOutput
+      return { type: isError ? 'error-text' : 'text', value: text }
+    },
+  })
+}
+
+/** Yields the reports of a call, then its answer. A slow reader gets the newest report instead of each one. */
+async function* streamCall(
+  definition: ToolDefinition,
+  input: unknown,
+  { signal }: Pick<ToolContext, 'signal'>,
+): AsyncGenerator<AiToolOutput, void, undefined> {
+  let newest: ToolProgress | undefined
+  let wake = Promise.withResolvers<void>()
+  const onProgress = (progress: ToolProgress): void => {
+    newest = progress
+    wake.resolve()
   }
-  return tools
+  let isDone = false
+  const work = definition.execute(input, { signal, onProgress }).finally(() => {
+    isDone = true
+    wake.resolve()
+  })
+  work.catch(() => undefined) // thrown below, unless the reader has stopped by then
+  for (;;) {
+    await wake.promise
+    if (isDone) break
+    wake = Promise.withResolvers()
+    if (newest !== undefined) yield { text: describe(newest), isError: false, progress: newest }
+  }
+  yield await work
+}
+
+function describe({ done, total, message }: ToolProgress): string {
+  return message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
 }
 
 /** The same tools, which ask the session when they are called whether they may be: a model acts on what it saw before. */
@@ -29,10 +88,11 @@ export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
         ? tool
         : {
             ...tool,
-            execute: async (input: unknown, options: Parameters<typeof execute>[1]) => {
+            // Not async: what a tool streams is an iterable, which a promise would hide from the SDK.
+            execute: (input: unknown, options: Parameters<typeof execute>[1]) => {
               const refusal = session.checkTool(name, input)
               if (refusal !== undefined) throw new Error(refusal)
-              return await execute(input, options)
+              return execute(input, options)
             },
           }
   }

@@ -18,6 +18,7 @@ declare var AbortController: { new (): AbortController }
 declare function setTimeout(callback: () => void, delayMs: number): unknown
 declare function clearTimeout(timer: unknown): void
 declare function queueMicrotask(callback: () => void): void
+declare function structuredClone<T>(value: T): T
 
 interface TextEncoder {
   encode(text: string): Uint8Array

@@ -67,7 +67,8 @@ export async function within<T>(clock: Clock, timeoutMs: number, work: Promise<T
 }
 
 /** Waits for work, but not beyond an abort, whose reason is thrown then; the work itself may go on. */
-export async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+export async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return await work
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })

@@ -353,6 +353,8 @@ export type {
   ToolContext,
   ToolDefinition,
   ToolHints,
+  ToolInputField,
+  ToolInputSchema,
   ToolProgress,
   ToolResult,
 } from './tool/tool-definition.ts'

@@ -115,7 +115,7 @@ function toWireTool({ name, description, inputSchema, hints }: ToolDefinition): 
   return {
     name,
     description,
-    inputSchema: inputSchema as { type: 'object' },
+    inputSchema,
     annotations:
       hints === undefined
         ? { readOnlyHint: true, openWorldHint: false }

@@ -139,7 +139,7 @@ function readDefinition(call: CallExpression, exported: Exported, { module, skil
           ? schema === undefined
             ? {}
             : { inputSchema: schema }
-          : { inputSchema: NO_FIELDS }),
+          : { inputSchema: { type: 'object', properties: {}, additionalProperties: false } }),
         hints: toCommandHints(hints),
         path: file.path,
         line: place.line,
@@ -159,8 +159,6 @@ function refused(message: string, path: string, place: Position): Found {
   const diagnostic = { code: 'COMMAND_INVALID', severity: 'error', message, path, ...place } as const
   return { commands: [], diagnostics: [diagnostic], isComplete: true }
 }
-
-const NO_FIELDS = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
 function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Expression> {
   return new Map(

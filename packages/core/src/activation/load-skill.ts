@@ -32,8 +32,13 @@ const MAX_MATCHES = 5
 /**
  * Loads by name or slash id: name guard, fresh reading of that skill, scope, exact name, folder's name, near names,
  * ranked search, parts of words. What is out of scope is treated as if it did not exist.
+ * @throws the reason of the signal when it aborts; the conversation has not loaded the skill then
  */
-export async function loadSkill(requested: string, access: Conversation): Promise<LoadOutcome> {
+export async function loadSkill(
+  requested: string,
+  access: Conversation,
+  signal?: AbortSignal,
+): Promise<LoadOutcome> {
   const query = normalizeName(requested.replace(/^\s*\//, ''))
   if (query === '') {
     const generation = await access.reader.fresh()
@@ -47,6 +52,7 @@ export async function loadSkill(requested: string, access: Conversation): Promis
     : undefined
   if (skill !== undefined) {
     const body = await access.reader.readBody(skill)
+    signal?.throwIfAborted()
     // One that another source comes before is known to the conversation by the name that it was asked for.
     access.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
     return { kind: 'loaded', skill, body, generation }

@@ -30,9 +30,14 @@ export interface ResourceRequest {
 
 /**
  * Reads a file by digest, so that bytes and revision always belong together.
- * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each saying what there is
+ * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each saying what there is; the
+ * reason of the signal when it aborts
  */
-export async function readResource(request: ResourceRequest, access: Conversation): Promise<ResourceContent> {
+export async function readResource(
+  request: ResourceRequest,
+  access: Conversation,
+  signal?: AbortSignal,
+): Promise<ResourceContent> {
   const path = parseSkillPath(request.path.replace(/^\.\//, ''))
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
   const { reader } = access
@@ -59,6 +64,7 @@ export async function readResource(request: ResourceRequest, access: Conversatio
     )
   }
   const bytes = await access.reader.readFile({ name: skill.name, revision, files }, path)
+  signal?.throwIfAborted()
   access.ledger.saw(skill.name, revision)
   return {
     skill: skill.name,

@@ -1,13 +1,8 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-import {
-  findUnknownFields,
-  readTextField,
-  type ToolDefinition,
-  type ToolResult,
-  toolFailure,
-  toolSuccess,
-} from '../tool/tool-definition.ts'
+import { defineTool } from '../tool/define-tool.ts'
+import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
+import { readTextField } from '../tool/tool-input.ts'
 import type { AgentAuthor, SkillWriter, WriteResult } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
@@ -40,35 +35,31 @@ function createWriteTool(
   isInScope: (name: string) => boolean,
   agent: AgentAuthor,
 ): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: 'write_skill_file',
     description:
       'Write one file of a skill: SKILL.md, or a reference, template or script beside it. ' +
       'Folders are made as needed, and an existing file is replaced. A SKILL.md that could not be served is refused with the reason.',
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: {
-        skill_name: {
-          type: 'string',
-          description: 'Name of the skill: lower-case letters, digits and hyphens, at most 64.',
-        },
-        relative_path: {
-          type: 'string',
-          description: 'Path within the folder of the skill, for example "SKILL.md" or "reference.md".',
-        },
-        content: { type: 'string', description: 'The whole new content of the file.' },
-        base_digest: {
-          type: 'string',
-          description:
-            'Digest of the file as you read it (the digits after "file_"), or "none" for a new file: the write is refused if somebody else was faster.',
-        },
+    properties: {
+      skill_name: {
+        type: 'string',
+        description: 'Name of the skill: lower-case letters, digits and hyphens, at most 64.',
       },
-      required: ['skill_name', 'relative_path', 'content'],
-      additionalProperties: false,
-    }),
-    async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, FIELDS)
-      if (unknown !== undefined) return unknown
+      relative_path: {
+        type: 'string',
+        description: 'Path within the folder of the skill, for example "SKILL.md" or "reference.md".',
+      },
+      content: { type: 'string', description: 'The whole new content of the file.' },
+      base_digest: {
+        type: 'string',
+        description:
+          'Digest of the file as you read it (the digits after "file_"), or "none" for a new file: the write is refused if somebody else was faster.',
+      },
+    },
+    required: ['skill_name', 'relative_path', 'content'],
+    hints: { readOnly: false },
+    endsItself: true,
+    async run(input, { signal }) {
       const values: (string | undefined)[] = []
       for (const field of FIELDS) {
         const read = readTextField(input, field)
@@ -81,9 +72,17 @@ function createWriteTool(
       if (!isInScope(skill)) return toolFailure(`the skill ${JSON.stringify(skill)} may not be written here`)
       try {
         const baseDigest = base?.replace(/^file_/, '')
-        const request = { skill, path, content, agent, ...(baseDigest === undefined ? {} : { baseDigest }) }
+        const request = {
+          skill,
+          path,
+          content,
+          agent,
+          signal,
+          ...(baseDigest === undefined ? {} : { baseDigest }),
+        }
         return toAnswer(await writer.write(request), agent)
       } catch (thrown) {
+        signal?.throwIfAborted()
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
       }
@@ -111,13 +110,11 @@ function createReloadTool(
   isInScope: (name: string) => boolean,
   { conversation }: AgentAuthor,
 ): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: 'reload_skills',
     description: 'Read all skills again, so that what was written is active in this conversation.',
-    inputSchema: Object.freeze({ type: 'object', properties: {}, additionalProperties: false }),
-    async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, [])
-      if (unknown !== undefined) return unknown
+    properties: {},
+    async run() {
       try {
         const { names, errors } = await writer.reload(conversation)
         const count = names.filter(isInScope).length

@@ -1,5 +1,5 @@
 import { checkChoice, SkillError } from '../errors.ts'
-import { type Clock, type Hasher, portableHasher, systemClock } from '../host.ts'
+import { type Clock, type Hasher, portableHasher, systemClock, untilAborted } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
@@ -94,6 +94,8 @@ export interface WriteRequest {
   readonly isExecutable?: boolean
   /** The agent whose text this is: it is held beyond its conversation. @default none: whoever runs this program */
   readonly agent?: AgentAuthor
+  /** Ends the wait for the disk and for other writers. A write that has begun is finished all the same. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface WriteResult {
@@ -157,25 +159,41 @@ export class SkillWriter {
    * Writes one file of a skill, which need not exist yet. Looks at the skill first, so the file goes where the skill is now.
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
    * TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
-   * skill; SKILL_NOT_FOUND when the skill was removed
+   * skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
    */
   async write(request: WriteRequest): Promise<WriteResult> {
-    const { skill: name } = request
-    const { content } = request
+    const { skill: name, content, signal } = request
+    signal?.throwIfAborted()
     if (typeof name !== 'string' || typeof request.path !== 'string')
       throw new SkillError('INVALID_OPTION', 'a write needs the texts skill and path')
     if (typeof content !== 'string' && !(content instanceof Uint8Array))
       throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
-    await this.#look(name)
+    await untilAborted(signal, this.#look(name))
     const served = this.#find(name)
     this.#checkName(name, served)
     const { place, path } = this.#locate(name, request.path)
     const bytes = typeof request.content === 'string' ? encoder.encode(request.content) : request.content
     const advice = checkWrite({ skill: name, path, bytes, skillFile: place.skillFile }, served, this.#layer)
-    const written = await this.#lock.run(() => this.#writeFile({ ...request, path }, place, bytes))
+    const written = await this.#runLocked(signal, () => this.#writeFile({ ...request, path }, place, bytes))
     const { errors, isHeld } =
-      this.#options.afterWrite === 'reload' ? await this.#makeLive(name) : { errors: [], isHeld: false }
+      this.#options.afterWrite === 'reload'
+        ? await untilAborted(signal, this.#makeLive(name))
+        : { errors: [], isHeld: false }
     return { ...written, errors, isHeld, advice }
+  }
+
+  /** Runs work when no other writer is at it. After an abort it is not begun; work that has begun is waited for. */
+  async #runLocked<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    let isBegun = false
+    const turn = this.#lock.run(async () => {
+      signal?.throwIfAborted()
+      isBegun = true
+      return await work()
+    })
+    await untilAborted(signal, turn).catch((thrown: unknown) => {
+      if (!isBegun) throw thrown
+    })
+    return await turn
   }
 
   /**

@@ -13,9 +13,9 @@ export function createScriptAdmin(reloads: SkillReloads, scripts: SkillScripts):
     return `commands${at}: ${status.commands.map(command => command.name).join(', ')}`
   }
   return {
-    async reload(name) {
+    async reload(name, signal) {
       const shown = JSON.stringify(name)
-      const { status, errors } = await reloads.reloadScripts(name)
+      const { status, errors } = await reloads.reloadScripts(name, signal)
       switch (status) {
         case 'reloaded':
           return toolSuccess(`${shown} was reloaded; ${describe(name)}`)

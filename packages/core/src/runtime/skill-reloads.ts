@@ -75,14 +75,16 @@ export class SkillReloads implements SkillReloading {
 
   /**
    * Reads a skill again and starts its code anew, whether or not it changed.
-   * @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts
+   * @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts; the reason of the signal when it aborts before
+   * the code is started
    */
-  async reloadScripts(name: string): Promise<ScriptReload> {
+  async reloadScripts(name: string, signal?: AbortSignal): Promise<ScriptReload> {
     const { scripts } = this.#options
     scripts.assertRun()
     const { status, errors, generation } = await this.reloadSkill(name)
     if (status === 'not-found' || generation.find(name) === undefined)
       return { status, errors: errors.map(({ message }) => message) }
+    signal?.throwIfAborted()
     const { wasLoaded, problems } = await scripts.reload(name)
     const faults = problems.filter(({ severity }) => severity !== 'info')
     if (faults.length > 0) {

@@ -50,6 +50,16 @@ export interface ScriptText {
   readonly digest: Digest
 }
 
+/** Returns a command whose schema is a new copy at each reading, because validators write into the one they are given. */
+export function withOwnSchema({ inputSchema, ...rest }: Command): Command {
+  return Object.freeze({
+    ...rest,
+    get inputSchema() {
+      return structuredClone(inputSchema)
+    },
+  })
+}
+
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 /** What is wrong with the name of a command, if anything is. */

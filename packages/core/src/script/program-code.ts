@@ -10,6 +10,7 @@ import {
   type ScannedCommand,
   type ScriptScan,
   type ScriptText,
+  withOwnSchema,
 } from './command.ts'
 import type { LoadedProgram, ScriptProgram } from './script-runner.ts'
 
@@ -42,9 +43,11 @@ export function toServing(
   { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
   loaded: LoadedProgram | undefined,
 ): ServingCode {
-  if (loaded === undefined)
-    return { kind: 'scanned', skill, program, scan, commands: scan.commands.map(toCommand) }
-  return { kind: 'started', skill, program, scan, commands: loaded.commands, loaded }
+  if (loaded === undefined) {
+    const commands = scan.commands.map(toCommand).map(withOwnSchema)
+    return { kind: 'scanned', skill, program, scan, commands }
+  }
+  return { kind: 'started', skill, program, scan, commands: loaded.commands.map(withOwnSchema), loaded }
 }
 
 function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {

@@ -303,13 +303,16 @@ export class ProgramSlot {
     const scan = await this.#scan(older, [])
     const declared = declaredCapabilities(older).filter(isCapability)
     const program = toProgram(older, declared, this.#host.store)
-    const isRefused = this.#isClosed || this.#isForbidden({ skill: older, program })
-    if (isRefused || scan.diagnostics.some(isError)) return undefined
+    const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
+    if (isRefused() || scan.diagnostics.some(isError)) return undefined
     // What only the running module knows has to be asked for.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
-    return outcome?.kind === 'failed'
-      ? undefined
-      : toServing({ skill: older, scan, program }, outcome?.program)
+    if (outcome?.kind === 'failed') return undefined
+    if (isRefused()) {
+      await closeLoaded(outcome)
+      return undefined
+    }
+    return toServing({ skill: older, scan, program }, outcome?.program)
   }
 
   /** Takes the place of what served: new calls get the new code at once, those under way end on the old. */

@@ -7,15 +7,9 @@ import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { normalizeName } from '../skill/skill-name.ts'
 import { toToolName } from '../skill/tool-name.ts'
-import {
-  findUnknownFields,
-  readTextField,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolResult,
-  toolFailure,
-  toolSuccess,
-} from '../tool/tool-definition.ts'
+import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
+import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
+import { readObjectField, readTextField } from '../tool/tool-input.ts'
 import type { Command } from './command.ts'
 import type { FileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
@@ -34,7 +28,7 @@ export function createAdminTools(access: Conversation, admin: ScriptAdmin): read
       'skill_reload',
       'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
       access,
-      name => admin.reload(name),
+      (name, signal) => admin.reload(name, signal),
     ),
     toAdminTool(
       'skill_unload',
@@ -47,7 +41,8 @@ export function createAdminTools(access: Conversation, admin: ScriptAdmin): read
 
 /** What the admin tools do; each answers with what really happened. */
 export interface ScriptAdmin {
-  reload(name: string): Promise<ToolResult>
+  /** Starts nothing after the signal has aborted. */
+  reload(name: string, signal?: AbortSignal): Promise<ToolResult>
   unload(name: string): Promise<ToolResult>
 }
 
@@ -63,14 +58,16 @@ export function createCommandTools(
   return scripts
     .list()
     .filter(({ skill }) => access.reader.isInScope(skill))
-    .map(command => ({
-      name: toName(command),
-      description: command.description,
-      inputSchema: command.inputSchema,
-      hints: command.hints,
-      execute: (input, context) =>
-        runCommand(access, scripts, command.skill, command.name, input ?? {}, context),
-    }))
+    .map(command =>
+      defineToolBySchema({
+        name: toName(command),
+        description: command.description,
+        schema: command.inputSchema,
+        hints: command.hints,
+        reportsProgress: true,
+        run: (input, call) => runCommand(access, scripts, command.skill, command.name, input, call),
+      }),
+    )
 }
 
 /** The name of a command's own tool, as models may have it. */
@@ -79,25 +76,20 @@ export function toCommandToolName({ skill, name }: Command, hasher: Hasher): str
 }
 
 function createCommandTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: 'run_skill_command',
     description:
       'Run a command that a skill offers. Load the skill first: it tells which commands there are and what they take. ' +
       'The newest code of the skill runs.',
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: {
-        skill: { type: 'string', description: 'Name of the skill.' },
-        command: { type: 'string', description: 'Name of the command, for example "status".' },
-        input: { type: 'object', description: 'What the command takes. Leave out for nothing.' },
-      },
-      required: ['skill', 'command'],
-      additionalProperties: false,
-    }),
+    properties: {
+      skill: { type: 'string', description: 'Name of the skill.' },
+      command: { type: 'string', description: 'Name of the command, for example "status".' },
+      input: { type: 'object', description: 'What the command takes. Leave out for nothing.' },
+    },
+    required: ['skill', 'command'],
     hints: { readOnly: false, openWorld: true },
-    async execute(input: unknown, context?: ToolContext): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, ['skill', 'command', 'input'])
-      if (unknown !== undefined) return unknown
+    reportsProgress: true,
+    async run(input, call) {
       const command = readTextField(input, 'command')
       if ('isError' in command) return command
       const skill = readTextField(input, 'skill')
@@ -109,31 +101,25 @@ function createCommandTool(access: Conversation, scripts: SkillScripts): ToolDef
         )
       const given = readObjectField(input, 'input')
       if ('isError' in given) return given
-      return await runCommand(access, scripts, parts.skill, parts.command, given.value, context)
+      return await runCommand(access, scripts, parts.skill, parts.command, given.value, call)
     },
   })
 }
 
 function createFileTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: 'run_skill_script',
     description:
       'Run a script that is bundled with a skill, such as scripts/convert.py, with its interpreter. The answer has what it ' +
       'wrote and its exit code. For commands that the skill offers use run_skill_command.',
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: {
-        skill: { type: 'string', description: 'Name of the skill.' },
-        path: { type: 'string', description: 'Path of the script, for example "scripts/convert.py".' },
-        args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script.' },
-      },
-      required: ['skill', 'path'],
-      additionalProperties: false,
-    }),
+    properties: {
+      skill: { type: 'string', description: 'Name of the skill.' },
+      path: { type: 'string', description: 'Path of the script, for example "scripts/convert.py".' },
+      args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script.' },
+    },
+    required: ['skill', 'path'],
     hints: { readOnly: false, openWorld: true },
-    async execute(input: unknown, context: ToolContext = {}): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, ['skill', 'path', 'args'])
-      if (unknown !== undefined) return unknown
+    async run(input, call) {
       const name = readTextField(input, 'skill')
       if ('isError' in name) return name
       const path = readTextField(input, 'path')
@@ -142,13 +128,13 @@ function createFileTool(access: Conversation, scripts: SkillScripts): ToolDefini
         return toolFailure(
           '"skill" and "path" are needed, for example {"skill": "pdf", "path": "scripts/fill.py"}',
         )
-      const args = (input as { readonly args?: unknown }).args ?? []
+      const args = input['args'] ?? []
       if (!Array.isArray(args) || !args.every(each => typeof each === 'string' || typeof each === 'number'))
         return toolFailure(`"args" is ${JSON.stringify(args)}; it must be a list of texts`)
       const found = await findSkill(access, scripts, name.value)
       if ('isError' in found) return found
       return await guard(found.skill, access, async () => {
-        const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), context)
+        const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), call)
         return { ...renderRun(run), generation: access.reader.current.digest, revision: run.revision }
       })
     },
@@ -161,12 +147,12 @@ async function runCommand(
   name: string,
   command: string,
   input: unknown,
-  context: ToolContext = {},
+  call: ToolCall,
 ): Promise<ToolResult> {
   const found = await findSkill(access, scripts, name)
   if ('isError' in found) return found
   return await guard(found.skill, access, async () => {
-    const result = await scripts.execute(`${found.skill.name}.${command}`, input, context)
+    const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
     return toolSuccess(renderValue(result, access), {
       generation: access.reader.current.digest,
       revision: result.revision,
@@ -223,23 +209,6 @@ function splitNames(
   return own === '' ? undefined : { skill: own, command: command.slice(dot + 1) }
 }
 
-/** An object, also when a model has written it as text. */
-function readObjectField(input: unknown, key: string): { readonly value: unknown } | ToolResult {
-  const value = (input as Readonly<Record<string, unknown>>)[key] ?? {}
-  const parsed = typeof value === 'string' ? parseJson(value) : value
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return { value: parsed }
-  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
-}
-
-function parseJson(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // no JSON: the caller says so
-  }
-}
-
 /** What a command answered, as text for a model. */
 export function renderCommandValue(value: unknown): string {
   if (value === undefined || value === null) return 'done'
@@ -273,27 +242,21 @@ function toAdminTool(
   name: string,
   description: string,
   access: Conversation,
-  work: (name: string) => Promise<ToolResult>,
+  work: (name: string, signal: AbortSignal | undefined) => Promise<ToolResult>,
 ): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name,
     description,
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: { name: { type: 'string', description: 'Name of the skill.' } },
-      required: ['name'],
-      additionalProperties: false,
-    }),
+    properties: { name: { type: 'string', description: 'Name of the skill.' } },
+    required: ['name'],
     hints: { readOnly: false, destructive: false },
-    async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, ['name'])
-      if (unknown !== undefined) return unknown
+    async run(input, { signal }) {
       const skill = readTextField(input, 'name')
       if ('isError' in skill) return skill
       if (!skill.value) return toolFailure('"name" is needed, for example {"name": "git"}')
       const wanted = normalizeName(skill.value)
       return access.reader.isInScope(wanted)
-        ? await work(wanted)
+        ? await work(wanted, signal)
         : toolFailure(`no skill ${JSON.stringify(wanted)}`)
     },
   })

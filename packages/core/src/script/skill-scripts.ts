@@ -13,6 +13,7 @@ import {
   isHelperModule,
   mayExportCommands,
   splitCommandId,
+  withOwnSchema,
 } from './command.ts'
 import { describeProblem, toNotFound } from './command-not-found.ts'
 import { FileCalls } from './file-calls.ts'
@@ -196,6 +197,7 @@ export class SkillScripts implements CommandOffers {
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
+    options.signal?.throwIfAborted()
     for (;;) {
       const { program, command } = await this.#await(parts, options, this.#start(skill.name, parts.command))
       try {
@@ -215,7 +217,7 @@ export class SkillScripts implements CommandOffers {
     work: Promise<T>,
   ): Promise<T> {
     const limited = timeoutMs === undefined ? work : within(this.#options.clock, timeoutMs, work)
-    const outcome = await (signal === undefined ? limited : untilAborted(signal, limited))
+    const outcome = await untilAborted(signal, limited)
     if (outcome !== LATE) return outcome
     throw new SkillError('TIMED_OUT', `${skill}.${command}: its code did not load within ${timeoutMs} ms`)
   }
@@ -233,6 +235,7 @@ export class SkillScripts implements CommandOffers {
     this.#assertOpen()
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
+    options.signal?.throwIfAborted()
     const commands = this.#slots.get(keyOf(skill))?.commands ?? []
     const isFile = skill.files.some(file => file.path === path)
     const own = commands.filter(command => command.path === path || (!isFile && command.name === path))
@@ -327,7 +330,7 @@ export class SkillScripts implements CommandOffers {
     const program = known === undefined ? undefined : (serving ?? (await slot?.start()))
     // Once it is loaded, the script itself says which commands there are.
     const found = program?.commands.find(each => each.name === command)
-    if (program !== undefined && found !== undefined) return { program, command: found }
+    if (program !== undefined && found !== undefined) return { program, command: withOwnSchema(found) }
     throw toNotFound(skill.name, command, slot, this.#unloaded.has(keyOf(skill)))
   }
 

@@ -12,9 +12,10 @@ import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { withCheck } from '../tool/define-tool.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
-import { type ToolContext, type ToolDefinition, toolFailure } from '../tool/tool-definition.ts'
+import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type LoadedChange, renderUpdate } from './render-update.ts'
@@ -156,7 +157,9 @@ export class SkillSession implements Disposable {
       allowedTools: options.allowedTools ?? 'advise',
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
-    const scriptTools = host.scriptTools(this.#access).map(tool => this.#withGate(tool))
+    // Asked at each call: a model acts on what it saw before.
+    const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
+    const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
     this.tools = createSkillTools(this.#access, this.#skillToolName, scriptTools)
     this.#pin()
   }
@@ -238,17 +241,6 @@ export class SkillSession implements Disposable {
     if (refusing === undefined) return undefined
     const allowed = refusing.allowedTools?.join(', ') || 'none'
     return `the tool ${JSON.stringify(name)} may not be called in this way while ${JSON.stringify(refusing.name)} is active; allowed: ${allowed}`
-  }
-
-  /** The same tool, which asks when it is called whether it may be: a model acts on what it saw before. */
-  #withGate(tool: ToolDefinition): ToolDefinition {
-    return Object.freeze({
-      ...tool,
-      execute: async (input: unknown, context?: ToolContext) => {
-        const refusal = this.checkTool(tool.name, input)
-        return refusal === undefined ? await tool.execute(input, context) : toolFailure(refusal)
-      },
-    })
   }
 
   #isOwnScript(name: string, input: unknown): boolean {

@@ -3,51 +3,40 @@ import { type ResourceContent, readResource } from '../activation/read-resource.
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { shortDigest } from '../skill/digest.ts'
-import {
-  findUnknownFields,
-  readTextField,
-  type ToolDefinition,
-  type ToolResult,
-  toolFailure,
-  toolSuccess,
-} from './tool-definition.ts'
+import { defineTool } from './define-tool.ts'
+import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
+import { readTextField } from './tool-input.ts'
 
 const MAX_CHARACTERS = 40_000
-const FIELDS = ['skill', 'path', 'revision', 'offset']
 // RustFox's words, which models that write skills have in mind.
 const ALIASES = ['skill_name', 'relative_path']
 
 /** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
 export function createReadSkillFileTool(access: Conversation): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: 'read_skill_file',
     description:
       'Read a file that belongs to a skill, for example a reference, a template or a script. ' +
       'Without a revision the newest one is read; the answer names the revision.',
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: {
-        skill: { type: 'string', description: 'Name of the skill.' },
-        path: {
-          type: 'string',
-          description: 'Path relative to the folder of the skill, for example "references/guide.md".',
-        },
-        revision: {
-          type: 'string',
-          description: 'A revision named in an earlier answer. Leave out for the newest.',
-        },
-        offset: {
-          type: 'integer',
-          minimum: 0,
-          description: 'Characters to skip, to read on in a long file.',
-        },
+    properties: {
+      skill: { type: 'string', description: 'Name of the skill.' },
+      path: {
+        type: 'string',
+        description: 'Path relative to the folder of the skill, for example "references/guide.md".',
       },
-      required: ['skill', 'path'],
-      additionalProperties: false,
-    }),
-    async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, FIELDS, ALIASES)
-      if (unknown !== undefined) return unknown
+      revision: {
+        type: 'string',
+        description: 'A revision named in an earlier answer. Leave out for the newest.',
+      },
+      offset: {
+        type: 'integer',
+        minimum: 0,
+        description: 'Characters to skip, to read on in a long file.',
+      },
+    },
+    required: ['skill', 'path'],
+    aliases: ALIASES,
+    async run(input, { signal }) {
       const skill = readTextField(input, 'skill', 'skill_name')
       if ('isError' in skill) return skill
       const path = readTextField(input, 'path', 'relative_path')
@@ -58,7 +47,7 @@ export function createReadSkillFileTool(access: Conversation): ToolDefinition {
         return toolFailure(
           '"skill" and "path" are needed, for example {"skill": "pdf", "path": "references/forms.md"}',
         )
-      const offset = (input as { offset?: unknown }).offset ?? 0
+      const offset = input['offset'] ?? 0
       if (typeof offset !== 'number' || !Number.isInteger(offset) || offset < 0) {
         return toolFailure(`"offset" is ${JSON.stringify(offset)}; it must be a whole number from 0`)
       }
@@ -68,7 +57,7 @@ export function createReadSkillFileTool(access: Conversation): ToolDefinition {
           path: path.value,
           ...(revision.value ? { revision: revision.value } : {}),
         }
-        return renderResource(await readResource(request, access), offset)
+        return renderResource(await readResource(request, access, signal), offset)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown

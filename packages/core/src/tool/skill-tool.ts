@@ -6,14 +6,9 @@ import type { CommandSummary } from '../reader/command-offer.ts'
 import { isError } from '../skill/diagnostic.ts'
 import { shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import {
-  findUnknownFields,
-  readTextField,
-  type ToolDefinition,
-  type ToolResult,
-  toolFailure,
-  toolSuccess,
-} from './tool-definition.ts'
+import { defineTool } from './define-tool.ts'
+import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
+import { readTextField } from './tool-input.ts'
 
 const MAX_LISTED_SKILLS = 200
 const MAX_LISTED_FILES = 50
@@ -22,29 +17,23 @@ const MAX_SCHEMA_CHARACTERS = 4_000
 
 /** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
 export function createSkillTool(access: Conversation, toolName: string): ToolDefinition {
-  return Object.freeze({
+  return defineTool({
     name: toolName,
     description:
       'Load the instructions of a skill by its name before doing a task that the skill describes. ' +
       'The answer is always the newest revision. Without a name it lists the available skills; ' +
       'other words search their names and descriptions.',
-    inputSchema: Object.freeze({
-      type: 'object',
-      properties: {
-        name: {
-          type: 'string',
-          description: 'Name of the skill as listed, for example "pdf". Empty to list all.',
-        },
+    properties: {
+      name: {
+        type: 'string',
+        description: 'Name of the skill as listed, for example "pdf". Empty to list all.',
       },
-      additionalProperties: false,
-    }),
-    async execute(input: unknown): Promise<ToolResult> {
-      const unknown = findUnknownFields(input, ['name'])
-      if (unknown !== undefined) return unknown
+    },
+    async run(input, { signal }) {
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {
-        return toResult(await loadSkill(name.value ?? '', access), access, toolName)
+        return toResult(await loadSkill(name.value ?? '', access, signal), access, toolName)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown

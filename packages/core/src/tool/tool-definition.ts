@@ -13,16 +13,17 @@ export interface ToolResult {
 /** What an answer was taken from. */
 export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
-/** What surrounds a call; a tool that works for long makes use of it. */
+/** What surrounds a call. Each field may be left out, or be `undefined`. */
 export interface ToolContext {
-  /** Aborts when nobody wants the answer any more. */
-  readonly signal?: AbortSignal
-  /** Told how far the work is; `total` in the same unit, when it is known. */
-  readonly onProgress?: (progress: ToolProgress) => void
+  /** Ends the call: it rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined
+  /** Called with each report of progress, by tools with `reportsProgress`. */
+  readonly onProgress?: ((progress: ToolProgress) => void) | undefined
 }
 
 export interface ToolProgress {
   readonly done: number
+  /** In the same unit as `done`; absent when it is unknown. */
   readonly total?: number
   readonly message?: string
 }
@@ -35,44 +36,46 @@ export interface ToolHints {
   readonly openWorld?: boolean
 }
 
+/**
+ * JSON Schema of the input of a tool. A type alias and not an interface, so that it fits parameters of other SDKs that have
+ * an index signature. At run time, the schema of a skill's command may have further keywords.
+ */
+export type ToolInputSchema = {
+  type: 'object'
+  properties: Record<string, ToolInputField>
+  required: string[]
+  additionalProperties: boolean
+}
+
+/** JSON Schema of one field of an input. */
+export type ToolInputField = {
+  type: 'string' | 'integer' | 'object' | 'array'
+  description?: string
+  /** Of each entry of an array. */
+  items?: ToolInputField
+  minimum?: number
+}
+
 /** Something that a model may call. Name, description and schema never change while a conversation lasts. */
 export interface ToolDefinition {
   /** Matches `[A-Za-z0-9_-]{1,64}`. */
   readonly name: string
   readonly description: string
-  /** JSON Schema of the input object. */
-  readonly inputSchema: Readonly<Record<string, unknown>>
+  /**
+   * JSON Schema of the input object. The tools made here return a new copy at each reading, so a validator may write into the
+   * copy it was given without affecting another reader.
+   */
+  readonly inputSchema: ToolInputSchema
   /** @default it reads skills, and nothing else */
   readonly hints?: ToolHints
-  /** Never throws for what a model did wrong: that is a result with `isError` and a way forward. */
-  execute(input: unknown, context?: ToolContext): Promise<ToolResult>
-}
-
-/** The text field of an input, under one of its names, or an explanation of what should have been sent. */
-export function readTextField(
-  input: unknown,
-  ...keys: readonly [string, ...string[]]
-): { readonly value: string | undefined } | ToolResult {
-  const fields = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
-  const key = keys.find(each => Object.hasOwn(fields, each)) ?? keys[0]
-  const value = Object.hasOwn(fields, key) ? fields[key] : undefined
-  if (value === undefined || value === null) return { value: undefined }
-  if (typeof value === 'string') return { value }
-  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
-}
-
-/** What is wrong with an input that has fields which the schema does not know; `undefined` when it has none. */
-export function findUnknownFields(
-  input: unknown,
-  known: readonly string[],
-  aliases: readonly string[] = [],
-): ToolResult | undefined {
-  if (typeof input !== 'object' || input === null) return undefined
-  const unknown = Object.keys(input).filter(key => !known.includes(key) && !aliases.includes(key))
-  if (unknown.length === 0) return undefined
-  const quote = (keys: readonly string[]): string => keys.map(key => JSON.stringify(key)).join(', ')
-  if (known.length === 0) return toolFailure(`there is no field ${quote(unknown)}; there are no fields`)
-  return toolFailure(`there is no field ${quote(unknown)}; the fields are ${quote(known)}`)
+  /** Whether a call may report progress before it answers. @default false */
+  readonly reportsProgress?: boolean
+  /**
+   * Runs the tool. Needs no `this`. Takes the input as an object, or as JSON text; no input is an empty object. A mistake of
+   * the model is a result with `isError` and a way forward, not an exception.
+   * @throws the reason of the signal when it aborts, or had aborted before the call
+   */
+  readonly execute: (input: unknown, context?: ToolContext) => Promise<ToolResult>
 }
 
 export function toolFailure(text: string, origin: ToolResultOrigin = {}): ToolResult {

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest'
+import { createAuthorTools } from '../authoring/author-tools.ts'
+import { InProcessWriteLock } from '../authoring/write-lock.ts'
+import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import type { WriteOptions } from '../fs/writable-file-system.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import type { SkillSession } from '../session/skill-session.ts'
+import { FileSource } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+
+const reason = new Error('the user has left')
+const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
+
+/** Files on a disk that stops answering when it is told to. */
+class StallingFiles extends MemoryFileSystem {
+  /** Operations since the start. */
+  count = 0
+  #stall: PromiseWithResolvers<void> | undefined
+  #stalled = Promise.withResolvers<void>()
+
+  /** Resolves when an operation waits. */
+  async stall(): Promise<void> {
+    this.#stall = Promise.withResolvers()
+    this.#stalled = Promise.withResolvers()
+    await this.#stalled.promise
+  }
+
+  goOn(): void {
+    this.#stall?.resolve()
+    this.#stall = undefined
+  }
+
+  async #wait(): Promise<void> {
+    this.count++
+    if (this.#stall === undefined) return
+    this.#stalled.resolve()
+    await this.#stall.promise
+  }
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    await this.#wait()
+    return await super.list(path)
+  }
+
+  override async stat(path: string): Promise<FileStat> {
+    await this.#wait()
+    return await super.stat(path)
+  }
+
+  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+    await this.#wait()
+    return await super.read(path, options)
+  }
+}
+
+interface Harness extends AsyncDisposable {
+  readonly files: StallingFiles
+  readonly skills: SkillRuntime
+  readonly session: SkillSession
+  readonly lock: InProcessWriteLock
+  tool(name: string): ToolDefinition
+}
+
+async function open(files: StallingFiles = new StallingFiles(START)): Promise<Harness> {
+  const source = new FileSource({
+    fileSystem: files,
+    root: '/skills',
+    label: 'skills',
+    watching: 'off',
+    writable: files,
+  })
+  const skills = await createSkillRuntime({
+    sources: [source],
+    tuning: { settle: NO_SETTLE },
+    review: { agentWrites: 'live' },
+  })
+  const session = skills.session({ id: 's' })
+  const lock = new InProcessWriteLock()
+  const tools = [...session.tools, ...createAuthorTools(skills.writer({ lock }))]
+  return {
+    files,
+    skills,
+    session,
+    lock,
+    tool: name => {
+      const found = tools.find(each => each.name === name)
+      if (found === undefined) throw new Error(`no tool ${name}`)
+      return found
+    },
+    [Symbol.asyncDispose]: async () => {
+      files.goOn()
+      await skills.close()
+    },
+  }
+}
+
+const START = { '/skills/pdf/SKILL.md': text('First.'), '/skills/pdf/a.md': 'a' }
+const INPUTS: Readonly<Record<string, object>> = {
+  skill: { name: 'pdf' },
+  read_skill_file: { skill: 'pdf', path: 'a.md' },
+  write_skill_file: { skill_name: 'pdf', relative_path: 'SKILL.md', content: text('Second.') },
+  reload_skills: {},
+}
+
+const onDisk = async (files: MemoryFileSystem): Promise<string> =>
+  new TextDecoder().decode((await files.read('/skills/pdf/SKILL.md', { inside: ['/'], maxBytes: 1e6 })).bytes)
+
+describe.each(Object.entries(INPUTS))('%s', (name, input) => {
+  test('does nothing when its signal had aborted', async () => {
+    await using it = await open()
+    const { count } = it.files
+    await expect(it.tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(it.files.count).toBe(count)
+    expect(it.session.ledger.entries()).toEqual([])
+    expect(await onDisk(it.files)).toBe(text('First.'))
+  })
+
+  test('rejects while the disk does not answer, and leaves nothing behind', async () => {
+    await using it = await open()
+    const stop = new AbortController()
+    const stalled = it.files.stall()
+    const call = it.tool(name).execute(input, { signal: stop.signal })
+    await stalled
+    stop.abort(reason)
+    await expect(call).rejects.toBe(reason)
+    it.files.goOn()
+    // What the aborted call still has under way comes to its end before this one.
+    const other = name === 'skill' ? 'read_skill_file' : 'skill'
+    expect((await it.tool(other).execute(INPUTS[other])).isError).toBe(false)
+    await it.skills.reload()
+    expect(it.session.ledger.entries()).toHaveLength(name === 'skill' ? 0 : 1)
+    expect(it.session.active).toHaveLength(name === 'skill' ? 0 : 1)
+    expect(await onDisk(it.files)).toBe(text('First.'))
+  })
+})
+
+describe('write_skill_file', () => {
+  test('rejects while another writer is at it, and does not begin afterwards', async () => {
+    await using it = await open()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const isHeld = Promise.withResolvers<void>()
+    const other = it.lock.run(async () => {
+      isHeld.resolve()
+      await promise
+    })
+    await isHeld.promise
+    const stop = new AbortController()
+    const call = it.tool('write_skill_file').execute(INPUTS['write_skill_file'], { signal: stop.signal })
+    await it.skills.reload() // it has looked at the disk by now, and waits for the lock
+    stop.abort(reason)
+    await expect(call).rejects.toBe(reason)
+    resolve()
+    await other
+    await it.lock.run(async () => undefined)
+    expect(await onDisk(it.files)).toBe(text('First.'))
+  })
+
+  test('finishes what it has begun, and rejects then', async () => {
+    const stop = new AbortController()
+    const files = new (class extends StallingFiles {
+      override write(path: string, content: string | Uint8Array, options?: Partial<WriteOptions>): void {
+        // Just before the bytes are there; the files of the start are texts.
+        if (typeof content !== 'string') stop.abort(reason)
+        super.write(path, content, options)
+      }
+    })(START)
+    await using it = await open(files)
+    await expect(
+      it.tool('write_skill_file').execute(INPUTS['write_skill_file'], { signal: stop.signal }),
+    ).rejects.toBe(reason)
+    expect(await onDisk(it.files)).toBe(text('Second.'))
+    await it.skills.reload()
+    expect((await it.skills.load('pdf')).body).toBe('Second.')
+  })
+})

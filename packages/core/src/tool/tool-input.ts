@@ -1,0 +1,78 @@
+import { type ToolResult, toolFailure } from './tool-definition.ts'
+
+/** The fields of an input, by name. */
+export type ToolInput = Readonly<Record<string, unknown>>
+
+const MAX_SHOWN = 100
+
+/**
+ * Reads an input as an object. Some SDKs hand over the JSON text of a model as it is, and some leave an empty input out. The
+ * names of the fields are for the explanation.
+ */
+export function readInput(
+  input: unknown,
+  fields: readonly string[],
+): { readonly value: ToolInput } | ToolResult {
+  const value = typeof input === 'string' ? parseJson(input) : (input ?? {})
+  if (isObject(value)) return { value }
+  return toolFailure(`the input is ${show(input)}; it must be a JSON object; ${listFields(fields)}`)
+}
+
+function show(input: unknown): string {
+  if (typeof input !== 'string' && !Array.isArray(input)) return `a ${typeof input}`
+  const text = typeof input === 'string' ? input : JSON.stringify(input)
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text
+}
+
+/** Reads the text field of an input, under one of its names, or explains what should have been sent. */
+export function readTextField(
+  input: ToolInput,
+  ...keys: readonly [string, ...string[]]
+): { readonly value: string | undefined } | ToolResult {
+  const key = keys.find(each => Object.hasOwn(input, each)) ?? keys[0]
+  const value = Object.hasOwn(input, key) ? input[key] : undefined
+  if (value === undefined || value === null) return { value: undefined }
+  if (typeof value === 'string') return { value }
+  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
+}
+
+/** Reads a field that holds an object, which a model may have sent as JSON text; an empty one when it is absent. */
+export function readObjectField(input: ToolInput, key: string): { readonly value: ToolInput } | ToolResult {
+  const value = input[key] ?? {}
+  const parsed = typeof value === 'string' ? parseJson(value) : value
+  if (isObject(parsed)) return { value: parsed }
+  return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
+}
+
+/** Explains which fields of an input the schema does not know; `undefined` when it knows them all. */
+export function findUnknownFields(
+  input: ToolInput,
+  known: readonly string[],
+  aliases: readonly string[],
+): ToolResult | undefined {
+  const unknown = Object.keys(input).filter(key => !known.includes(key) && !aliases.includes(key))
+  if (unknown.length === 0) return undefined
+  return toolFailure(`there is no field ${quote(unknown)}; ${listFields(known)}`)
+}
+
+function listFields(known: readonly string[]): string {
+  return known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`
+}
+
+function quote(keys: readonly string[]): string {
+  return keys.map(key => JSON.stringify(key)).join(', ')
+}
+
+/** Returns `undefined` for a text that is no JSON, and an empty object for no text. */
+function parseJson(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // the caller explains what is needed
+  }
+}
+
+function isObject(value: unknown): value is ToolInput {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
