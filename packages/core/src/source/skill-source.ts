@@ -106,7 +106,8 @@ export interface WritableFolder {
  * Where skills come from. A source answers with its complete contents and never reports edits. Hints only say when to
  * read again, so a lost hint costs time and never correctness.
  *
- * A simple source has three names, `read` and `state`. It is read at the start, on `reload`, and as often as `state` says.
+ * A simple source has `label`, `origin`, `trust`, `read` and `state`, and nothing else. It is read at the start, on `reload`,
+ * when a skill is loaded, and as often as `state` says.
  */
 export interface SkillSource {
   /** Short name given by the host; part of the generation's digest, so never a path of one machine. */
