@@ -2,13 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
-import {
-  childProcesses,
-  directory,
-  nodeHasher,
-  type SandboxMode,
-  type ScriptRunnerOptions,
-} from '@skillstoke/core/node'
+import { directory, nodeHasher } from '@skillstoke/core/node'
+import { childProcesses, type SandboxMode, type ScriptRunnerOptions } from '@skillstoke/scripts'
 
 const HELPERS = 5
 const PADDING = `// ${'A line of code that somebody wrote. '.repeat(12)}\n`.repeat(4)

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SkillHandler } from '@skillstoke/core/compat'
+import { SkillHandler } from '@skillstoke/compat'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))
 const save = async (folder: string, name: string, body: string, fields = ''): Promise<void> => {

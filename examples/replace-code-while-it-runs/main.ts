@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { PRESETS, SkillManager, scanPaths } from '@skillstoke/core/compat'
+import { PRESETS, SkillManager, scanPaths } from '@skillstoke/compat'
 import { SkillMcp } from '@skillstoke/mcp'
 
 const folder = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))

@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { SHARED_SKILLS_DIR_NAME, SkillToolset } from '@skillstoke/core/compat'
+import { SHARED_SKILLS_DIR_NAME, SkillToolset } from '@skillstoke/compat'
 import { NodeFileSystem } from '@skillstoke/core/node'
 
 const base = await mkdtemp(join(tmpdir(), 'skillstoke-example-'))

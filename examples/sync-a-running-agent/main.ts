@@ -5,14 +5,14 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BindableAgent } from '@skillstoke/core'
 import {
   EventBus,
   type ExoSkill,
   LocalFileWatcher,
   SkillRegistry,
   SkillSyncManager,
-} from '@skillstoke/core/compat'
+} from '@skillstoke/compat'
+import type { BindableAgent } from '@skillstoke/core'
 
 interface Tool {
   readonly name: string

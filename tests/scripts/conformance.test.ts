@@ -1,5 +1,5 @@
-import { childProcesses } from '@skillstoke/core/node'
 import { scriptRunnerConformance } from '@skillstoke/core/testing'
+import { childProcesses } from '@skillstoke/scripts'
 import { describe, test } from 'vitest'
 import { HAS_BUBBLEWRAP } from '../fixtures/scripts.ts'
 

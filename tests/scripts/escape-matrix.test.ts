@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import type { SandboxMode } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
+import type { SandboxMode } from '@skillstoke/scripts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
@@ -424,7 +424,7 @@ describe('the inspector of a host', () => {
   })
 
   test(`stays shut in a host that runs scripts ${verifies('PROMISE-8')}`, async () => {
-    const runner = `import { childProcesses } from '@skillstoke/core/node'; childProcesses();${WAIT}`
+    const runner = `import { childProcesses } from '@skillstoke/scripts'; childProcesses();${WAIT}`
     expect(await openHost(runner)).toEqual({ isOpened: false })
   })
 })

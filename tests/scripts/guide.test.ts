@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { PRESETS } from '@skillstoke/compat'
 import { isCapability, type ToolDefinition } from '@skillstoke/core'
-import { PRESETS } from '@skillstoke/core/compat'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { stoke } from '../fixtures/cli.ts'

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
 import { type ScriptRunner, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { childProcesses, nodeHasher, openPackStore, scanScripts } from '@skillstoke/core/node'
+import { nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
+import { childProcesses, scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 import {
   commandText,

@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createSkillRuntime } from '@skillstoke/core'
-import { childProcesses, directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { childProcesses } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 import { commandText, openScripts } from '../fixtures/scripts.ts'
 import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import type { ScriptScan, ScriptText } from '@skillstoke/core'
-import { nodeHasher, scanScripts } from '@skillstoke/core/node'
+import { nodeHasher } from '@skillstoke/core/node'
 import { verifies } from '@skillstoke/requirements'
+import { scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 
 // Contents in memory only: nothing here needs a folder, and no skill is altered.
@@ -53,7 +54,7 @@ describe('scanScripts()', () => {
 
   test(`works where nothing may be read or written but its own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
     const program = `
-      import { scanScripts } from '@skillstoke/core/node'
+      import { scanScripts } from '@skillstoke/scripts'
       const files = [{ path: 'scripts/status.ts', text: ${JSON.stringify(STATUS)}, digest: 'sha256:0' }]
       console.log((await scanScripts('git', files)).commands.map(({ id }) => id).join())`
     const flags = ['--permission', '--allow-addons', `--allow-fs-read=${process.cwd()}`]

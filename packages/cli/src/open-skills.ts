@@ -10,8 +10,6 @@ import {
   toMessage,
 } from '@skillstoke/core'
 import {
-  type ChildProcesses,
-  childProcesses,
   directory,
   nodeHasher,
   openDecisions,
@@ -19,6 +17,7 @@ import {
   openRevisionLog,
   openWriteLock,
 } from '@skillstoke/core/node'
+import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
 import { checkNamedRoots } from './config/named-roots.ts'

@@ -1,5 +1,5 @@
 import { shortDigest } from '@skillstoke/core'
-import { childProcesses } from '@skillstoke/core/node'
+import { childProcesses } from '@skillstoke/scripts'
 import type { ServerStatus } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'

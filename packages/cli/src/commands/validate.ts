@@ -15,7 +15,8 @@ import {
   toMessage,
   validateSkill,
 } from '@skillstoke/core'
-import { directory, NodeFileSystem, nodeHasher, scanScripts } from '@skillstoke/core/node'
+import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { isMisnamed } from '../not-skills.ts'

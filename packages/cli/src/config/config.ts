@@ -9,7 +9,8 @@ import {
   type Scope,
   type SourceReport,
 } from '@skillstoke/core'
-import { defaultStateDirectory, type SandboxMode } from '@skillstoke/core/node'
+import { defaultStateDirectory } from '@skillstoke/core/node'
+import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
 import { parseSourceFlag, type RemoteAccess, type RemoteConfig, resolveRemotes } from './remote-config.ts'

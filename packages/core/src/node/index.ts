@@ -14,10 +14,6 @@ export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
 // Keeping what was read, and the last good revision of each skill, across restarts.
 export { openPackStore } from './pack-store.ts'
 export { openRevisionLog } from './revision-log.ts'
-export { type ChildProcesses, childProcesses } from './script/child-processes.ts'
-export type { SandboxMode } from './script/sandbox.ts'
-export { scanScripts } from './script/scan-scripts.ts'
-export { DEFAULT_SCRIPT_RUNNER_OPTIONS, type ScriptRunnerOptions } from './script/script-runner-options.ts'
 // The parts it is made of, for sources of your own.
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'

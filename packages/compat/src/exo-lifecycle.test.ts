@@ -1,0 +1,176 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { BindableAgent, NamedTool } from '@skillstoke/core'
+import { FakeClock } from '@skillstoke/core/testing'
+import { verifies } from '@skillstoke/requirements'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  EventBus,
+  LocalFileWatcher,
+  SkillRegistry,
+  SkillSyncManager,
+  type SkillWatcherLike,
+} from './index.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'exo-lifecycle-'))
+  write('pdf')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function write(name: string, body = 'Body.'): void {
+  mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(
+    join(folder, name, 'SKILL.md'),
+    `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`,
+  )
+}
+
+class Agent implements BindableAgent {
+  readonly tools = new Set<string>()
+  instructions = ''
+  addTool(tool: NamedTool): unknown {
+    return this.tools.add(tool.name)
+  }
+  removeTool(name: string): void {
+    this.tools.delete(name)
+  }
+}
+
+const never = (): Promise<never> => new Promise(() => undefined)
+const tools = { resolve: ({ name }: { readonly name: string }): NamedTool[] => [{ name: `${name}_tool` }] }
+
+describe('stop()', () => {
+  const hanging: readonly (readonly [string, SkillWatcherLike])[] = [
+    [
+      'stop() never resolves',
+      {
+        watch: async function* () {
+          yield await never()
+        },
+        stop: never,
+      },
+    ],
+    [
+      'return() never resolves',
+      {
+        watch: () => ({
+          [Symbol.asyncIterator]: () => ({ next: never, return: never }),
+        }),
+        stop: () => undefined,
+      },
+    ],
+    [
+      'ready never resolves',
+      {
+        watch: async function* () {
+          yield await never()
+        },
+        stop: () => undefined,
+        ready: never(),
+      },
+    ],
+  ]
+  test.each(hanging)(
+    `ends although of a watcher %s, and stops the others ${verifies('EXO-19')}`,
+    async (_, watcher) => {
+      await using registry = new SkillRegistry()
+      const clock = new FakeClock()
+      const manager = new SkillSyncManager(registry, {}, { clock })
+      manager.addWatcher(watcher)
+      const isStopped = Promise.withResolvers<void>()
+      manager.addWatcher({
+        watch: async function* () {
+          await isStopped.promise
+          yield []
+        },
+        stop: () => isStopped.resolve(),
+      })
+      const started = manager.start()
+      // The last one never gets to know what exists: start() ends with the manager.
+      if (watcher.ready === undefined) await started
+      const stopped = manager.stop()
+      await isStopped.promise.catch(() => undefined)
+      await clock.advance(5_000)
+      await Promise.all([stopped, started])
+    },
+  )
+
+  test(`before the first next() counts: the iteration is over at once ${verifies('EXO-12', 'EXO-32')}`, async () => {
+    const watcher = new LocalFileWatcher(folder)
+    const batches = watcher.watch()
+    watcher.stop()
+    expect(await batches.next()).toEqual({ done: true, value: undefined })
+  })
+
+  test(`directly after start() stops it, and a start() after that begins anew ${verifies('EXO-19')}`, async () => {
+    await using registry = new SkillRegistry()
+    const manager = new SkillSyncManager(registry, {})
+    let running = 0
+    manager.addWatcher({
+      watch: async function* () {
+        running++
+        await never()
+        yield []
+      },
+      stop: () => undefined,
+    })
+    await Promise.all([manager.start(), manager.stop()])
+    expect(running).toBe(0)
+    void manager.start()
+    const stopped = manager.stop()
+    await Promise.all([manager.start(), stopped])
+    expect(running).toBe(1)
+  })
+})
+
+describe('bindAgent()', () => {
+  test(`and unbindAgent(), called without waiting, leave the agent as the last call says ${verifies('EXO-18', 'EXO-B06')}`, async () => {
+    await using registry = new SkillRegistry().registerSource(folder)
+    await registry.loadAll()
+    const manager = new SkillSyncManager(registry, tools)
+    const [unbound, bound] = [new Agent(), new Agent()]
+    await Promise.all([
+      manager.bindAgent(unbound),
+      manager.bindAgent(bound),
+      manager.unbindAgent(unbound),
+      manager.unbindAgent(bound),
+      manager.bindAgent(bound),
+    ])
+    write('maps')
+    await registry.loadAll()
+    expect([[...unbound.tools], [...bound.tools].sort()]).toEqual([[], ['maps_tool', 'pdf_tool']])
+    await Promise.all([manager.bindAgent(unbound), manager.unbindAgent(bound)])
+    expect([[...unbound.tools].sort(), [...bound.tools]]).toEqual([['maps_tool', 'pdf_tool'], []])
+  })
+
+  test(`an agent whose addTool never resolves delays neither the binding nor the updates of another ${verifies('EXO-27')}`, async () => {
+    await using registry = new SkillRegistry().registerSource(folder)
+    await registry.loadAll()
+    const eventBus = new EventBus()
+    const clock = new FakeClock()
+    const instructionsBuilder = (skills: readonly { readonly name: string }[]): string =>
+      skills.map(({ name }) => name).join()
+    const manager = new SkillSyncManager(registry, tools, { eventBus, clock, instructionsBuilder })
+    manager.addWatcher(new LocalFileWatcher(folder, { debounceMs: 10 }))
+    const [hung, other] = [new Agent(), new Agent()]
+    hung.addTool = never
+    const binding = manager.bindAgent(hung)
+    await registry.open()
+    await clock.advance(1_000)
+    await binding
+    await manager.bindAgent(other)
+    await manager.start()
+    // In the registry's own time: a wait for the agent that hangs would outlast this test.
+    for (const name of ['maps', 'zip']) {
+      const added = new Promise(resolve => eventBus.on('skill:added', resolve))
+      write(name)
+      await added
+      expect(other.tools).toContain(`${name}_tool`)
+      expect(other.instructions).toContain(name)
+    }
+    await manager.stop()
+  }, 20_000)
+})

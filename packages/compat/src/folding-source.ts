@@ -1,0 +1,237 @@
+import {
+  captureSkill,
+  compareText,
+  EMPTY_CONTENTS,
+  parseSkill,
+  type ReadContext,
+  type ReadingPolicy,
+  type Skill,
+  SkillError,
+  type SkillSource,
+  type SourceContents,
+  type SourceEntry,
+  type SourceHint,
+  type SourceReading,
+  type SourceState,
+  type Trust,
+} from '@skillstoke/core'
+import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
+import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
+import type { SkillChangeFields } from './skill-watcher.ts'
+import type { SourceRoot } from './source-root.ts'
+
+/** A folder of skills that is read once, or on demand. */
+export interface OneShotFolder {
+  readonly root: SourceRoot
+  readonly source: SkillSource
+}
+
+/** What a watcher told of one place. */
+interface Told {
+  readonly name: string
+  /** Absent when nothing is there any more. */
+  readonly skill?: WatchedSkill
+}
+
+/**
+ * A source whose contents are read on demand, and then follow what watchers tell: edits become contents here, and
+ * nowhere else.
+ */
+export class FoldingSource implements SkillSource {
+  readonly label: string
+  readonly origin: string
+  readonly trust: Trust = 'auto'
+  readonly reading: Partial<ReadingPolicy> = EXO_READING
+  readonly #folder: OneShotFolder | undefined
+  readonly #bodies: Map<string, string>
+  /** What the folder held when it was read. */
+  #read: SourceContents = EMPTY_CONTENTS
+  /** What watchers told since, by location. */
+  readonly #told = new Map<string, Told>()
+  /** Why the folder is shown as it was earlier. */
+  failure: unknown
+  /** How the next reading reads the folder again: a failure is one of the source, or leaves everything as it is. */
+  #due: 'load' | 'catch-up' | undefined
+  #isLoaded = false
+  #hasNews = false
+  #onHint: ((hint: SourceHint) => void) | undefined
+  #contents: SourceContents = this.#read
+
+  /** `bodies` receives the instructions of each skill, by their digest, before the skill can be seen. */
+  constructor(label: string, bodies: Map<string, string>, folder?: OneShotFolder) {
+    this.label = label
+    this.#bodies = bodies
+    this.origin = folder?.root.origin ?? `watcher:${label}`
+    this.#folder = folder
+  }
+
+  /** The next reading reads the folder again and forgets what watchers told before. */
+  reload(): void {
+    this.#request('load')
+  }
+
+  /**
+   * The same for a folder that was loaded earlier and is watched from now on. One that cannot be read stays as it is, and
+   * `failure` says why; one that is gone is empty.
+   */
+  catchUp(): void {
+    if (this.#isLoaded) this.#request('catch-up')
+  }
+
+  /** Whether a path is in the folder. */
+  covers(path: string): boolean {
+    return this.#folder?.root.within(path) !== undefined
+  }
+
+  /** Whether a watcher of a folder or URL sees something of what it holds. */
+  overlaps(origin: string): boolean {
+    return this.#folder?.root.overlaps(origin) === true
+  }
+
+  /** Of the instructions of everything that it holds, served or not. */
+  bodyDigests(): readonly string[] {
+    return this.#contents.entries.flatMap(({ skill }) => skill?.bodyDigest ?? [])
+  }
+
+  /** Takes over what a watcher told; visible after the next reading. */
+  fold(event: SkillChangeFields): void {
+    const { kind, skillName: name, skill } = event
+    const base = toEventBase(this.#folder?.root, event.sourcePath)
+    const known = this.#locationsOf(name).filter(location => isWithinBase(location, base))
+    const location = this.#locationOf(event, base, known)
+    // A watcher of a folder knows one skill of a name: what it knew before has moved, or is gone.
+    const isSamePlace = base.isText && known.includes(location)
+    if (!isSamePlace) for (const other of known) this.#told.set(other, { name })
+    this.#told.set(location, kind === 'removed' || skill === null ? { name } : { name, skill })
+    this.#hasNews = true
+  }
+
+  watch(onHint: (hint: SourceHint) => void): () => void {
+    this.#onHint = onHint
+    return () => {
+      this.#onHint = undefined
+    }
+  }
+
+  hasHints(): boolean {
+    return this.#hasNews
+  }
+
+  async read(context: ReadContext): Promise<SourceReading> {
+    this.#hasNews = false
+    if (this.#due !== undefined) await this.#readDue(this.#due, context)
+    this.#contents = this.#fold(context)
+    for (const { skill } of this.#contents.entries)
+      if (skill !== undefined) await this.#keepBody(skill, context)
+    return { contents: this.#contents, settled: true }
+  }
+
+  state(): SourceState {
+    return { mode: 'events' }
+  }
+
+  async close(): Promise<void> {
+    await this.#folder?.source.close?.()
+  }
+
+  #request(due: 'load' | 'catch-up'): void {
+    // Loading is the stricter one.
+    if (this.#folder !== undefined && this.#due !== 'load') this.#due = due
+    this.#hasNews = true
+    this.#onHint?.({ area: '' })
+  }
+
+  async #readDue(due: 'load' | 'catch-up', context: ReadContext): Promise<void> {
+    const before = new Map(this.#told)
+    this.#due = undefined
+    try {
+      const reading = await this.#readFolder(context)
+      if (reading !== undefined) this.#read = reading.contents
+      this.#isLoaded = true
+    } catch (thrown) {
+      if (due === 'load') {
+        this.#due = due
+        throw thrown
+      }
+      if (!SkillError.isInstance(thrown, 'SOURCE_MISSING')) return
+      this.failure = undefined
+      this.#read = EMPTY_CONTENTS
+    }
+    // What was told while the folder was read may be newer than what was read.
+    for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
+  }
+
+  /** Of another machine what is there now, and what was there last only when that cannot be had. */
+  async #readFolder(context: ReadContext): Promise<SourceReading | undefined> {
+    this.failure = undefined
+    let reading: SourceReading | undefined
+    try {
+      do
+        reading = await this.#folder?.source.read({
+          ...context,
+          depth: 'full',
+          final: true,
+          waitsForWriters: false,
+        })
+      while (reading?.isStored === true)
+    } catch (thrown) {
+      this.failure = thrown
+      if (reading === undefined) throw thrown
+    }
+    return reading
+  }
+
+  async #keepBody(skill: Skill, { store }: ReadContext): Promise<void> {
+    if (this.#bodies.has(skill.bodyDigest)) return
+    const file = skill.files.find(({ path }) => path === skill.skillFile)
+    const bytes = file === undefined ? undefined : await store.get(file.digest)
+    const parsed =
+      bytes === undefined ? undefined : parseSkill(bytes, { policy: EXO_READING, directoryName: skill.name })
+    if (parsed?.ok === true) this.#bodies.set(skill.bodyDigest, parsed.value.body)
+  }
+
+  #fold(context: ReadContext): SourceContents {
+    if (this.#told.size === 0) return this.#read
+    const before = new Map(this.#contents.entries.map(entry => [entry.location, entry]))
+    const entries = this.#read.entries.filter(entry => !this.#told.has(entry.location))
+    const root = this.#folder?.root
+    for (const [location, { skill }] of this.#told) {
+      if (skill === undefined) continue
+      const folder = { source: this.label, location, files: toFolder(skill) }
+      const place =
+        root === undefined || root.isUrl
+          ? {}
+          : { directory: location === '' ? root.origin : `${root.origin}/${location}` }
+      const entry = captureSkill({ ...folder, ...place }, { ...context, reading: EXO_READING })
+      entries.push(isSame(before.get(location), entry) ? (before.get(location) as SourceEntry) : entry)
+    }
+    entries.sort((a, b) => compareText(a.location, b.location))
+    return { entries, diagnostics: this.#read.diagnostics }
+  }
+
+  #locationOf(event: SkillChangeFields, base: EventBase, ofName: readonly string[]): string {
+    const root = this.#folder?.root
+    if (root === undefined) return event.skillName
+    const has = (location: string): boolean =>
+      this.#contents.entries.some(entry => entry.location === location)
+    return locateEvent(event, base, root, { ofName, has })
+  }
+
+  /** Where skills of a name are, with what was told and is not read yet. */
+  #locationsOf(name: string): readonly string[] {
+    const read = this.#contents.entries
+      .filter(entry => entry.name === name && !this.#told.has(entry.location))
+      .map(entry => entry.location)
+    const told = [...this.#told].filter(([, each]) => each.name === name && each.skill !== undefined)
+    return [...read, ...told.map(([location]) => location)]
+  }
+}
+
+function isSame(before: SourceEntry | undefined, after: SourceEntry): boolean {
+  const revisionOf = (skill: Skill | undefined): string | undefined => skill?.revision
+  return (
+    before !== undefined &&
+    revisionOf(before.skill) === revisionOf(after.skill) &&
+    JSON.stringify(before.diagnostics) === JSON.stringify(after.diagnostics)
+  )
+}

@@ -1,0 +1,76 @@
+import { type Clock, type Logger, within } from '@skillstoke/core'
+import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
+
+export interface FollowOptions {
+  /** Takes over a batch; the next one is asked for when it is done. */
+  readonly onBatch: (batch: readonly SkillChangeFields[]) => void | Promise<void>
+  readonly onFailure?: () => void
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly signal: AbortSignal
+}
+
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+const JITTER = 0.2
+/** How long a watcher may take to end, in milliseconds. */
+export const END_MS = 5_000
+
+/**
+ * Takes the batches of a watcher until it returns or the signal aborts. A watcher that fails is asked again, later and
+ * later, and at once after its next success. Never rejects.
+ */
+export async function followWatcher(watcher: SkillWatcherLike, options: FollowOptions): Promise<void> {
+  const { signal, clock, logger } = options
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      for await (const batch of untilAborted(watcher.watch(), signal, clock)) {
+        await options.onBatch(batch)
+        failures = 0
+      }
+      return
+    } catch (thrown) {
+      if (signal.aborted) return
+      options.onFailure?.()
+      const steadyMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
+      const delayMs = Math.round(steadyMs * (1 - JITTER + 2 * JITTER * clock.random()))
+      logger.warn('a watcher failed; it is asked again', { delayMs, error: thrown })
+      await sleep(delayMs, clock, signal)
+    }
+  }
+}
+
+/** A watcher that does not heed `stop` must not hold up those who wait for its end. */
+async function* untilAborted<T>(
+  items: AsyncIterable<T>,
+  signal: AbortSignal,
+  clock: Clock,
+): AsyncGenerator<T, void, undefined> {
+  const iterator = items[Symbol.asyncIterator]()
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>()
+  const onAbort = (): void => resolve(undefined)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), aborted])
+      if (next === undefined || next.done === true) return
+      yield next.value
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    // What it opened is to be closed before anybody says that it has stopped.
+    const end = (async () => await iterator.return?.())().catch(() => undefined)
+    await within(clock, END_MS, end)
+  }
+}
+
+async function sleep(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(delayMs, resolve, { background: true })
+  const onAbort = (): void => resolve()
+  signal.addEventListener('abort', onAbort, { once: true })
+  await promise
+  signal.removeEventListener('abort', onAbort)
+  cancel()
+}

@@ -1,0 +1,61 @@
+import {
+  type Clock,
+  type Logger,
+  MemorySource,
+  type SkillSource,
+  type SourceHint,
+  silentLogger,
+  systemClock,
+} from '@skillstoke/core'
+import { EXO_READING, toFolder } from './exo-skill.ts'
+import { followWatcher } from './follow-watcher.ts'
+import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
+
+export interface FromWatcherOptions {
+  /** Name of the source in digests and messages. */
+  readonly label: string
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+/** A watcher of Exo's kind as a source: what it tells is folded into contents, and it is asked again when it fails. */
+export function fromWatcher(watcher: SkillWatcherLike, options: FromWatcherOptions): SkillSource {
+  return new WatcherSource(watcher, options)
+}
+
+class WatcherSource extends MemorySource {
+  readonly #watcher: SkillWatcherLike
+  readonly #logger: Logger
+  readonly #clock: Clock
+
+  constructor(watcher: SkillWatcherLike, options: FromWatcherOptions) {
+    super({ label: options.label, reading: EXO_READING })
+    this.#watcher = watcher
+    this.#logger = options.logger ?? silentLogger
+    this.#clock = options.clock ?? systemClock
+  }
+
+  override watch(onHint: (hint: SourceHint) => void): () => void {
+    const stopHints = super.watch(onHint)
+    const stop = new AbortController()
+    void followWatcher(this.#watcher, {
+      onBatch: batch => this.#fold(batch),
+      clock: this.#clock,
+      logger: this.#logger,
+      signal: stop.signal,
+    })
+    return () => {
+      stop.abort()
+      stopHints()
+      // Whoever stops does not wait; what a watcher fails with at its end concerns nobody any more.
+      void (async () => await this.#watcher.stop())().catch(() => undefined)
+    }
+  }
+
+  #fold(batch: readonly SkillChangeFields[]): void {
+    for (const { kind, skillName, skill } of batch) {
+      if (kind === 'removed' || skill === null) this.remove(skillName)
+      else this.putFolder(skillName, toFolder(skill))
+    }
+  }
+}

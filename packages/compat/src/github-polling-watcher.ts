@@ -1,0 +1,53 @@
+import { type Logger, SkillError, type SkillSource, toMessage } from '@skillstoke/core'
+import { type GitOptions, git } from '@skillstoke/core/node'
+import { EXO_READING } from './exo-skill.ts'
+import { SourceWatcher } from './to-watcher.ts'
+
+export interface GitHubSourceOptions
+  extends Pick<GitOptions, 'token' | 'baseUrl' | 'privateHosts' | 'timeoutMs' | 'update'> {
+  /** How often the repository is asked, in milliseconds. @default 300,000 */
+  readonly pollIntervalMs?: number
+  /** Where the bare copy of the repository is kept. @default the state directory of this user */
+  readonly cacheDirectory?: string
+}
+
+export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
+  /** Told when a poll fails, when the history was rewritten, and of broken skills; polling goes on. */
+  readonly logger?: Logger
+}
+
+export const DEFAULT_POLL_INTERVAL_MS = 300_000
+
+/** Watches the texts of the skills in a repository on GitHub, or in any other one, by polling. */
+export class GitHubPollingWatcher extends SourceWatcher {
+  /**
+   * `sourceUrl` is a repository or the page of a folder in one: `https://github.com/org/skills/tree/main/skills`.
+   * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for anything else
+   */
+  constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {
+    const { logger, ...rest } = options
+    super(gitHubSource(sourceUrl, rest), {
+      settle: { settleMs: 0, burstMs: 0 },
+      ...(logger === undefined ? {} : { logger }),
+    })
+  }
+}
+
+/** @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` */
+export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {}): SkillSource {
+  const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS, cacheDirectory, ...rest } = options
+  try {
+    return git(sourceUrl, {
+      ...rest,
+      // Whoever names it here wants its changes at once.
+      trust: 'auto',
+      reading: EXO_READING,
+      pollMs: pollIntervalMs,
+      ...(cacheDirectory === undefined ? {} : { stateDirectory: cacheDirectory }),
+    })
+  } catch (thrown) {
+    const isPrefixed = toMessage(thrown).startsWith('Invalid GitHub URL')
+    if (!SkillError.isInstance(thrown, 'INVALID_OPTION') || isPrefixed) throw thrown
+    throw new SkillError('INVALID_OPTION', `Invalid GitHub URL: ${thrown.message}`, { cause: thrown })
+  }
+}

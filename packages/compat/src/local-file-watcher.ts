@@ -1,0 +1,35 @@
+import { type Logger, SkillError } from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { EXO_READING } from './exo-skill.ts'
+import { SourceWatcher } from './to-watcher.ts'
+
+export interface LocalFileWatcherOptions {
+  /** How long a folder has to be quiet before it is read, in milliseconds. @default 500 */
+  readonly debounceMs?: number
+  /** Told of broken skills, and when the folder cannot be read; watching goes on. */
+  readonly logger?: Logger
+}
+
+export const DEFAULT_DEBOUNCE_MS = 500
+
+/** Watches the texts of the skills below a folder of this machine, which need not exist yet. */
+export class LocalFileWatcher extends SourceWatcher {
+  /**
+   * @throws {SkillError} INVALID_OPTION for an empty path or a debounce time below 0
+   */
+  constructor(path: string, options: LocalFileWatcherOptions = {}) {
+    const { debounceMs = DEFAULT_DEBOUNCE_MS, logger } = options
+    if (!(debounceMs >= 0))
+      throw new SkillError('INVALID_OPTION', `debounceMs is ${debounceMs}; use a time from 0 on`)
+    super(directory(path, { reading: EXO_READING }), {
+      settle: {
+        settleMs: debounceMs,
+        burstMs: debounceMs,
+        maxWaitMs: Math.max(debounceMs, MAX_WAIT_MS),
+      },
+      ...(logger === undefined ? {} : { logger }),
+    })
+  }
+}
+
+const MAX_WAIT_MS = 2_000

@@ -1,0 +1,41 @@
+import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from '@skillstoke/core'
+
+/**
+ * Reads through the object that was set last: requests bring a new object for the same files, and the connection of the
+ * earlier one may be closed by then. Nothing is watched.
+ */
+export class NewestFileSystem implements FileSystem {
+  current: FileSystem
+
+  constructor(current: FileSystem) {
+    this.current = current
+  }
+
+  async list(path: string): Promise<readonly DirectoryEntry[]> {
+    return await this.current.list(path)
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    return await this.current.stat(path)
+  }
+
+  async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+    return await this.current.read(path, options)
+  }
+
+  async resolve(path: string): Promise<string> {
+    return await this.current.resolve(path)
+  }
+
+  toNativePath(path: string): string {
+    return this.current.toNativePath?.(path) ?? path
+  }
+
+  async pace(): Promise<void> {
+    await this.current.pace?.()
+  }
+
+  async drain(): Promise<void> {
+    await this.current.drain?.()
+  }
+}

@@ -1,0 +1,58 @@
+import {
+  createSkillRuntime,
+  FileSource,
+  fromAllowedPaths,
+  MemoryFileSystem,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { verifies } from '@skillstoke/requirements'
+import { expect, test } from 'vitest'
+import { PRESETS } from './index.ts'
+
+const text = (name: string, extra = ''): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\nBody.\n`
+
+async function openPai(files: MemoryFileSystem): Promise<SkillRuntime> {
+  const { runtime, source } = PRESETS.pai
+  return await createSkillRuntime({ ...runtime, sources: fromAllowedPaths(files, ['/project'], source) })
+}
+
+test(`the pai preset lists every skill, however many there are ${verifies('PAI-16', 'PAI-X04')}`, async () => {
+  const files = new MemoryFileSystem()
+  const names = Array.from({ length: 300 }, (_, i) => `skill-${String(i).padStart(3, '0')}`)
+  for (const name of names) files.write(`/project/skills/${name}/SKILL.md`, text(name))
+  await using skills = await openPai(files)
+  const catalog = skills.renderCatalog()
+  expect([catalog.listed, catalog.omitted]).toEqual([names, []])
+  expect([...catalog.text.matchAll(/<skill name="(.*)">/g)].map(match => match[1])).toEqual(names)
+})
+
+test(`in the pai preset a folder of skills that was removed is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+  const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
+  await using skills = await openPai(files)
+  expect(skills.renderCatalog().text).toContain('<skill name="pdf">')
+  files.remove('/project/skills')
+  await skills.fresh()
+  expect(skills.renderCatalog().text).toBe('')
+})
+
+test(`activate_skill of the exo preset answers an unknown name with those of the active skills ${verifies('EXO-X07')}`, async () => {
+  const fileSystem = new MemoryFileSystem({
+    '/skills/pdf/SKILL.md': text('pdf'),
+    '/skills/maps/SKILL.md': text('maps'),
+    '/skills/off/SKILL.md': text('off', 'active: false\n'),
+  })
+  const { runtime, source, session } = PRESETS.exo
+  const sources = [new FileSource({ ...source, fileSystem, root: '/skills', label: 'skills' })]
+  await using skills = await createSkillRuntime({ ...runtime, sources })
+  const [activate] = skills.session({ ...session, id: 'chat' }).tools
+  // The second would find "pdf" by its words.
+  for (const name of ['nonsense', 'does pdf']) {
+    expect(await activate?.execute({ name })).toMatchObject({
+      isError: true,
+      text: `Skill '${name}' not found. Available skills: maps, pdf`,
+    })
+  }
+  const scoped = skills.session({ ...session, id: 'scoped', scope: { include: ['maps'] } }).tools[0]
+  expect((await scoped?.execute({ name: 'pdf' }))?.text).toBe("Skill 'pdf' not found. Available skills: maps")
+})

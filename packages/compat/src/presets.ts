@@ -1,0 +1,103 @@
+import {
+  type BindOptions,
+  CATALOG_FORMATS,
+  type SessionOptions,
+  type Skill,
+  type SkillRuntimeOptions,
+  type SkillWriterOptions,
+} from '@skillstoke/core'
+import type { DirectoryOptions } from '@skillstoke/core/node'
+import { EXO_READING, isActive } from './exo-skill.ts'
+
+/** The policies of one design, to be spread into the options of each part. */
+export interface Preset {
+  readonly runtime: Partial<Omit<SkillRuntimeOptions, 'sources'>>
+  readonly source: Pick<DirectoryOptions, 'watching' | 'reading' | 'layout' | 'onMissing'>
+  readonly session: Partial<Omit<SessionOptions, 'id'>>
+  readonly binding: Partial<BindOptions>
+  /** For `skills.writer(...)`. */
+  readonly writer: Pick<SkillWriterOptions, 'names' | 'reservedNames' | 'afterWrite'>
+  /** For `new SkillMcp(skills, ...)`. */
+  readonly mcp: {
+    readonly commandTools?: boolean
+    readonly adminTools?: boolean
+    readonly noticeIntervalMs?: number
+  }
+}
+
+export type PresetName = 'default' | 'exo' | 'omni' | 'crabtalk' | 'rustfox' | 'pai'
+
+/** How each design behaves by itself; everything that is not named here is as it is by default. */
+export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
+  default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
+  /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
+  exo: {
+    runtime: { settle: { settleMs: 500, burstMs: 500 }, catalog: { format: listActive } },
+    source: { reading: EXO_READING, onMissing: 'throw' },
+    session: { delivery: 'rebuild', skillToolName: 'activate_skill', describeUnknownSkill: listActiveNames },
+    binding: { unbind: 'keep' },
+    writer: {},
+    mcp: {},
+  },
+  /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
+  omni: {
+    runtime: { settle: { settleMs: 500, burstMs: 500 } },
+    source: {},
+    session: {},
+    binding: {},
+    writer: {},
+    mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
+  },
+  /** Nothing is watched: what is asked for is read at that moment. */
+  crabtalk: {
+    runtime: { catalog: { format: 'markdown' } },
+    source: { watching: 'off' },
+    session: {},
+    binding: {},
+    writer: {},
+    mcp: {},
+  },
+  /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
+  rustfox: {
+    runtime: { triggers: { onAccess: false, onRequest: false }, agentWrites: 'live' },
+    source: {
+      watching: 'off',
+      reading: { description: 'first-heading' },
+      layout: { standaloneFiles: true, fileNames: ['SKILL.md', 'AGENT.md'] },
+    },
+    session: { delivery: 'rebuild' },
+    binding: {},
+    // The document's rule: its source serves whatever it allows, and reserved words are advice.
+    writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
+    mcp: {},
+  },
+  /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
+  pai: {
+    runtime: {
+      onDuplicate: 'last-wins',
+      modifiedOn: ['frontmatter', 'location'],
+      // Its agents have no tool that finds what is not listed.
+      catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
+    },
+    source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
+    session: { delivery: 'rebuild', applyAt: 'turn' },
+    binding: {},
+    writer: {},
+    mcp: {},
+  },
+})
+
+/** Exo's list, without the skills that are switched off. */
+function listActive(skills: readonly Skill[], omitted: number): string {
+  return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
+}
+
+const MAX_LISTED_NAMES = 200
+
+/** Exo's answer to a name that does not exist. */
+function listActiveNames(name: string, skills: readonly Skill[]): string {
+  const names = skills.filter(isActive).map(skill => skill.name)
+  const rest = names.length - MAX_LISTED_NAMES
+  const more = rest > 0 ? ` and ${rest} more` : ''
+  return `Skill '${name}' not found. Available skills: ${names.slice(0, MAX_LISTED_NAMES).join(', ') || 'none'}${more}`
+}

@@ -1,0 +1,102 @@
+import type { ScannedCommand } from '@skillstoke/core'
+import { nodeHasher } from '@skillstoke/core/node'
+import { scanScripts } from '@skillstoke/scripts'
+
+/** A command as omni's scanner records it. */
+export interface ToolRecord {
+  /** `skill.command` */
+  readonly toolName: string
+  readonly description: string
+  readonly skillName: string
+  readonly filePath: string
+  /** The name under which the file exports the command. */
+  readonly functionName: string
+  readonly executionMode: 'script'
+  /** The skill, the command, and the keywords of the skill, each once. */
+  readonly keywords: readonly string[]
+  readonly intents: readonly string[]
+  /** SHA-256 of the content, 64 hexadecimal digits. */
+  readonly fileHash: string
+  /** The folder below `scripts/` that the file is in, else the skill. */
+  readonly category: string
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly openWorldHint: boolean
+  }
+  /** Absent when it can only be known by running the script. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>
+}
+
+export interface ScanPathsOptions {
+  /** @default [] */
+  readonly keywords?: readonly string[]
+  /** @default [] */
+  readonly intents?: readonly string[]
+}
+
+/** Finds the commands in pairs of path and content. No file system is touched, and nothing runs. */
+export async function scanPaths(
+  files: readonly (readonly [path: string, content: string])[],
+  skillName: string,
+  options: ScanPathsOptions = {},
+): Promise<readonly ToolRecord[]> {
+  const paths = new Map(files.map(([path]) => [toScriptPath(path, skillName), path]))
+  const texts = files.map(([path, text]) => ({
+    path: toScriptPath(path, skillName),
+    text,
+    digest: `sha256:${nodeHasher.sha256(text)}` as const,
+  }))
+  const { commands } = await scanScripts(skillName, texts)
+  return commands.map(command => toRecord(command, paths.get(command.path) ?? command.path, options))
+}
+
+/** The same for one file. */
+export async function parseScriptContent(
+  path: string,
+  content: string,
+  skillName: string,
+  options: ScanPathsOptions = {},
+): Promise<readonly ToolRecord[]> {
+  return await scanPaths([[path, content]], skillName, options)
+}
+
+/** As the file would be in the folder of its skill: `scripts` is a whole folder's name, below the skill's if that is there. */
+function toScriptPath(path: string, skillName: string): string {
+  const segments = path.split('/')
+  const folders = segments.slice(0, -1)
+  const own = folders.findIndex((name, index) => name === 'scripts' && folders[index - 1] === skillName)
+  const start = own < 0 ? folders.lastIndexOf('scripts') : own
+  return start < 0 ? `scripts/${segments.at(-1)}` : segments.slice(start).join('/')
+}
+
+function toRecord(
+  { id, name, skill, description, path, exportName, digest, hints, inputSchema }: ScannedCommand,
+  filePath: string,
+  { keywords = [], intents = [] }: ScanPathsOptions,
+): ToolRecord {
+  const folders = path.split('/').slice(1, -1)
+  return {
+    toolName: id,
+    description,
+    skillName: skill,
+    filePath,
+    functionName: exportName,
+    executionMode: 'script',
+    keywords: [...new Set([skill, name, ...keywords])],
+    intents,
+    fileHash: digest.slice('sha256:'.length),
+    category: folders[0] ?? skill,
+    annotations: {
+      readOnlyHint: hints.readOnly ?? READING.test(name),
+      destructiveHint: hints.destructive ?? DESTROYING.test(name),
+      openWorldHint: hints.openWorld ?? REACHING.test(name),
+    },
+    ...(inputSchema === undefined ? {} : { inputSchema }),
+  }
+}
+
+// Where a script says nothing, its name may.
+const READING = /^(?:get|list|show|find|search|read|status|log|diff|check|count|describe)(?:$|[_-])/
+const DESTROYING = /^(?:delete|remove|drop|purge|reset|clean|destroy|kill)(?:$|[_-])/
+const REACHING = /^(?:fetch|download|upload|send|post|publish|push|pull|crawl|request)(?:$|[_-])/

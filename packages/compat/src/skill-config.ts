@@ -1,0 +1,65 @@
+import { readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
+
+/** A skill as pai has it. The same object as long as its frontmatter and its place are the same. */
+export interface SkillConfig {
+  readonly name: string
+  readonly description: string
+  /** Folder of the skill, as the file operator names it. */
+  readonly path: string
+  /** SHA-256 of the raw frontmatter, 64 hexadecimal digits. */
+  readonly contentHash: string
+  /** All other fields of the frontmatter, with the types that YAML gives them. */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+/** Whether a skill would make the same object again. */
+export function isConfigOf(config: SkillConfig | undefined, skill: Skill): config is SkillConfig {
+  return config?.contentHash === hashOf(skill) && config.path === pathOf(skill)
+}
+
+/** Reads the frontmatter again, because a `Skill` has the fields of the specification as text. */
+export async function createSkillConfig(skill: Skill, runtime: SkillRuntime): Promise<SkillConfig> {
+  const { name, description } = skill
+  const fields = readFrontmatter(await runtime.readFile(skill, skill.skillFile))
+  return Object.freeze({
+    name,
+    description,
+    path: pathOf(skill),
+    contentHash: hashOf(skill),
+    extra: fields === undefined ? toExtra(skill) : withoutNamed(fields),
+  })
+}
+
+function withoutNamed({
+  name: _name,
+  description: _description,
+  ...extra
+}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return freezeAll(extra) as Readonly<Record<string, unknown>>
+}
+
+/** Of a text that had to be repaired before it could be read. */
+function toExtra(skill: Skill): Readonly<Record<string, unknown>> {
+  const { license, compatibility, metadata, allowedTools } = skill
+  return Object.freeze({
+    ...(license === undefined ? {} : { license }),
+    ...(compatibility === undefined ? {} : { compatibility }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(allowedTools === undefined ? {} : { 'allowed-tools': allowedTools }),
+    ...skill.extra,
+  })
+}
+
+function freezeAll(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  for (const item of Object.values(value)) freezeAll(item)
+  return Object.freeze(value)
+}
+
+function hashOf({ frontmatterDigest }: Skill): string {
+  return frontmatterDigest.replace('sha256:', '')
+}
+
+function pathOf({ directory, location }: Skill): string {
+  return directory ?? location
+}

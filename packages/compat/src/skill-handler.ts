@@ -1,0 +1,168 @@
+import {
+  createScopeTest,
+  createSkillRuntime,
+  type Logger,
+  type MemorySkill,
+  MemorySource,
+  type Scope,
+  type Skill,
+  SkillError,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { PRESETS } from './presets.ts'
+
+/** What an agent of crabtalk may use: the named skills, all when none is named. */
+export interface AgentScope {
+  readonly skills?: readonly string[]
+}
+
+export interface SkillHandlerOptions {
+  /** Warned of each skill that is left out because it is broken. */
+  readonly logger?: Logger
+}
+
+/** crabtalk's skill tool and slash commands over folders, read at the moment of use. */
+export class SkillHandler implements AsyncDisposable {
+  /** What lies beneath, for what crabtalk had no word for. */
+  readonly runtime: SkillRuntime
+  readonly #added: MemorySource
+
+  private constructor(runtime: SkillRuntime, added: MemorySource) {
+    this.runtime = runtime
+    this.#added = added
+  }
+
+  /** Scans the folders; where two have a skill of one name, the first counts. Folders need not exist. */
+  static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
+    const added = new MemorySource({ label: 'added' })
+    const folders = dirs.map((path, index) =>
+      directory(path, { ...PRESETS.crabtalk.source, label: `dir-${index + 1}` }),
+    )
+    const { crabtalk } = PRESETS
+    const { logger } = options
+    const runtime = await createSkillRuntime({
+      ...crabtalk.runtime,
+      sources: [added, ...folders],
+      ...(logger === undefined ? {} : { logger }),
+    })
+    return new SkillHandler(runtime, added)
+  }
+
+  /** The skills that an agent may use, sorted by name. */
+  skills(scope?: AgentScope): readonly Skill[] {
+    const isInScope = createScopeTest(toScope(scope).scope)
+    return this.runtime.current.list().filter(({ name }) => isInScope(name))
+  }
+
+  contains(name: string): boolean {
+    return this.runtime.current.find(name) !== undefined
+  }
+
+  /**
+   * Adds a skill that is in no folder.
+   * @throws {SkillError} DUPLICATE_SKILL when there is one of its name
+   */
+  async add(skill: MemorySkill): Promise<void> {
+    if (this.contains(skill.name))
+      throw new SkillError('DUPLICATE_SKILL', `there is a skill ${JSON.stringify(skill.name)}; use upsert`)
+    await this.upsert(skill)
+  }
+
+  /** Adds a skill, or replaces the one of its name. */
+  async upsert(skill: MemorySkill): Promise<void> {
+    this.#added.put(skill)
+    await this.runtime.fresh()
+  }
+
+  /** Answers a call of the tool: `{ name }`, as an object or as its JSON. */
+  async call(input: unknown, scope?: AgentScope): Promise<string> {
+    const name = readName(input)
+    if (name instanceof Error) return `invalid arguments: ${name.message}`
+    if (name === '') return renderLines(await this.#findContaining('', scope))
+    if (this.#isElsewhere(name, scope)) return `skill not available: ${name}`
+    if (/\.\.|[/\\]/.test(name)) return `invalid skill name: ${name}`
+    const outcome = await this.runtime.lookup(name, toScope(scope))
+    if (this.#isElsewhere(name, scope)) return `skill not available: ${name}`
+    switch (outcome.kind) {
+      case 'loaded': {
+        const { directory: path } = outcome.skill
+        return path === undefined ? outcome.body : `${outcome.body}\n\nSkill directory: ${path}`
+      }
+      case 'broken':
+        return `failed to parse skill: ${outcome.report.diagnostics.map(({ message }) => message).join('; ')}`
+      case 'list':
+      case 'matches':
+      case 'not-found':
+        return renderLines(await this.#findContaining(name, scope))
+      default:
+        return outcome satisfies never
+    }
+  }
+
+  /** Expands a message that begins with `/` and a skill's name; other messages come back as they are. */
+  async resolveSlash(message: string, scope?: AgentScope): Promise<string> {
+    return (await this.runtime.expandSlash(message, toScope(scope))).text
+  }
+
+  /** The block of the system text that names an agent's skills. */
+  renderResources(scope?: AgentScope): string {
+    const skills = this.skills(scope)
+    if (skills.length === 0) return ''
+    return [
+      '<resources>',
+      'A <skill> tag in a message holds the instructions of a skill that the user asked for: follow them, without announcing or loading the skill.',
+      ...skills.map(({ name, description }) => `- ${escapeLine(name)}: ${escapeLine(description)}`),
+      '</resources>',
+    ].join('\n')
+  }
+
+  async close(): Promise<void> {
+    await this.runtime.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Whether there is such a skill, but not for this agent. */
+  #isElsewhere(name: string, scope: AgentScope | undefined): boolean {
+    return this.contains(name) && !this.skills(scope).some(skill => skill.name === name)
+  }
+
+  /** Looks at the folders first: what was deleted is not listed. */
+  async #findContaining(words: string, scope: AgentScope | undefined): Promise<readonly Skill[]> {
+    await this.runtime.fresh()
+    const wanted = words.toLowerCase()
+    return this.skills(scope).filter(({ name, description }) =>
+      `${name}\n${description}`.toLowerCase().includes(wanted),
+    )
+  }
+}
+
+function readName(input: unknown): string | Error {
+  try {
+    const value: unknown = typeof input === 'string' ? JSON.parse(input) : input
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return new Error(`${JSON.stringify(value)} is no object; send { "name": "..." }`)
+    const name = (value as { readonly name?: unknown }).name ?? ''
+    return typeof name === 'string'
+      ? name.trim()
+      : new Error(`"name" is ${JSON.stringify(name)}; it must be text`)
+  } catch (thrown) {
+    return thrown as Error
+  }
+}
+
+function toScope(scope: AgentScope | undefined): { readonly scope: Scope } {
+  return { scope: { include: scope?.skills ?? [] } }
+}
+
+function renderLines(skills: readonly Skill[]): string {
+  if (skills.length === 0) return 'no skills found'
+  return skills.map(({ name, description }) => `${name}: ${description.replace(/\s+/g, ' ')}`).join('\n')
+}
+
+function escapeLine(text: string): string {
+  return text.replace(/\s+/g, ' ').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

@@ -1,0 +1,219 @@
+import {
+  type Command,
+  type CommandResult,
+  createSkillRuntime,
+  type Logger,
+  type RunOptions,
+  type ScriptReload,
+  type ScriptRunner,
+  SkillError,
+  type SkillRuntime,
+  type UnloadStatus,
+} from '@skillstoke/core'
+import { directory, NodeFileSystem } from '@skillstoke/core/node'
+import { childProcesses } from '@skillstoke/scripts'
+import { PRESETS } from './presets.ts'
+
+export interface SkillManagerOptions {
+  /**
+   * How a change is found when a skill is asked for. `signature`: by anything about its files. `mtime`: when the newest
+   * script is strictly newer than the one that is loaded, as omni does. @default 'signature'
+   */
+  readonly detect?: 'signature' | 'mtime'
+  /** @default childProcesses() */
+  readonly scripts?: ScriptRunner
+  readonly logger?: Logger
+}
+
+/** What happened to a skill of a manager. */
+export type SkillTransition = 'load' | 'unload' | 'reload'
+
+/** omni's skills over one folder: commands in scripts, reloaded when a skill is asked for and found to be changed. */
+export class SkillManager implements AsyncDisposable {
+  /** What lies beneath, for what omni had no word for. */
+  readonly runtime: SkillRuntime
+  readonly #detect: 'signature' | 'mtime'
+  /** The newest modification time of the scripts that are loaded, in milliseconds, by skill. */
+  readonly #mtimes = new Map<string, number>()
+  /** Revisions of which observers have been told. */
+  readonly #known = new Map<string, string | undefined>()
+  readonly #reloading = new Set<string>()
+  readonly #logger: Logger | undefined
+  readonly #observers = new Set<(skill: string, transition: SkillTransition) => void>()
+
+  private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
+    this.runtime = runtime
+    for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
+    // Whoever found the change, observers hear of it.
+    runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
+    this.#detect = options.detect ?? 'signature'
+    this.#logger = options.logger
+  }
+
+  /** Reads the skills of a folder, which need not exist yet. */
+  static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
+    const { omni } = PRESETS
+    // Asked for by time alone, nothing else may look.
+    const byTime = { triggers: { onAccess: false, onRequest: false } }
+    const runtime = await createSkillRuntime({
+      ...omni.runtime,
+      ...(options.detect === 'mtime' ? byTime : {}),
+      sources: [
+        directory(path, { ...omni.source, ...(options.detect === 'mtime' ? { watching: 'off' } : {}) }),
+      ],
+      scripts: options.scripts ?? childProcesses(),
+      ...(options.logger === undefined ? {} : { logger: options.logger }),
+    })
+    return new SkillManager(runtime, options)
+  }
+
+  /** The skill of a name as its scripts are now; `null` when there is none. */
+  async getSkill(name: string): Promise<ScriptSkill | null> {
+    if (this.#detect === 'mtime') await this.#reloadIfNewer(name)
+    else await this.runtime.reloadSkill(name)
+    this.#noteSwaps()
+    if (this.runtime.current.find(name) === undefined) return null
+    return new ScriptSkill(name, this.runtime, await this.maxMtime(name))
+  }
+
+  /** Reads a skill again and starts its code anew. */
+  async reloadSkill(name: string): Promise<ScriptReload> {
+    this.#reloading.add(name)
+    const reload = await this.runtime.reloadScripts(name).finally(() => this.#reloading.delete(name))
+    this.#mtimes.set(name, await this.maxMtime(name))
+    if (reload.status === 'reloaded' || reload.status === 'loaded') {
+      this.#known.set(name, this.#revisions().get(name))
+      this.#tell(name, reload.status === 'reloaded' ? 'reload' : 'load')
+    }
+    return reload
+  }
+
+  /** Ends the code of a skill; it is back when it is reloaded. */
+  async unloadSkill(name: string): Promise<UnloadStatus> {
+    const status = await this.runtime.scripts.unload(name)
+    if (status === 'unloaded') {
+      this.#known.delete(name)
+      this.#tell(name, 'unload')
+    }
+    return status
+  }
+
+  /** Forgets commands, functions and modules of one skill, for when it seems to be stuck. @throws {SkillError} SKILL_NOT_FOUND */
+  async clearCaches(name: string): Promise<void> {
+    await this.runtime.scripts.clear(name)
+    this.#mtimes.delete(name)
+  }
+
+  /** Every command, as `skill.command`. */
+  listCommands(): readonly string[] {
+    return this.runtime.scripts.list().map(({ id }) => id)
+  }
+
+  /** The newest modification time of a skill's scripts, in milliseconds; 0 when it has none. */
+  async maxMtime(name: string): Promise<number> {
+    const folder = this.runtime.current.find(name)?.directory
+    return folder === undefined ? 0 : await newestBelow(`${folder}/scripts`)
+  }
+
+  /** Calls back when a skill was loaded, unloaded or reloaded; returns a function that stops. */
+  onChange(observer: (skill: string, transition: SkillTransition) => void): () => void {
+    this.#observers.add(observer)
+    return () => this.#observers.delete(observer)
+  }
+
+  async close(): Promise<void> {
+    await this.runtime.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #reloadIfNewer(name: string): Promise<void> {
+    const newest = await this.maxMtime(name)
+    const known = this.#mtimes.get(name) ?? 0
+    if (newest > known) await this.reloadSkill(name)
+    else if (this.runtime.current.find(name) === undefined) await this.runtime.reloadSkill(name)
+  }
+
+  /** Revisions of the code that serves, by skill. */
+  #revisions(): ReadonlyMap<string, string | undefined> {
+    return new Map(this.runtime.scripts.status().map(({ skill, revision }) => [skill, revision]))
+  }
+
+  #noteSwaps(): void {
+    const now = this.#revisions()
+    for (const name of new Set([...this.#known.keys(), ...now.keys()])) {
+      const [before, after] = [this.#known.get(name), now.get(name)]
+      // Of one that is asked for its result is told.
+      if (before === after || this.#reloading.has(name)) continue
+      if (after === undefined) this.#known.delete(name)
+      else this.#known.set(name, after)
+      this.#tell(name, before === undefined ? 'load' : after === undefined ? 'unload' : 'reload')
+    }
+  }
+
+  #tell(name: string, transition: SkillTransition): void {
+    for (const observer of this.#observers) {
+      try {
+        observer(name, transition)
+      } catch (error) {
+        this.#logger?.error('an observer of skills failed', { skill: name, error })
+      }
+    }
+  }
+}
+
+/** A skill with its commands, as it was when it was asked for; what runs is the newest code. */
+export class ScriptSkill {
+  readonly name: string
+  /** The newest modification time of its scripts, in milliseconds. */
+  readonly mtime: number
+  readonly #runtime: SkillRuntime
+
+  constructor(name: string, runtime: SkillRuntime, mtime: number) {
+    this.name = name
+    this.mtime = mtime
+    this.#runtime = runtime
+  }
+
+  get commands(): readonly Command[] {
+    return this.#runtime.scripts.list(this.name)
+  }
+
+  /**
+   * Runs a command by its full name, `git.status`, or its simple one, `status`.
+   * @throws {SkillError} COMMAND_NOT_FOUND, which lists those there are; INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT
+   */
+  async execute(
+    command: string,
+    args: Readonly<Record<string, unknown>> = {},
+    options: RunOptions = {},
+  ): Promise<CommandResult['value']> {
+    const id = command.startsWith(`${this.name}.`) ? command : `${this.name}.${command}`
+    return (await this.#runtime.scripts.execute(id, args, options)).value
+  }
+}
+
+const MAX_DEPTH = 8
+
+/** What is not there has no time. */
+async function newestBelow(folder: string, depth = 0): Promise<number> {
+  if (depth > MAX_DEPTH) return 0
+  const fileSystem = new NodeFileSystem()
+  const times = await fileSystem
+    .list(folder)
+    .then(entries =>
+      Promise.all(
+        entries.map(async ({ name, kind }) => {
+          if (kind === 'directory') return await newestBelow(`${folder}/${name}`, depth + 1)
+          return kind === 'file' ? (await fileSystem.stat(`${folder}/${name}`)).mtimeMs : 0
+        }),
+      ),
+    )
+    .catch((error: unknown) => {
+      if (SkillError.isInstance(error)) return []
+      throw error
+    })
+  return Math.max(0, ...times)
+}

@@ -1,0 +1,258 @@
+import {
+  type Skill as CoreSkill,
+  createSkillRuntime,
+  type DuplicatePolicy,
+  type Generation,
+  type Logger,
+  SkillError,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { directory } from '@skillstoke/core/node'
+import { EXO_READING, toExoSkill } from './exo-skill.ts'
+import { FoldingSource } from './folding-source.ts'
+import { type GitHubSourceOptions, gitHubSource } from './github-polling-watcher.ts'
+import type { Skill } from './skill.ts'
+import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
+import { SourceRoot } from './source-root.ts'
+
+/** What a second skill of the same name is: left out, the one that counts, or an error. */
+export type ConflictStrategy = 'keep_first' | 'keep_last' | 'raise'
+
+export interface SkillRegistryOptions {
+  /** @default 'keep_first' */
+  readonly conflictStrategy?: ConflictStrategy
+  readonly logger?: Logger
+}
+
+export interface SearchOptions {
+  /** Part of a name or a description, in whatever case. @default '' */
+  readonly query?: string
+  readonly skillType?: string
+  /** @default false */
+  readonly activeOnly?: boolean
+}
+
+const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
+  keep_first: 'first-wins',
+  keep_last: 'last-wins',
+  raise: 'error',
+}
+
+/**
+ * Exo's registry: folders that are loaded when somebody says so. A `SkillSyncManager` keeps it up to date between two
+ * loads. Skills can be had at once, their instructions included.
+ */
+export class SkillRegistry implements AsyncDisposable {
+  readonly #options: SkillRegistryOptions
+  readonly #onDuplicate: DuplicatePolicy
+  readonly #bodies = new Map<string, string>()
+  readonly #folders: FoldingSource[] = []
+  /** Places for what watchers tell of skills that are in none of the folders. */
+  readonly #places: FoldingSource[] = []
+  readonly #views = new WeakMap<CoreSkill, Skill>()
+  #opening: Promise<SkillRuntime> | undefined
+  #runtime: SkillRuntime | undefined
+
+  /** @throws {SkillError} INVALID_OPTION for an unknown strategy */
+  constructor(options: SkillRegistryOptions = {}) {
+    const { conflictStrategy = 'keep_first' } = options
+    const policy = Object.hasOwn(POLICIES, conflictStrategy) ? POLICIES[conflictStrategy] : undefined
+    if (policy === undefined) {
+      const known = Object.keys(POLICIES).join(', ')
+      throw new SkillError('INVALID_OPTION', `conflictStrategy is "${conflictStrategy}"; use one of ${known}`)
+    }
+    this.#options = options
+    this.#onDuplicate = policy
+  }
+
+  /**
+   * Names a folder to load, or a repository on GitHub; earlier ones come first. Nothing is read before `loadAll`.
+   * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...`
+   */
+  registerSource(pathOrUrl: string, options: GitHubSourceOptions = {}): this {
+    const source = /^https?:\/\//i.test(pathOrUrl)
+      ? gitHubSource(pathOrUrl, options)
+      : directory(pathOrUrl, { watching: 'off', onMissing: 'throw', reading: EXO_READING })
+    const folder = { root: new SourceRoot(source.origin, pathOrUrl), source }
+    this.#folders.push(new FoldingSource(`source-${this.#folders.length + 1}`, this.#bodies, folder))
+    return this
+  }
+
+  /**
+   * Reads all folders anew.
+   * @throws {SkillError} SOURCE_MISSING; DUPLICATE_SKILL when that is the strategy; IO_FAILED or NOT_FOUND when a
+   * repository cannot be had
+   */
+  async loadAll(): Promise<void> {
+    for (const folder of this.#folders) folder.reload()
+    const isOpen = this.#opening !== undefined
+    try {
+      const runtime = await this.open()
+      if (isOpen) await runtime.reload()
+      await runtime.delivered()
+      for (const folder of this.#folders) if (folder.failure !== undefined) throw folder.failure
+    } catch (thrown) {
+      throw toExoError(thrown)
+    }
+  }
+
+  /** The newest skill of a name. @throws {SkillError} SKILL_NOT_FOUND */
+  get(name: string): Skill {
+    const skill = this.#current()?.find(name)
+    if (skill === undefined)
+      throw new SkillError('SKILL_NOT_FOUND', `Skill '${name}' not found`, {
+        data: { available: this.listNames() },
+      })
+    return this.view(skill)
+  }
+
+  search(options: SearchOptions = {}): readonly Skill[] {
+    const { query = '', skillType, activeOnly = false } = options
+    const wanted = query.toLowerCase()
+    return [...this.skills.values()].filter(
+      skill =>
+        (skill.name.toLowerCase().includes(wanted) || skill.description.toLowerCase().includes(wanted)) &&
+        (skillType === undefined || skill.skillType === skillType) &&
+        (!activeOnly || skill.active),
+    )
+  }
+
+  /** Sorted. */
+  listNames(): readonly string[] {
+    return (
+      this.#current()
+        ?.list()
+        .map(skill => skill.name) ?? []
+    )
+  }
+
+  /** A copy, by name. */
+  get skills(): Map<string, Skill> {
+    return new Map(
+      this.#current()
+        ?.list()
+        .map(skill => [skill.name, this.view(skill)]),
+    )
+  }
+
+  /** Ends the registry; a manager that uses it is stopped before. Idempotent. */
+  async close(): Promise<void> {
+    await (await this.#opening?.catch(() => undefined))?.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** The runtime beneath, for what Exo had no word for; begun when it is first needed. */
+  async open(): Promise<SkillRuntime> {
+    this.#opening ??= this.#start()
+    try {
+      const runtime = await this.#opening
+      for (const folder of this.#folders)
+        if (!runtime.status().some(({ label }) => label === folder.label)) await runtime.addSource(folder)
+      return runtime
+    } catch (thrown) {
+      this.#opening = undefined
+      throw thrown
+    }
+  }
+
+  /** A place for what a watcher tells of skills that are in none of the folders. */
+  async addPlace(): Promise<FoldingSource> {
+    const place = new FoldingSource(`watcher-${this.#places.length + 1}`, this.#bodies)
+    this.#places.push(place)
+    await (await this.open()).addSource(place)
+    return place
+  }
+
+  /**
+   * Takes over a batch of a watcher as a whole. Each change goes to the registered folders or repository that its
+   * `sourcePath` is in, else to the watcher's own place; a name alone says nothing about where a skill comes from. An
+   * event that makes no sense is left out and logged. Resolves when everybody was told.
+   */
+  async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
+    const runtime = await this.open()
+    for (const event of batch) {
+      try {
+        for (const place of this.#placesOf(event, own)) place.fold(event)
+      } catch (thrown) {
+        this.#options.logger?.warn('an event of a watcher was left out', { event, error: thrown })
+      }
+    }
+    await runtime.fresh()
+    await runtime.delivered()
+    this.#forgetOldBodies(runtime.current)
+  }
+
+  /**
+   * Reads again what was loaded from where a watcher begins to look, so that changes between loading and watching are not
+   * lost. Never rejects for what cannot be read: that stays as it is.
+   */
+  async catchUp(origin: string): Promise<void> {
+    const folders = this.#folders.filter(folder => folder.overlaps(origin))
+    if (folders.length === 0) return
+    const runtime = await this.open()
+    for (const folder of folders) folder.catchUp()
+    await runtime.fresh()
+    await runtime.delivered()
+    this.#forgetOldBodies(runtime.current)
+    for (const { failure: error, origin: source } of folders)
+      if (error !== undefined)
+        this.#options.logger?.warn('a source could not be read again', { source, error })
+  }
+
+  /** A folder that was registered within another one is in both. */
+  #placesOf(event: SkillChangeFields, own: FoldingSource): readonly FoldingSource[] {
+    const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
+    if (kind !== 'removed' && skill?.name !== skillName)
+      throw new SkillError('INVALID_OPTION', `the event of ${JSON.stringify(skillName)} has another skill`)
+    const folders = this.#folders.filter(folder => folder.covers(sourcePath))
+    return folders.length > 0 ? folders : [own]
+  }
+
+  /** A skill of the runtime in Exo's words; the same object as long as it is the same skill. */
+  view(skill: CoreSkill): Skill {
+    let view = this.#views.get(skill)
+    if (view === undefined) {
+      view = toExoSkill(skill, this.#bodies.get(skill.bodyDigest) ?? '')
+      this.#views.set(skill, view)
+    }
+    return view
+  }
+
+  #current(): Generation | undefined {
+    return this.#runtime?.current
+  }
+
+  async #start(): Promise<SkillRuntime> {
+    const { logger } = this.#options
+    this.#runtime = await createSkillRuntime({
+      sources: this.#folders,
+      onDuplicate: this.#onDuplicate,
+      settle: { settleMs: 0, burstMs: 0 },
+      ...(logger === undefined ? {} : { logger }),
+    })
+    return this.#runtime
+  }
+
+  /** What is shadowed may be served one day, too. */
+  #forgetOldBodies(generation: Generation): void {
+    const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
+    for (const source of [...this.#folders, ...this.#places])
+      for (const digest of source.bodyDigests()) kept.add(digest)
+    for (const digest of this.#bodies.keys()) if (!kept.has(digest)) this.#bodies.delete(digest)
+  }
+}
+
+/** Failures in the words that Exo's users look for. */
+function toExoError(thrown: unknown): unknown {
+  if (!SkillError.isInstance(thrown)) return thrown
+  const fail = (message: string): SkillError =>
+    new SkillError(thrown.code, message, { cause: thrown, data: thrown.data })
+  if (thrown.code === 'SOURCE_MISSING')
+    return fail(`Skill source directory not found: ${/"(.*?)"/.exec(thrown.message)?.[1] ?? ''}`)
+  if (thrown.code === 'DUPLICATE_SKILL')
+    return fail(`Duplicate skill '${/"(.*?)"/.exec(thrown.message)?.[1] ?? ''}' (conflict_strategy=raise)`)
+  return thrown
+}

@@ -1,0 +1,241 @@
+import {
+  type BindableAgent,
+  type Clock,
+  LATE,
+  type Logger,
+  type RegistryUpdate,
+  SkillError,
+  type SkillRuntime,
+  silentLogger,
+  systemClock,
+  type ToolMap,
+  within,
+} from '@skillstoke/core'
+import type { ExoSkill } from './exo-skill.ts'
+import { fromLoadedSkill } from './exo-skill.ts'
+import type { FoldingSource } from './folding-source.ts'
+import { END_MS, followWatcher } from './follow-watcher.ts'
+import type { SkillRegistry } from './skill-registry.ts'
+import type { SkillWatcherLike } from './skill-watcher.ts'
+import { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
+
+/** Where events go: `EventBus`, or anything that can emit. */
+export interface EventSink {
+  emit(name: string, payload: Readonly<Record<string, unknown>>): void | Promise<void>
+}
+
+export interface SkillSyncManagerOptions {
+  readonly eventBus?: EventSink
+  /** Writes the part of the agents' instructions that is about skills, from the active ones. */
+  readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
+  /** Whether an agent that is unbound loses what it was given. @default 'remove' */
+  readonly unbind?: 'remove' | 'keep'
+  readonly logger?: Logger
+  readonly clock?: Clock
+}
+
+// How long bindAgent() waits for an agent: one that hangs is not to hold up the binding of others.
+const BIND_PATIENCE_MS = 1_000
+
+interface Task {
+  readonly watcher: SkillWatcherLike
+  readonly done: Promise<void>
+  readonly begun: Promise<void>
+}
+
+/**
+ * Keeps a registry, and the agents bound to it, up to date with what watchers find. To be disposed of or stopped; it can
+ * be started again.
+ */
+export class SkillSyncManager implements AsyncDisposable {
+  readonly #registry: SkillRegistry
+  readonly #resolver: ToolResolver
+  readonly #options: SkillSyncManagerOptions
+  readonly #logger: Logger
+  readonly #clock: Clock
+  readonly #watchers: SkillWatcherLike[] = []
+  readonly #places = new Map<SkillWatcherLike, FoldingSource>()
+  /** The agents that are to be bound, whether or not they are yet. */
+  readonly #agents = new Set<BindableAgent>()
+  #tasks: Task[] = []
+  #turn: Promise<void> = Promise.resolve()
+  /** Ends what start() began; absent when stop() was called since. */
+  #stopping: AbortController | undefined
+  #isRunning = false
+  #unsubscribe: (() => void) | undefined
+
+  /** `tools`: a resolver, or a map from the names of skills to tools. */
+  constructor(registry: SkillRegistry, tools: ToolResolver | ToolMap, options: SkillSyncManagerOptions = {}) {
+    this.#registry = registry
+    this.#resolver = isToolResolver(tools) ? tools : new DictToolResolver(tools)
+    this.#options = options
+    this.#logger = options.logger ?? silentLogger
+    this.#clock = options.clock ?? systemClock
+  }
+
+  /** @throws {SkillError} INVALID_OPTION once it is started, or when this is no watcher */
+  addWatcher(watcher: SkillWatcherLike): void {
+    const { watch, stop } = (watcher ?? {}) as Partial<Record<'watch' | 'stop', unknown>>
+    if (typeof watch !== 'function' || typeof stop !== 'function')
+      throw new SkillError('INVALID_OPTION', 'a watcher needs the methods watch() and stop()')
+    if (this.#stopping !== undefined)
+      throw new SkillError('INVALID_OPTION', 'the manager is running; add watchers before start()')
+    this.#watchers.push(watcher)
+  }
+
+  /**
+   * Gives an agent the tools and instructions of the skills that there are, and keeps them up to date. What an agent has
+   * not taken within a second it gets later. Does nothing when `unbindAgent` is called meanwhile.
+   */
+  async bindAgent(agent: BindableAgent): Promise<void> {
+    const isNew = !this.#agents.has(agent)
+    this.#agents.add(agent)
+    try {
+      const runtime = await this.#registry.open()
+      if (!this.#agents.has(agent)) return
+      await within(this.#clock, BIND_PATIENCE_MS, this.#bind(runtime, agent))
+    } catch (thrown) {
+      if (isNew) this.#agents.delete(agent)
+      throw thrown
+    }
+  }
+
+  /**
+   * Stops that; nothing happens when the agent is not bound.
+   * @throws {SkillError} HOOK_FAILED when the agent would not let go of something; calling it again tries again
+   */
+  async unbindAgent(agent: BindableAgent): Promise<void> {
+    if (!this.#agents.delete(agent)) return
+    const runtime = await this.#registry.open()
+    if (this.#agents.has(agent)) return // it was bound again meanwhile
+    try {
+      await runtime.unbind(agent)
+    } catch (thrown) {
+      this.#agents.add(agent)
+      throw thrown
+    }
+  }
+
+  /**
+   * Starts watching, each watcher by itself; resolves when they know what exists and what changed since the registry was
+   * loaded, or have failed once. Does nothing when it is running.
+   */
+  async start(): Promise<void> {
+    this.#stopping ??= new AbortController()
+    const stopping = this.#stopping
+    await this.#inTurn(async () => {
+      if (this.#isRunning) return
+      try {
+        await this.#begin(stopping.signal)
+      } catch (thrown) {
+        if (this.#stopping === stopping) this.#stopping = undefined
+        throw thrown
+      }
+    })
+  }
+
+  /** Stops all watchers and waits for them, for five seconds at most. Agents keep what they have. Idempotent. */
+  async stop(): Promise<void> {
+    // At once: a start() that waits for a watcher ends with it.
+    this.#stopping?.abort()
+    this.#stopping = undefined
+    await this.#inTurn(async () => {
+      const tasks = this.#tasks
+      this.#tasks = []
+      await Promise.all(tasks.map(task => this.#end(task)))
+      this.#unsubscribe?.()
+      this.#unsubscribe = undefined
+      this.#isRunning = false
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  /** Starting and stopping one after the other. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => undefined)
+    await turn
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
+    const runtime = await this.#registry.open()
+    for (const watcher of this.#watchers)
+      if (!this.#places.has(watcher)) this.#places.set(watcher, await this.#registry.addPlace())
+    this.#isRunning = true
+    this.#unsubscribe = runtime.subscribe(update => this.#emit(update), { phase: 'events' })
+    this.#tasks = [...this.#places].map(([watcher, place]) => this.#follow(watcher, place, signal))
+    await Promise.all(this.#tasks.map(({ begun }) => begun))
+  }
+
+  #follow(watcher: SkillWatcherLike, place: FoldingSource, signal: AbortSignal): Task {
+    const attempt = Promise.withResolvers<void>()
+    const done = followWatcher(watcher, {
+      onBatch: batch => this.#registry.apply(batch, place),
+      onFailure: attempt.resolve,
+      clock: this.#clock,
+      logger: this.#logger,
+      signal,
+    })
+    const ready = this.#catchUp(watcher, signal)
+    return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
+  }
+
+  /** What changed after the registry was loaded and before the watcher knew what exists is in no batch. */
+  async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
+    try {
+      await ready
+      if (origin !== undefined && !signal.aborted) await this.#registry.catchUp(origin)
+    } catch (thrown) {
+      if (!signal.aborted)
+        this.#logger.warn('what a watcher begins with could not be read', { error: thrown })
+    }
+  }
+
+  /** A watcher that does not end must not hold up the others, or whoever stops them. */
+  async #end({ watcher, done }: Task): Promise<void> {
+    const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
+      this.#logger.warn('a watcher could not be stopped', { error: thrown })
+    })
+    const outcome = await within(this.#clock, END_MS, Promise.all([stopped, done]))
+    if (outcome === LATE)
+      this.#logger.warn('a watcher does not stop; it is left alone', { timeoutMs: END_MS })
+  }
+
+  async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<void> {
+    const { instructionsBuilder, unbind } = this.#options
+    await runtime.bind(agent, {
+      tools: { resolve: skill => this.#resolver.resolve(this.#registry.view(skill)) },
+      ...(unbind === undefined ? {} : { unbind }),
+      ...(instructionsBuilder === undefined
+        ? {}
+        : { instructions: skills => instructionsBuilder(skills.map(fromLoadedSkill).filter(isActive)) }),
+    })
+  }
+
+  async #emit(update: RegistryUpdate): Promise<void> {
+    const { eventBus } = this.#options
+    if (eventBus === undefined) return
+    for (const change of update.changes) {
+      try {
+        if (change.kind === 'modified') {
+          const [old, now] = [this.#registry.view(change.oldSkill), this.#registry.view(change.newSkill)]
+          await eventBus.emit('skill:modified', {
+            old_skill: old,
+            new_skill: now,
+            oldSkill: old,
+            newSkill: now,
+          })
+        } else await eventBus.emit(`skill:${change.kind}`, { skill: this.#registry.view(change.skill) })
+      } catch (thrown) {
+        this.#logger.warn('an event bus failed', { error: thrown })
+      }
+    }
+  }
+}
+
+function isActive({ active }: ExoSkill): boolean {
+  return active
+}

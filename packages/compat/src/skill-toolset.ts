@@ -1,0 +1,188 @@
+import {
+  createSkillRuntime,
+  type FileSystem,
+  fromAllowedPaths,
+  type Logger,
+  SkillError,
+  type SkillRuntime,
+} from '@skillstoke/core'
+import { NewestFileSystem } from './newest-file-system.ts'
+import { OpenRuntimes } from './open-runtimes.ts'
+import { PRESETS } from './presets.ts'
+import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.ts'
+
+/** What an agent has at a request. */
+export interface ToolsetContext<Files extends FileSystem = FileSystem> {
+  /** Through which all files are read; without one there are no skills. */
+  readonly fileOperator?: Files
+  /** Folders that the agent may use; skills of a later one override those of an earlier one. */
+  readonly allowedPaths: readonly string[]
+  /** What the agent runs commands with; handed on to the hook. */
+  readonly shell?: unknown
+}
+
+/** Called before every scan: copies built-in skills, downloads, checks. It must not ask the toolset for skills. */
+export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
+  toolset: SkillToolset<Files>,
+  context: ToolsetContext<Files>,
+) => void | Promise<void>
+
+export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
+  readonly toolsetId?: string
+  readonly preScanHook?: PreScanToolsetHook<Files>
+  /** After how long a scan goes on without the hook, in milliseconds. @default 30,000 */
+  readonly preScanTimeoutMs?: number
+  /** Further folders in each allowed path, each yielding to the next and all to the main one. @default [] */
+  readonly extraDirNames?: readonly string[]
+  readonly logger?: Logger
+}
+
+/** Where agents of several kinds keep the skills that they share. */
+export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
+
+/** How many file systems and lists of allowed paths one toolset keeps open. */
+export const MAX_OPEN_RUNTIMES = 16
+
+/** The skills of one file system and list of paths. */
+interface Scanned<Files extends FileSystem> {
+  /** The newest request, for the hook. */
+  context: ToolsetContext<Files>
+  readonly files: NewestFileSystem
+  readonly runtime: SkillRuntime
+  readonly configs: Map<string, SkillConfig>
+  close(): Promise<void>
+}
+
+/**
+ * pai's toolset: instructions that list the skills in an agent's folders, scanned at each request. It has no tools; the
+ * agent reads and runs what is listed with those that it has.
+ */
+export class SkillToolset<Files extends FileSystem = FileSystem> implements AsyncDisposable {
+  readonly skillsDirName: string
+  readonly id: string | undefined
+  readonly #options: SkillToolsetOptions<Files>
+  readonly #scanned = new OpenRuntimes<Scanned<Files>>(MAX_OPEN_RUNTIMES)
+  /** Numbers for file operators that do not say what they are. */
+  readonly #numbers = new WeakMap<FileSystem, number>()
+  #lastNumber = 0
+
+  constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
+    this.skillsDirName = skillsDirName
+    this.id = options.toolsetId
+    this.#options = options
+  }
+
+  /** How many runtimes are open: one for each file operator and list of allowed paths, at most `MAX_OPEN_RUNTIMES`. */
+  get openRuntimes(): number {
+    return this.#scanned.size
+  }
+
+  /** The block for the system text, of what is there now; `null` when there are no skills. */
+  async getInstructions(context: ToolsetContext<Files>): Promise<string | null> {
+    const text = await this.#scan(context, async ({ runtime }) => runtime.renderCatalog().text)
+    return text === undefined || text === '' ? null : text
+  }
+
+  /** The skills that are there now, sorted by name. */
+  async getSkills(context: ToolsetContext<Files>): Promise<readonly SkillConfig[]> {
+    return (await this.#scan(context, listConfigs)) ?? []
+  }
+
+  /** None: there for agents that ask every toolset. */
+  getTools(): Readonly<Record<string, never>> {
+    return {}
+  }
+
+  /** @throws {SkillError} INVALID_OPTION always */
+  callTool(name: string): never {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `SkillToolset does not provide tools; there is no ${JSON.stringify(name)}`,
+    )
+  }
+
+  /** Ends all scanning. Idempotent. */
+  async close(): Promise<void> {
+    await this.#scanned.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Looks at everything again, then does the work; `undefined` when there is nowhere to look. */
+  async #scan<Result>(
+    context: ToolsetContext<Files>,
+    work: (scanned: Scanned<Files>) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const { fileOperator, allowedPaths } = context
+    if (fileOperator === undefined || allowedPaths.length === 0) return undefined
+    const key = JSON.stringify([this.#identify(fileOperator), ...allowedPaths])
+    return await this.#scanned.use(
+      key,
+      () => this.#open(fileOperator, context),
+      async (scanned, isNew) => {
+        if (!isNew) {
+          scanned.context = context
+          scanned.files.current = fileOperator
+          await scanned.runtime.fresh()
+        }
+        return await work(scanned)
+      },
+    )
+  }
+
+  /** What tells file operators apart: their own word for what they read, else the object. */
+  #identify(fileOperator: Files): string | number {
+    if (fileOperator.identity !== undefined) return fileOperator.identity
+    const known = this.#numbers.get(fileOperator)
+    if (known !== undefined) return known
+    this.#numbers.set(fileOperator, ++this.#lastNumber)
+    return this.#lastNumber
+  }
+
+  async #open(fileOperator: Files, context: ToolsetContext<Files>): Promise<Scanned<Files>> {
+    const { extraDirNames, preScanHook, preScanTimeoutMs, logger } = this.#options
+    const latest = { context }
+    const files = new NewestFileSystem(fileOperator)
+    const runtime = await createSkillRuntime({
+      ...PRESETS.pai.runtime,
+      sources: fromAllowedPaths(files, context.allowedPaths, {
+        ...PRESETS.pai.source,
+        dirName: this.skillsDirName,
+        ...(extraDirNames === undefined ? {} : { extraDirNames }),
+      }),
+      ...(logger === undefined ? {} : { logger }),
+      ...(preScanHook === undefined
+        ? {}
+        : {
+            preScan: {
+              hook: () => preScanHook(this, latest.context),
+              ...(preScanTimeoutMs === undefined ? {} : { timeoutMs: preScanTimeoutMs }),
+            },
+          }),
+    })
+    const configs = new Map<string, SkillConfig>()
+    return Object.assign(latest, { files, runtime, configs, close: () => runtime.close() })
+  }
+}
+
+async function listConfigs<Files extends FileSystem>({
+  runtime,
+  configs,
+}: Scanned<Files>): Promise<readonly SkillConfig[]> {
+  const skills = runtime.current.list()
+  const read = await Promise.all(
+    skills.map(async skill =>
+      isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
+    ),
+  )
+  // Another request may have been faster: everybody gets the same object.
+  const list = skills.map((skill, index) => {
+    const known = configs.get(skill.name)
+    return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)
+  })
+  configs.clear()
+  for (const config of list) configs.set(config.name, config)
+  return list
+}

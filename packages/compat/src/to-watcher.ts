@@ -1,0 +1,122 @@
+import {
+  type Skill as CoreSkill,
+  createSkillRuntime,
+  type FileContents,
+  type Logger,
+  type SettlePolicy,
+  type SkillRuntime,
+  type SkillSource,
+} from '@skillstoke/core'
+import { toExoSkill } from './exo-skill.ts'
+import type { Skill } from './skill.ts'
+import { compareStates, type NameChanges, stateOf } from './skill-state.ts'
+import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
+
+export interface SourceWatcherOptions {
+  /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
+  readonly settle?: Partial<SettlePolicy>
+  /** Told when the source cannot be read; it is asked again. */
+  readonly logger?: Logger
+}
+
+/**
+ * Any source as a watcher: what exists when `watch` is first called is taken as known, each later change is told. It can
+ * be stopped and watched again; what changed in between comes first.
+ */
+export class SourceWatcher extends SkillWatcher {
+  readonly #source: SkillSource
+  readonly #options: SourceWatcherOptions
+  readonly #ready = Promise.withResolvers<void>()
+  /** The state of each skill when it was told last, by name. */
+  #known: ReadonlyMap<string, string> | undefined
+  #stop: AbortController | undefined
+
+  constructor(source: SkillSource, options: SourceWatcherOptions = {}) {
+    super()
+    this.#source = source
+    this.#options = options
+  }
+
+  /** Resolves when `watch` has been called and what exists is known. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** The folder or URL that it watches; `sourcePath` of its events. */
+  get origin(): string {
+    return this.#source.origin
+  }
+
+  override watch(): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
+    const stop = new AbortController()
+    this.#stop?.abort()
+    this.#stop = stop // now and not with the first step, so that a stop() before it counts
+    return this.#follow(stop.signal)
+  }
+
+  override stop(): void {
+    this.#stop?.abort()
+  }
+
+  async *#follow(signal: AbortSignal): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
+    if (signal.aborted) return
+    await using skills = await createSkillRuntime({ sources: [this.#source], ...this.#options })
+    for await (const generation of skills.watch(signal)) {
+      const known = this.#known
+      const loaded = await load(skills, generation.list())
+      const now = new Map([...loaded].map(([name, { exo }]) => [name, stateOf(exo)]))
+      this.#known = now
+      this.#ready.resolve()
+      if (known === undefined) continue
+      const batch = await this.#toBatch(compareStates(known, now), loaded, skills)
+      if (batch.length > 0) yield batch
+    }
+  }
+
+  /** Added, then removed, then modified, each sorted by name. */
+  async #toBatch(
+    { added, removed, modified }: NameChanges,
+    loaded: ReadonlyMap<string, LoadedPair>,
+    skills: SkillRuntime,
+  ): Promise<SkillChangeEvent[]> {
+    const sourcePath = this.origin
+    const toEvent = async (kind: 'added' | 'modified', skillName: string): Promise<SkillChangeEvent> => {
+      const { skill, exo } = loaded.get(skillName) as LoadedPair
+      const files = await readFiles(skills, skill)
+      return new SkillChangeEvent({ kind, skillName, skill: { ...exo, files }, sourcePath })
+    }
+    const events: SkillChangeEvent[] = []
+    for (const name of added) events.push(await toEvent('added', name))
+    for (const skillName of removed)
+      events.push(new SkillChangeEvent({ kind: 'removed', skillName, skill: null, sourcePath }))
+    for (const name of modified) events.push(await toEvent('modified', name))
+    return events
+  }
+}
+
+/** Reads a source as Exo's watchers are read. */
+export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): SourceWatcher {
+  return new SourceWatcher(source, options)
+}
+
+/** A skill in the words of the core and of Exo. */
+interface LoadedPair {
+  readonly skill: CoreSkill
+  readonly exo: Skill
+}
+
+async function load(
+  skills: SkillRuntime,
+  list: readonly CoreSkill[],
+): Promise<ReadonlyMap<string, LoadedPair>> {
+  const loaded = new Map<string, LoadedPair>()
+  for (const skill of list)
+    loaded.set(skill.name, { skill, exo: toExoSkill(skill, await skills.readBody(skill)) })
+  return loaded
+}
+
+async function readFiles(skills: SkillRuntime, skill: CoreSkill): Promise<FileContents> {
+  const files: Record<string, Uint8Array> = {}
+  for (const { path } of skill.files) files[path] = await skills.readFile(skill, path)
+  return files
+}

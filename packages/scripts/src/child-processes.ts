@@ -1,0 +1,398 @@
+import { dirname } from 'node:path'
+import {
+  type Capability,
+  type Command,
+  type Containment,
+  describePlace,
+  type FileRun,
+  type LoadOptions,
+  type ProgramLoad,
+  type RunOptions,
+  type ScriptProgram,
+  type ScriptRunner,
+  type ScriptScan,
+  type ScriptText,
+  SkillError,
+} from '@skillstoke/core'
+import { defaultStateDirectory } from '@skillstoke/core/node'
+import type { LoadFrame } from './child/frames.ts'
+import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
+import { ContainedProcess, endWithHost } from './contained-process.ts'
+import { toFileLaunch } from './file-launch.ts'
+import { FolderLooks } from './folder-looks.ts'
+import { mayHaveInterpreter } from './interpreter.ts'
+import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
+import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
+import { PartialFolders } from './partial-folders.ts'
+import { PlainJavaScript } from './plain-javascript.ts'
+import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
+import type { ProgramFolder } from './program-folder.ts'
+import { ProgramFolders } from './program-folders.ts'
+import { MAIN, providedModules } from './provided-modules.ts'
+import { createRedaction } from './redact.ts'
+import { runProgram } from './run-file.ts'
+import { Sandbox } from './sandbox.ts'
+import {
+  type AccessInUse,
+  defaultProtectedPaths,
+  type ScriptAccess,
+  toEnvironment,
+  toScriptAccess,
+} from './script-access.ts'
+import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
+import { ScriptReaders } from './script-readers.ts'
+import {
+  checkScriptRunnerOptions,
+  DEFAULT_SCRIPT_RUNNER_OPTIONS,
+  type ScriptRunnerDefaults,
+  type ScriptRunnerOptions,
+} from './script-runner-options.ts'
+import { Turns } from './turns.ts'
+
+/**
+ * Runs the code of skills in processes of their own: contained by the permissions of Node, and by bubblewrap where the
+ * machine has it. To be passed to `createSkillRuntime` as `scripts`.
+ * @throws {SkillError} INVALID_OPTION
+ */
+export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesses {
+  return new ChildProcessRunner(options)
+}
+
+/** A runner that knows beforehand which grants it refuses. */
+export interface ChildProcesses extends ScriptRunner {
+  /** Returns why no script with these grants would be started here, or `undefined`. */
+  findRefusal(grants: readonly Capability[]): Promise<string | undefined>
+}
+
+const MAX_LOADS = 4
+
+class ChildProcessRunner implements ChildProcesses {
+  readonly #options: ScriptRunnerOptions & Readonly<ScriptRunnerDefaults>
+  readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #limits: OutputLimits
+  readonly #sandbox: Sandbox
+  readonly #folders: ProgramFolders
+  readonly #idle: IdleProcesses
+  readonly #programs = new Set<PooledProgram>()
+  readonly #runs = new Set<Promise<unknown>>()
+  readonly #looks = new FolderLooks()
+  readonly #partialFolders = new PartialFolders()
+  /** What code may reach that is loaded or runs. */
+  readonly #inUse = new Set<AccessInUse>()
+  readonly #stop = new AbortController()
+  /** Many skills may want to be loaded at once; a machine has few cores. */
+  readonly #loads = new Turns(MAX_LOADS)
+  readonly #readers = new ScriptReaders()
+  readonly #plain = new PlainJavaScript(this.#readers)
+
+  constructor(options: ScriptRunnerOptions) {
+    checkScriptRunnerOptions(options)
+    this.#options = { ...DEFAULT_SCRIPT_RUNNER_OPTIONS, ...options }
+    this.#env = options.env ?? process.env
+    this.#limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.limits }
+    this.#sandbox = new Sandbox(this.#options.sandbox, this.#env['PATH'] ?? SYSTEM_PATH.join(':'))
+    this.#folders = new ProgramFolders(options.directory)
+    this.#idle = new IdleProcesses(this.#options.maxIdleProcesses, this.#options.idleMs)
+    refuseInspection()
+    endWithHost()
+  }
+
+  async containment(): Promise<Containment> {
+    return await this.#sandbox.containment()
+  }
+
+  async scan(
+    skill: string,
+    files: readonly ScriptText[],
+    known: readonly string[] = [],
+    signal?: AbortSignal,
+  ): Promise<ScriptScan> {
+    if (!mayHaveCommands(files, known)) return NO_COMMANDS
+    const digests = files.map(({ path, digest }) => `${path} ${digest}`)
+    const answer = await this.#readers.ask({
+      skill,
+      identity: ['scan', ...known, ...digests].join('\n'),
+      question: { kind: 'scan', skill, files, known },
+      ...(signal === undefined ? {} : { signal }),
+    })
+    return answer.kind === 'scan' ? answer.scan : toUnreadable(files, known)
+  }
+
+  async load(
+    program: ScriptProgram,
+    scan: ScriptScan,
+    { isUrgent = true, signal }: LoadOptions = {},
+  ): Promise<ProgramLoad> {
+    // What nobody waits for takes turns.
+    if (isUrgent) return await this.#load(program, scan, signal)
+    return await this.#loads.run(() => this.#load(program, scan, signal))
+  }
+
+  async #load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
+    const folder = await this.#folders.take(program)
+    const use: AccessInUse = { skill: program.skill }
+    this.#inUse.add(use)
+    let isKept = false
+    let started: Started | undefined
+    try {
+      const unplain = await this.#folders.addCode(program, this.#plain, signal)
+      const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
+      if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
+      const check = (): Promise<ScriptAccess> => this.#toAccess(program, [dirname(folder.root)], use)
+      const start = async (ending?: AbortSignal): Promise<Started> =>
+        await this.#start(folder, scan, await check(), ending)
+      started = await start(signal)
+      const { outcome, pooled, access } = started
+      if (outcome.kind === 'failed')
+        return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
+      const { commands, diagnostics } = toCommands(
+        program,
+        scan,
+        outcome.commands,
+        createRedaction(access.secrets),
+      )
+      if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
+      const { kind } = await this.#sandbox.containment()
+      const isOffline = kind === 'sandbox' && !program.grants.includes('net')
+      isKept = true
+      const parts = { commands, first: pooled, start, check, use, isOffline }
+      return { kind: 'loaded', program: this.#pool(program, folder, parts) }
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
+      const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
+      return { kind: 'failed', diagnostics: [diagnostic] }
+    } finally {
+      if (!isKept) {
+        this.#inUse.delete(use)
+        if (started !== undefined) await this.#endProcess(started.pooled)
+        await this.#folders.giveBack(program.revision)
+      }
+    }
+  }
+
+  mayRun(path: string): boolean {
+    return mayHaveInterpreter(path)
+  }
+
+  async runFile(
+    program: ScriptProgram,
+    path: string,
+    args: readonly string[],
+    options: RunOptions = {},
+  ): Promise<FileRun> {
+    const file = program.files.find(each => each.path === path)
+    if (file === undefined) {
+      const scripts = program.files.filter(each => each.path.startsWith('scripts/')).map(each => each.path)
+      const known = scripts.length === 0 ? 'it has no scripts' : `its scripts are ${scripts.join(', ')}`
+      throw new SkillError(
+        'FILE_NOT_FOUND',
+        `${JSON.stringify(program.skill)} has no file ${JSON.stringify(path)}; ${known}`,
+      )
+    }
+    const run = this.#runFile(program, path, args, options)
+    this.#runs.add(run)
+    try {
+      return await run
+    } finally {
+      this.#runs.delete(run)
+    }
+  }
+
+  async #runFile(
+    program: ScriptProgram,
+    path: string,
+    args: readonly string[],
+    options: RunOptions,
+  ): Promise<FileRun> {
+    await this.#sandbox.check()
+    const folder = await this.#folders.take(program)
+    let scratch: string | undefined
+    let contained: ContainedProcess | undefined
+    const use: AccessInUse = { skill: program.skill }
+    this.#inUse.add(use)
+    try {
+      scratch = await this.#folders.createScratch()
+      const access = await this.#toAccess(program, [dirname(folder.root)], use)
+      const workingDirectory = access.workspace ?? folder.files
+      const view: View = { access, readable: [folder.files], scratch, workingDirectory }
+      const { launch, searched } = await toFileLaunch(path, args, {
+        folder: folder.files,
+        bytes: await program.readFile(path),
+        view,
+        containment: await this.containment(),
+        path: this.#env['PATH'],
+      })
+      const wrapped = await this.#sandbox.wrap(launch, view)
+      const env = { ...toEnvironment(access, scratch, searched), SKILL_DIRECTORY: folder.files }
+      const result = await runProgram(
+        {
+          name: `${program.skill}/${path}`,
+          start: () =>
+            (contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })),
+          limits: this.#limits,
+          redaction: createRedaction(access.secrets),
+        },
+        {
+          ...options,
+          signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
+        },
+      )
+      // What it made may be what no script may make.
+      if (access.writable.length > 0) await this.#toAccess(program, [dirname(folder.root)], use)
+      return result
+    } finally {
+      this.#inUse.delete(use)
+      if (scratch !== undefined) await this.#folders.discard(scratch, contained)
+      await this.#folders.giveBack(program.revision)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new SkillError('CLOSED', 'the runner of scripts is closed'))
+    await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
+    await Promise.allSettled(this.#runs)
+    await this.#readers.close()
+    await this.#folders.close()
+  }
+
+  async findRefusal(grants: readonly Capability[]): Promise<string | undefined> {
+    const { directory } = this.#options
+    try {
+      await this.#toAccess({ skill: '', grants }, directory === undefined ? [] : [directory], { skill: '' })
+      return undefined
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
+      return thrown.message
+    }
+  }
+
+  /** `programs` are folders in which revisions are written for processes to read. */
+  async #toAccess(
+    { skill, grants }: Pick<ScriptProgram, 'skill' | 'grants'>,
+    programs: readonly string[],
+    use: AccessInUse,
+  ): Promise<ScriptAccess> {
+    const { workspace, protectedPaths = [], hiddenPaths = [] } = this.#options
+    const access = await toScriptAccess(grants, {
+      workspace: workspace ?? process.cwd(),
+      protectedPaths: [...protectedPaths, ...programs, ...defaultProtectedPaths(workspace)],
+      hiddenPaths: [defaultStateDirectory(this.#env), ...hiddenPaths],
+      isSandboxed: (await this.#sandbox.check()) !== undefined,
+      looks: this.#looks,
+      partialFolders: this.#partialFolders,
+      others: [...this.#inUse].filter(each => each.skill !== skill),
+      env: this.#env,
+    })
+    use.access = access
+    return access
+  }
+
+  #pool(
+    { revision, grants }: ScriptProgram,
+    folder: ProgramFolder,
+    { commands, first, start, check, use, isOffline }: ProgramParts,
+  ): PooledProgram {
+    const { maxProcesses, maxCalls, drainMs } = this.#options
+    const program: PooledProgram = new PooledProgram(first, {
+      revision,
+      commands,
+      isOffline,
+      ...(grants.some(grant => grant.startsWith('fs.'))
+        ? { check: async () => (await check()).identity }
+        : {}),
+      locate: stack => describePlace(findPlace(stack, folder)),
+      start: async ending => {
+        const { outcome, pooled } = await start(ending)
+        if (outcome.kind === 'loaded') return pooled
+        const problem = toLoadDiagnostic(outcome, folder)
+        throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
+      },
+      maxProcesses,
+      maxCalls,
+      idle: this.#idle,
+      discard: each => this.#discard(each),
+      drainMs,
+      onClosed: async () => {
+        this.#programs.delete(program)
+        this.#inUse.delete(use)
+        await this.#folders.giveBack(revision)
+      },
+    })
+    this.#programs.add(program)
+    return program
+  }
+
+  /** One process, with the modules of a scan loaded in it. */
+  async #start(
+    folder: ProgramFolder,
+    scan: ScriptScan,
+    access: ScriptAccess,
+    ending?: AbortSignal,
+  ): Promise<Started> {
+    await this.#sandbox.check()
+    const scratch = await this.#folders.createScratch()
+    const view: View = {
+      access,
+      readable: [folder.files, folder.code, ...providedModules().readable],
+      scratch,
+      workingDirectory: access.workspace ?? folder.files,
+    }
+    const launch = await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view)
+    const process = new ScriptProcess({
+      launch,
+      env: toEnvironment(access, scratch, SYSTEM_PATH),
+      workingDirectory: view.workingDirectory,
+      limits: this.#limits,
+      redaction: createRedaction(access.secrets),
+    })
+    const frame: LoadFrame = {
+      kind: 'load',
+      files: folder.filesUrl,
+      code: folder.codeUrl,
+      modules: scan.modules,
+      provided: providedModules().modules,
+      validator: providedModules().validator,
+      skillDirectory: folder.files,
+      maxBytes: this.#limits.stdout,
+    }
+    const pooled = { process, scratch, identity: access.identity }
+    const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)
+    if (outcome.kind === 'failed') await this.#endProcess(pooled)
+    return { outcome, pooled, access }
+  }
+
+  async #endProcess(pooled: PooledProcess): Promise<void> {
+    pooled.process.kill()
+    await pooled.process.exited
+    await this.#discard(pooled)
+  }
+
+  async #discard({ process, scratch }: PooledProcess): Promise<void> {
+    await this.#folders.discard(scratch, process.contained)
+  }
+}
+
+interface Started {
+  readonly outcome: LoadFrameOutcome
+  readonly pooled: PooledProcess
+  readonly access: ScriptAccess
+}
+
+interface ProgramParts {
+  readonly commands: readonly Command[]
+  readonly first: PooledProcess
+  readonly start: (ending: AbortSignal) => Promise<Started>
+  readonly check: () => Promise<ScriptAccess>
+  readonly use: AccessInUse
+  readonly isOffline: boolean
+}
+
+/**
+ * A script can send signals to the process that started it, and this one would open Node's inspector to it: whoever is
+ * connected there runs code as the host. A handler keeps it shut.
+ */
+function refuseInspection(): void {
+  if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return
+  process.on('SIGUSR1', () => undefined)
+}

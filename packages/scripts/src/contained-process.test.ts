@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { HAS_BUBBLEWRAP } from '../../../tests/fixtures/scripts.ts'
+
+const at = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
+
+describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
+  test('is not gone while nobody can see whether it is, as without descriptors', () => {
+    const program = `
+      import { closeSync, openSync } from 'node:fs'
+      import { once } from 'node:events'
+      import { ContainedProcess } from ${at('./contained-process.ts')}
+      import { toSandboxed } from ${at('./launch.ts')}
+      const access = { readable: [], writable: [], partial: [], hasNetwork: false, hasPrograms: false, secrets: {} }
+      const launch = toSandboxed(
+        { path: 'bwrap', hasSize: false },
+        { command: '/bin/sh', args: ['-c', 'echo ready; exec sleep 600'] },
+        { access, readable: [], scratch: '/tmp', workingDirectory: '/' },
+      )
+      const contained = new ContainedProcess(launch, { env: process.env, workingDirectory: '/', hasChannel: false })
+      await once(contained.child.stdout, 'data')
+      // Pipes that close later would give descriptors back.
+      const pipes = contained.child.stdio.filter(each => each !== null && !each.closed)
+      const closed = pipes.map(each => once(each, 'close'))
+      contained.child.stdout.destroy()
+      contained.child.stderr.destroy()
+      await Promise.all(closed)
+      const taken = []
+      try { for (;;) taken.push(openSync('/dev/null')) } catch {}
+      contained.kill()
+      await contained.ended
+      console.log(contained.isGone)
+      for (const descriptor of taken) closeSync(descriptor)
+      const timer = setTimeout(() => undefined, 60_000)
+      await contained.gone
+      clearTimeout(timer)
+      console.log(contained.isGone)`
+    const { stdout, stderr } = spawnSync(
+      '/bin/sh',
+      ['-c', 'ulimit -n 100; exec "$0" --input-type=module -e "$1"', process.execPath, program],
+      { encoding: 'utf8' },
+    )
+    expect(stderr).toBe('')
+    expect(stdout).toBe('false\ntrue\n')
+  }, 20_000)
+})

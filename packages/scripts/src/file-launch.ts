@@ -1,0 +1,51 @@
+import { delimiter } from 'node:path'
+import { type Containment, SkillError } from '@skillstoke/core'
+import { findInterpreter } from './interpreter.ts'
+import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
+import { findProgram } from './sandbox.ts'
+
+export interface FileToLaunch {
+  /** The folder of the skill's files. */
+  readonly folder: string
+  readonly bytes: Uint8Array
+  readonly view: View
+  readonly containment: Containment
+  /** Where the host looks for programs. */
+  readonly path: string | undefined
+}
+
+/**
+ * By what a file is run, and where that is looked for.
+ * @throws {SkillError} SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody knows how to run it
+ */
+export async function toFileLaunch(
+  path: string,
+  args: readonly string[],
+  { folder, bytes, view, containment, path: hostPath }: FileToLaunch,
+): Promise<{ readonly launch: Launch; readonly searched: readonly string[] }> {
+  const absolute = `${folder}/${path}`
+  const interpreter = findInterpreter(path, bytes)
+  const shown = JSON.stringify(path)
+  if (interpreter === undefined)
+    throw new SkillError(
+      'SCRIPT_REFUSED',
+      `nobody knows how to run ${shown}: its name has no known ending, and its first line names no interpreter`,
+    )
+  if (interpreter.kind === 'node')
+    return { launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
+  if (containment.kind !== 'sandbox' && !view.access.hasPrograms)
+    throw new SkillError(
+      'SCRIPT_REFUSED',
+      `${shown} would run as you, with nothing to contain it (${containment.detail}); grant "exec" to the skill if you trust it`,
+    )
+  const searched = containment.kind === 'sandbox' ? SYSTEM_PATH : (hostPath?.split(delimiter) ?? SYSTEM_PATH)
+  for (const name of interpreter.names) {
+    const program = await findProgram(name, searched)
+    if (program !== undefined)
+      return { launch: { command: program, args: [...interpreter.args, absolute, ...args] }, searched }
+  }
+  throw new SkillError(
+    'SCRIPT_REFUSED',
+    `${interpreter.names.join(' or ')} is needed to run ${shown}, and not in ${searched.join(delimiter)}`,
+  )
+}

@@ -1,0 +1,199 @@
+import type { CallExpression, Comment, Expression, ObjectExpression } from '@babel/types'
+import {
+  checkCommandName,
+  checkInputSchema,
+  type Diagnostic,
+  type ScannedCommand,
+  toCommandDescription,
+  toCommandHints,
+} from '@skillstoke/core'
+import { constantsOf, type Exported, exportsOf, isNoCommand } from './module-exports.ts'
+import type { ParsedModule, Position } from './parse-module.ts'
+import { LiteralReader, toField } from './read-literal.ts'
+
+export const COMMAND_MODULE = 'skillstoke/command'
+
+/** Under which names a module knows `defineCommand`, or the module that has it. */
+function definersOf({ imports }: ParsedModule): {
+  readonly names: ReadonlySet<string>
+  readonly spaces: ReadonlySet<string>
+} {
+  const [names, spaces] = [new Set<string>(), new Set<string>()]
+  for (const statement of imports) {
+    if (statement.source.value !== COMMAND_MODULE || statement.importKind === 'type') continue
+    for (const each of statement.specifiers) {
+      if (each.type === 'ImportNamespaceSpecifier') spaces.add(each.local.name)
+      if (each.type !== 'ImportSpecifier' || each.importKind === 'type') continue
+      const name = each.imported.type === 'Identifier' ? each.imported.name : each.imported.value
+      if (name === 'defineCommand') names.add(each.local.name)
+    }
+  }
+  return { names, spaces }
+}
+
+/** Whether a module could define a command at all. */
+export function knowsDefiner(module: ParsedModule): boolean {
+  const { names, spaces } = definersOf(module)
+  return names.size + spaces.size > 0
+}
+
+/** What was found, and whether that is all. */
+export interface Found {
+  readonly commands: ScannedCommand[]
+  readonly diagnostics: Diagnostic[]
+  readonly isComplete: boolean
+}
+
+/** The commands that a module exports, as far as they are written there. */
+export function findCommands(module: ParsedModule, skill: string): Found {
+  const constants = constantsOf(module.body)
+  const reader = new LiteralReader(constants)
+  const { exported, isComplete } = exportsOf(module.body, constants)
+  const found = exported.flatMap((each): readonly Found[] => {
+    const call = asDefinition(each.value, module)
+    if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
+    // A function may have made it, or another module has it: that is known when the module has run.
+    return isNoCommand(each.value) ? [] : [UNKNOWN]
+  })
+  const kept = [...constants].filter(
+    ([, value]) => asDefinition(value, module) !== undefined && exported.every(each => each.value !== value),
+  )
+  return {
+    commands: found.flatMap(({ commands }) => commands),
+    // What goes out in another way, an export of a function's result for example, is not seen here.
+    diagnostics: [
+      ...found.flatMap(({ diagnostics }) => diagnostics),
+      ...(isComplete &&
+      exported.every(({ value }) => value.type !== 'CallExpression' || asDefinition(value, module))
+        ? kept.map(([name, value]) => describeKept(name, value, module))
+        : []),
+    ],
+    isComplete: isComplete && found.length > 0 && found.every(each => each.isComplete),
+  }
+}
+
+function describeKept(name: string, { loc }: Expression, { file }: ParsedModule): Diagnostic {
+  return {
+    code: 'COMMAND_INVALID',
+    severity: 'warning',
+    message: `${JSON.stringify(name)} is a command that is not exported, and nobody can call it`,
+    fix: `write export const ${name} = defineCommand(...)`,
+    path: file.path,
+    ...(loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}),
+  }
+}
+
+const UNKNOWN: Found = { commands: [], diagnostics: [], isComplete: false }
+
+/** The call of `defineCommand`, if an expression is one. */
+function asDefinition(value: Expression, module: ParsedModule): CallExpression | undefined {
+  if (value.type !== 'CallExpression') return undefined
+  const { names, spaces } = definersOf(module)
+  const { callee } = value
+  if (callee.type === 'Identifier') return names.has(callee.name) ? value : undefined
+  if (callee.type !== 'MemberExpression' || callee.object.type !== 'Identifier') return undefined
+  const isMeant =
+    spaces.has(callee.object.name) &&
+    callee.property.type === 'Identifier' &&
+    callee.property.name === 'defineCommand'
+  return isMeant ? value : undefined
+}
+
+interface Around {
+  readonly module: ParsedModule
+  readonly skill: string
+  readonly reader: LiteralReader
+}
+
+function readDefinition(call: CallExpression, exported: Exported, { module, skill, reader }: Around): Found {
+  const { file, comments } = module
+  const place = { line: call.loc?.start.line ?? 1, column: (call.loc?.start.column ?? 0) + 1 }
+  const [argument] = call.arguments
+  if (argument?.type !== 'ObjectExpression') return UNKNOWN
+  const fields = fieldsOf(argument)
+  const literal = (key: string): unknown => {
+    const value = fields.get(key)
+    return value === undefined ? undefined : reader.read(value)?.value
+  }
+  const name = literal('name')
+  const isNamed = !fields.has('name') || name !== undefined
+  if (!isNamed) return UNKNOWN
+  const fault = checkCommandName(name)
+  if (fault !== undefined) return refused(fault, file.path, place)
+  const schema = toSchema(literal('input'))
+  const schemaFault = schema === undefined ? undefined : checkInputSchema(schema)
+  if (schemaFault !== undefined) return refused(schemaFault, file.path, place)
+  const description = literal('description')
+  const hints = literal('hints')
+  return {
+    commands: [
+      {
+        id: `${skill}.${String(name)}`,
+        skill,
+        name: String(name),
+        description:
+          toCommandDescription(description) ??
+          toCommandDescription(docCommentBefore(exported.start, file.text, comments)) ??
+          `Execute ${skill}.${String(name)}`,
+        ...(fields.has('input')
+          ? schema === undefined
+            ? {}
+            : { inputSchema: schema }
+          : { inputSchema: NO_FIELDS }),
+        hints: toCommandHints(hints),
+        path: file.path,
+        line: place.line,
+        digest: file.digest,
+        exportName: exported.name,
+      },
+    ],
+    diagnostics: [],
+    isComplete:
+      argument.properties.every(property => property.type !== 'SpreadElement') &&
+      (!fields.has('input') || schema !== undefined) &&
+      (!fields.has('description') || typeof description === 'string'),
+  }
+}
+
+function refused(message: string, path: string, place: Position): Found {
+  const diagnostic = { code: 'COMMAND_INVALID', severity: 'error', message, path, ...place } as const
+  return { commands: [], diagnostics: [diagnostic], isComplete: true }
+}
+
+const NO_FIELDS = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
+
+function fieldsOf({ properties }: ObjectExpression): ReadonlyMap<string, Expression> {
+  return new Map(
+    properties.flatMap(property => {
+      const field = toField(property)
+      return field === undefined ? [] : [[field.name, field.value] as const]
+    }),
+  )
+}
+
+function toSchema(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return isRecord(value) ? value : undefined
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The text of the comment that ends right before an offset, without its stars. */
+function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
+  const comment = comments.findLast(({ end }) => end !== undefined && end <= offset)
+  const isDoc =
+    comment?.type === 'CommentBlock' &&
+    comment.value.startsWith('*') &&
+    text.slice(comment.end, offset).trim() === ''
+  const lines =
+    (isDoc ? comment : undefined)?.value
+      .slice(1)
+      .split('\n')
+      .map(line => line.replace(/^\s*\*? ?/, '').trim()) ?? []
+  const end = lines.findIndex(line => line.startsWith('@'))
+  return lines
+    .slice(0, end < 0 ? undefined : end)
+    .join(' ')
+    .trim()
+}

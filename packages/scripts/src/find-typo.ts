@@ -1,0 +1,68 @@
+import type { Diagnostic } from '@skillstoke/core'
+import { COMMAND_MODULE, knowsDefiner } from './find-commands.ts'
+import { constantsOf, exportsOf } from './module-exports.ts'
+import type { ParsedModule, Position } from './parse-module.ts'
+
+/** What keeps a module from having commands that its author surely meant. */
+export function findTypo(module: ParsedModule): Diagnostic | undefined {
+  const { file, imports, body } = module
+  const tell = (message: string, fix: string, place: Position | undefined): Diagnostic => ({
+    code: 'COMMAND_INVALID',
+    severity: 'error',
+    message,
+    fix,
+    path: file.path,
+    ...(place === undefined ? {} : { line: place.line, column: place.column + 1 }),
+  })
+  const right = `import { defineCommand } from '${COMMAND_MODULE}'`
+  for (const { source, specifiers, importKind } of imports) {
+    if (importKind === 'type') continue
+    if (/^@?skillstoke/.test(source.value) && source.value !== COMMAND_MODULE)
+      return tell(
+        `scripts cannot import ${JSON.stringify(source.value)}`,
+        `write ${right}`,
+        source.loc?.start,
+      )
+    if (source.value !== COMMAND_MODULE) continue
+    for (const each of specifiers) {
+      if (each.type === 'ImportDefaultSpecifier')
+        return tell(`"${COMMAND_MODULE}" has no default export`, `write ${right}`, each.loc?.start)
+      if (each.type !== 'ImportSpecifier' || each.importKind === 'type') continue
+      const name = each.imported.type === 'Identifier' ? each.imported.name : each.imported.value
+      if (name !== 'defineCommand' && !TYPES.includes(name))
+        return tell(
+          `"${COMMAND_MODULE}" has no export ${JSON.stringify(name)}`,
+          `write ${right}`,
+          each.loc?.start,
+        )
+    }
+  }
+  const isImported = imports.some(({ specifiers }) =>
+    specifiers.some(each => each.local.name === 'defineCommand'),
+  )
+  const isOwn = body.some(
+    statement => statement.type === 'FunctionDeclaration' && statement.id?.name === 'defineCommand',
+  )
+  const isUsed = [
+    ...constantsOf(body).values(),
+    ...exportsOf(body, new Map()).exported.map(({ value }) => value),
+  ].some(
+    value =>
+      value.type === 'CallExpression' &&
+      value.callee.type === 'Identifier' &&
+      value.callee.name === 'defineCommand',
+  )
+  if (!isUsed || isImported || isOwn || knowsDefiner(module)) return undefined
+  return tell('defineCommand is used and not imported', `write ${right}`, undefined)
+}
+
+// With the types a module may name them as values, and nothing comes of it.
+const TYPES = [
+  'CommandContext',
+  'CommandDefinition',
+  'CommandHints',
+  'CommandInput',
+  'DefinedCommand',
+  'JsonSchemaObject',
+  'StandardSchema',
+]

@@ -1,0 +1,54 @@
+import { realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { type Capability, SkillError } from '@skillstoke/core'
+
+/** A granted path, and where it leads without links. */
+export interface GrantedPath {
+  readonly grant: Capability
+  readonly path: string
+  readonly real: string
+}
+
+/** A folder to which relative paths belong. */
+export interface Base {
+  readonly path: string
+  readonly real: string
+}
+
+export async function toBase(folder: string): Promise<Base> {
+  const path = resolve(folder)
+  return { path, real: await findReal(path) }
+}
+
+/**
+ * Resolves the path of a grant, as in `fs.read:docs`. The path must not go through a link, because a script of any skill may
+ * have made that link or may change it. Only the workspace and the home folder themselves may be links.
+ * @throws {SkillError} SCRIPT_REFUSED
+ */
+export async function resolveGrantedPath(grant: Capability, workspace: Base): Promise<GrantedPath> {
+  const written = grant.slice(grant.indexOf(':') + 1)
+  const path = resolve(workspace.path, written.replace(/^~(?=\/|$)/, homedir()))
+  const real = await findReal(path)
+  const bases = [workspace, await toBase(homedir())].filter(base => isInside(path, base.path))
+  const isDirect = bases.some(base => real === join(base.real, relative(base.path, path)))
+  if (isDirect || real === path) return { grant, path, real }
+  throw new SkillError(
+    'SCRIPT_REFUSED',
+    `${grant} is granted, and a link on the way leads to ${real}; grant that path itself if it is meant`,
+  )
+}
+
+/** Resolves all links of a path; of what is not there yet, those of the folders above it. */
+export async function findReal(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    return dirname(path) === path ? path : join(await findReal(dirname(path)), basename(path))
+  }
+}
+
+/** Also for a folder itself. */
+export function isInside(path: string, folder: string): boolean {
+  return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
+}

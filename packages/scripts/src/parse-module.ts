@@ -1,0 +1,80 @@
+import { parse } from '@babel/parser'
+import type { Comment, File, ImportDeclaration, Statement } from '@babel/types'
+import type { Diagnostic, ScriptText } from '@skillstoke/core'
+import type { WrittenImport } from './script-imports.ts'
+
+// Nobody writes a script that is longer, and whatever reads it takes its time.
+const MAX_CHARACTERS = 262_144
+
+/** A module as it is written. */
+export interface ParsedModule {
+  readonly file: ScriptText
+  readonly body: readonly Statement[]
+  readonly comments: readonly Comment[]
+  readonly imports: readonly ImportDeclaration[]
+  /** Everything that is imported or exported from elsewhere, and more than a type. */
+  readonly written: readonly WrittenImport[]
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** A module as its author wrote it, or what is wrong with it. */
+export function parseModule(file: ScriptText): ParsedModule {
+  const nothing = { file, body: [], comments: [], imports: [], written: [] }
+  const refuse = (
+    message: string,
+    place: { readonly line?: number; readonly column?: number } = {},
+  ): ParsedModule => ({
+    ...nothing,
+    diagnostics: [{ code: 'SCRIPT_INVALID', severity: 'error', message, path: file.path, ...place }],
+  })
+  if (file.text.length > MAX_CHARACTERS)
+    return refuse(`the script has ${file.text.length} characters; at most ${MAX_CHARACTERS} are read`)
+  try {
+    return toParsed(file, parseText(file))
+  } catch (thrown) {
+    // Nested so deeply that nobody could read it: our stack ends, and nothing else does.
+    if (thrown instanceof RangeError) return refuse('the script is nested too deeply')
+    const { message, loc } = thrown as Error & {
+      readonly loc?: { readonly line: number; readonly column: number }
+    }
+    const words = message.replace(/\s*\(\d+:\d+\)$/, '').replace(/\.$/, '')
+    const place = loc === undefined ? {} : { line: loc.line, column: loc.column + 1 }
+    return refuse(`${words.charAt(0).toLowerCase()}${words.slice(1)}`, place)
+  }
+}
+
+function parseText({ path, text }: ScriptText): File {
+  const isTyped = /\.[mc]?ts$/.test(path)
+  // CommonJS helpers are no modules.
+  const sourceType = /\.c[jt]s$/.test(path) ? 'commonjs' : 'module'
+  return parse(text, { sourceType, plugins: isTyped ? ['typescript'] : [] })
+}
+
+function toParsed(file: ScriptText, { program, comments }: File): ParsedModule {
+  const imports = program.body.filter(statement => statement.type === 'ImportDeclaration')
+  const written = program.body.flatMap((statement): WrittenImport[] => {
+    const { source } = statement as {
+      readonly source?: { readonly value: string; readonly loc?: { readonly start: Position } | null } | null
+    }
+    if (source?.loc === undefined || source.loc === null || isTypeOnly(statement)) return []
+    return [{ specifier: source.value, line: source.loc.start.line, column: source.loc.start.column + 1 }]
+  })
+  return { file, body: program.body, comments: comments ?? [], imports, written, diagnostics: [] }
+}
+
+/** Lines are counted from 1, columns from 0. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** A type alone is gone before anything runs. */
+function isTypeOnly(statement: Statement): boolean {
+  if (statement.type === 'ImportDeclaration')
+    return (
+      statement.importKind === 'type' ||
+      (statement.specifiers.length > 0 &&
+        statement.specifiers.every(each => each.type === 'ImportSpecifier' && each.importKind === 'type'))
+    )
+  return 'exportKind' in statement && statement.exportKind === 'type'
+}

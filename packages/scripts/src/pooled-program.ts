@@ -1,0 +1,366 @@
+import { join } from 'node:path'
+import {
+  type Command,
+  type Digest,
+  type LoadedProgram,
+  type RunOptions,
+  SkillError,
+  toMessage,
+} from '@skillstoke/core'
+import type { InputFaults } from './child/frames.ts'
+import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
+
+/** A process together with the folder that it may write to. */
+export interface PooledProcess {
+  readonly process: ScriptProcess
+  readonly scratch: string
+  /** See `ScriptAccess.identity`. */
+  readonly identity: string
+}
+
+export interface PooledProgramOptions {
+  readonly revision: Digest
+  readonly commands: readonly Command[]
+  /** Whether the network is kept from it. */
+  readonly isOffline: boolean
+  /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
+  readonly locate: (stack: string) => string
+  /**
+   * Looks again at what is granted, for code that has paths granted. Resolves with what a process must have been started with.
+   * @throws {SkillError} SCRIPT_REFUSED
+   */
+  readonly check?: () => Promise<string>
+  /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
+  readonly start: (signal: AbortSignal) => Promise<PooledProcess>
+  /** How many calls run at the same time. */
+  readonly maxProcesses: number
+  /** After how many calls a process is replaced. */
+  readonly maxCalls: number
+  readonly idle: IdleProcesses
+  /** Removes the folder of a process that was ended; never fails. */
+  readonly discard: (each: PooledProcess) => Promise<void>
+  /** How long calls under way may go on after `close`. */
+  readonly drainMs: number
+  /** When nothing of it is left. */
+  readonly onClosed: () => Promise<void>
+}
+
+interface Member extends PooledProcess {
+  /** Counts the processes of a program. */
+  readonly number: number
+  calls: number
+}
+
+/** The processes of one revision: each runs one call at a time, and is kept for the next one for a while. */
+export class PooledProgram implements LoadedProgram {
+  readonly revision: Digest
+  readonly commands: readonly Command[]
+  readonly #options: PooledProgramOptions
+  readonly #members = new Set<Member>()
+  readonly #idle: Member[] = []
+  readonly #waiting: Waiter[] = []
+  #started = 0
+  #starting = 0
+  #running = 0
+  #scratches = 0
+  #closing: Promise<void> | undefined
+  #onDrained: (() => void) | undefined
+  readonly #end = new AbortController()
+
+  constructor(first: PooledProcess, options: PooledProgramOptions) {
+    this.#options = options
+    this.revision = options.revision
+    this.commands = options.commands
+    this.#keep(this.#add(first))
+  }
+
+  async call(name: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
+    const command = this.commands.find(each => each.name === name)
+    if (command === undefined)
+      throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(name)}`)
+    if (this.#closing !== undefined) throw replacedError()
+    const written = toJson(command, input)
+    options.signal?.throwIfAborted()
+    if (this.#waiting.length >= MAX_WAITING)
+      throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill wait already`)
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
+    const deadline = performance.now() + timeoutMs
+    this.#running++
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const member = await this.#acquire(command, options.signal, timeoutMs)
+        const left = deadline - performance.now()
+        if (left <= 0) {
+          this.#release(member)
+          throw lateError(command, timeoutMs)
+        }
+        const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
+        // What an earlier call left behind had ended it.
+        const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
+        if (!isTriedAgain) return toValue(outcome, command, input, this.#options)
+      }
+    } finally {
+      this.#running--
+      if (this.#running === 0) this.#onDrained?.()
+    }
+  }
+
+  close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#drain()
+    // Whoever is in a hurry later has a say, too.
+    const timer = setTimeout(() => this.#onDrained?.(), withinMs)
+    return this.#closing.finally(() => clearTimeout(timer))
+  }
+
+  async #run(
+    member: Member,
+    command: Command,
+    input: string,
+    options: RunOptions,
+    timeoutMs: number,
+  ): Promise<CallFrameOutcome> {
+    const scratch = join(member.scratch, `call-${++this.#scratches}`)
+    try {
+      const outcome = await member.process.call(command, input, scratch, options)
+      await this.#check(member)
+      return outcome
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'TIMED_OUT')) throw thrown
+      throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
+    } finally {
+      member.calls++
+      // What was given up may still be at it for a moment; the process is not free before.
+      void member.process.stopped.then(() => this.#release(member))
+    }
+  }
+
+  /** Takes a process that was started with what is granted now. */
+  async #acquire(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+    for (;;) {
+      const started = this.#started
+      const member = await this.#take(command, signal, timeoutMs)
+      const identity = await this.#check(member)
+      // What was started for this call is as new as it can be, even if folders change all the time.
+      if (identity === undefined || identity === member.identity || member.number > started) return member
+      member.process.kill()
+      await member.process.exited
+    }
+  }
+
+  /** Ends a process whose code has what is not granted, or made something that no script may. */
+  async #check({ process }: Member): Promise<string | undefined> {
+    try {
+      return await this.#options.check?.()
+    } catch (thrown) {
+      process.kill()
+      throw thrown
+    }
+  }
+
+  async #take(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+    const kept = this.#takeIdle()
+    if (kept !== undefined) return kept
+    if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
+    const turn: Waiter = Promise.withResolvers()
+    const onAbort = (): void => turn.reject(signal?.reason)
+    const timer = setTimeout(() => turn.reject(lateError(command, timeoutMs)), timeoutMs)
+    this.#waiting.push(turn)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      return (await turn.promise) ?? (await this.#start())
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      const index = this.#waiting.indexOf(turn)
+      if (index >= 0) this.#waiting.splice(index, 1)
+    }
+  }
+
+  async #start(): Promise<Member> {
+    this.#starting++
+    try {
+      const started = await this.#options.start(this.#end.signal).catch((thrown: unknown) => {
+        // It was ended while it loaded, and has no fault.
+        throw this.#end.signal.aborted ? replacedError() : thrown
+      })
+      if (!this.#end.signal.aborted) return this.#add(started)
+      started.process.kill()
+      void started.process.exited.then(() => this.#options.discard(started))
+      throw replacedError()
+    } catch (thrown) {
+      // Whoever waits may try it, too.
+      this.#waiting.shift()?.resolve(undefined)
+      throw thrown
+    } finally {
+      this.#starting--
+    }
+  }
+
+  #add(each: PooledProcess): Member {
+    const member = { ...each, number: ++this.#started, calls: 0 }
+    this.#members.add(member)
+    void each.process.exited.then(() => this.#remove(member))
+    return member
+  }
+
+  #takeIdle(): Member | undefined {
+    for (let member = this.#idle.pop(); member !== undefined; member = this.#idle.pop()) {
+      this.#options.idle.delete(member.process)
+      if (member.process.isUsable) return member
+    }
+    return undefined
+  }
+
+  #release(member: Member): void {
+    const { process } = member
+    if (process.isUsable && member.calls < this.#options.maxCalls) {
+      const next = this.#waiting.shift()
+      if (next !== undefined) next.resolve(member)
+      else if (this.#closing === undefined) this.#keep(member)
+      else process.kill()
+    } else process.kill()
+  }
+
+  #keep(member: Member): void {
+    this.#idle.push(member)
+    this.#options.idle.add(member.process)
+  }
+
+  /** A process is gone, whatever the reason: whoever waits for one may start another. */
+  #remove(member: Member): void {
+    this.#members.delete(member)
+    const index = this.#idle.indexOf(member)
+    if (index >= 0) this.#idle.splice(index, 1)
+    this.#options.idle.delete(member.process)
+    void this.#options.discard(member)
+    this.#waiting.shift()?.resolve(undefined)
+  }
+
+  async #drain(): Promise<void> {
+    const { onClosed } = this.#options
+    // What has not begun begins with the newer code.
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
+    for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
+    if (this.#running > 0) {
+      const drained = Promise.withResolvers<void>()
+      this.#onDrained = drained.resolve
+      await drained.promise
+    }
+    this.#end.abort()
+    const left = [...this.#members]
+    for (const { process } of left)
+      process.kill('newer code took its place, or everything was closed, and the call went on for too long')
+    await Promise.all(left.map(({ process }) => process.exited))
+    await onClosed()
+  }
+}
+
+/** How many processes may be kept that do nothing, and for how long; those of all skills together. */
+export class IdleProcesses {
+  readonly #most: number
+  readonly #idleMs: number
+  readonly #timers = new Map<ScriptProcess, NodeJS.Timeout>()
+
+  constructor(most: number, idleMs: number) {
+    this.#most = most
+    this.#idleMs = idleMs
+  }
+
+  add(process: ScriptProcess): void {
+    const timer = setTimeout(() => process.kill(), this.#idleMs).unref()
+    this.#timers.set(process, timer)
+    const [oldest] = this.#timers.keys()
+    if (this.#timers.size <= this.#most || oldest === undefined) return
+    this.delete(oldest)
+    oldest.kill()
+  }
+
+  delete(process: ScriptProcess): void {
+    clearTimeout(this.#timers.get(process))
+    this.#timers.delete(process)
+  }
+}
+
+const MAX_WAITING = 1_000
+const MAX_ATTEMPTS = 3
+
+type Waiter = PromiseWithResolvers<Member | undefined>
+
+function replacedError(): SkillError {
+  return new SkillError('CLOSED', 'newer code has taken the place of this one')
+}
+
+function lateError({ id }: Command, timeoutMs: number): SkillError {
+  return new SkillError('TIMED_OUT', `${id}: no process was free within ${Math.round(timeoutMs)} ms`)
+}
+
+/** @throws {SkillError} INPUT_INVALID */
+function toJson({ id }: Command, input: unknown): string {
+  try {
+    return JSON.stringify(input ?? {})
+  } catch (thrown) {
+    // A circle, a bigint, or more levels than anybody could walk through.
+    throw new SkillError('INPUT_INVALID', `${id}: the input cannot be written as JSON: ${toMessage(thrown)}`)
+  }
+}
+
+function toValue(
+  outcome: CallFrameOutcome,
+  command: Command,
+  input: unknown,
+  { locate, isOffline }: Pick<PooledProgramOptions, 'locate' | 'isOffline'>,
+): unknown {
+  const { id } = command
+  switch (outcome.kind) {
+    case 'result':
+      return outcome.value
+    case 'refused':
+      throw new SkillError('INPUT_INVALID', `${id}: ${describeFaults(outcome.faults, command, input)}`, {
+        data: { ...outcome.faults },
+      })
+    case 'too-large':
+      throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than it may have`)
+    case 'lost':
+    case 'error': {
+      const { message, stack } = outcome
+      const place = locate(stack)
+      const hint = describePermission(message, isOffline)
+      throw new SkillError(
+        'SCRIPT_FAILED',
+        `${id}: ${message}${place === '' ? '' : ` (${place})`}${hint === undefined ? '' : `; ${hint}`}`,
+        { data: { stack } },
+      )
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function describeFaults({ missing, unknown, wrong }: InputFaults, command: Command, input: unknown): string {
+  const quote = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')
+  const given = typeof input === 'object' && input !== null ? Object.keys(input) : []
+  const properties = command.inputSchema['properties']
+  const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+  const parts = [
+    ...(missing.length === 0 ? [] : [`missing: ${quote(missing)}`]),
+    ...(unknown.length === 0 ? [] : [`there is no field ${quote(unknown)}`]),
+    ...wrong.map(({ field, message }) => (field === '' ? message : `${JSON.stringify(field)}: ${message}`)),
+    `given: ${given.length === 0 ? 'nothing' : quote(given)}`,
+    known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`,
+  ]
+  return parts.join('; ')
+}
+
+/** Node names its flags; authors of skills have another word for them. */
+function describePermission(message: string, isOffline: boolean): string | undefined {
+  const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
+  const isNetwork = isOffline && OFFLINE.test(message)
+  if (flag === undefined && !isNetwork) return undefined
+  const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec', '': 'net' }[
+    flag ?? ''
+  ]
+  return `metadata.capabilities can ask for ${JSON.stringify(word)}, to be granted by the user`
+}
+
+/** What programs hear in a sandbox without a network. */
+const OFFLINE = /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL)\b/

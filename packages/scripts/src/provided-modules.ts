@@ -1,0 +1,48 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { PROVIDED_MODULES } from './script-imports.ts'
+
+/** The program of the processes that run scripts. */
+export const MAIN: string = fileURLToPath(
+  new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
+)
+/** What scripts may import by name, and what a process reads of us. */
+export const providedModules: () => ProvidedModules = once(() => {
+  const command = import.meta.resolve('@skillstoke/core/command')
+  return {
+    modules: {
+      'skillstoke/command': command,
+      zod: import.meta.resolve('zod'),
+      'zod/mini': import.meta.resolve('zod/mini'),
+      'zod/v4': import.meta.resolve('zod/v4'),
+    },
+    validator: import.meta.resolve('@cfworker/json-schema'),
+    readable: [
+      dirname(MAIN),
+      fileURLToPath(command),
+      packageFolder(import.meta.resolve('zod/package.json')),
+      packageFolder(import.meta.resolve('@cfworker/json-schema/package.json')),
+    ],
+  }
+})
+
+export interface ProvidedModules {
+  /** URLs by the names under which scripts import them. */
+  readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
+  /** URL of the validator of JSON Schema. */
+  readonly validator: string
+  /** Files and folders that have to be readable for that. */
+  readonly readable: readonly string[]
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+function packageFolder(manifestUrl: string): string {
+  return dirname(fileURLToPath(manifestUrl))
+}

@@ -1,0 +1,69 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type FileRun, type RunOptions, SkillError } from '@skillstoke/core'
+import type { ContainedProcess } from './contained-process.ts'
+import { Output, type OutputLimits } from './output.ts'
+import type { Redaction } from './redact.ts'
+import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
+
+export interface FileLaunch {
+  /** For messages. */
+  readonly name: string
+  readonly start: () => ContainedProcess
+  readonly limits: OutputLimits
+  readonly redaction: Redaction
+}
+
+// What its children still hold open is not waited for longer than this.
+const PIPE_GRACE_MS = 100
+
+/**
+ * Runs a program to its end; settles when everything that it started was ended.
+ * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
+ */
+export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
+  const { name, start, limits, redaction } = file
+  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
+  signal?.throwIfAborted()
+  const program = start()
+  const { child } = program
+  const ended = Promise.withResolvers<{ readonly code: number | null; readonly signal: string | null }>()
+  child.on('error', error =>
+    ended.reject(
+      new SkillError('IO_FAILED', `${name}: it cannot be started: ${error.message}`, { cause: error }),
+    ),
+  )
+  child.on('exit', (code, by) => ended.resolve({ code, signal: by }))
+  let isOver = false
+  const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
+    // Where descriptors have run out there are no pipes, and the error comes later.
+    new Output(stream ?? new PassThrough().end(), limits[kind], redaction, text => {
+      if (!isOver) onLine?.({ stream: kind, text })
+    })
+  const stdout = follow(child.stdout, 'stdout')
+  const stderr = follow(child.stderr, 'stderr')
+  const onAbort = (): void => ended.reject(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  const deadline = setTimeout(
+    () => ended.reject(new SkillError('TIMED_OUT', `${name}: it took longer than ${timeoutMs} ms`)),
+    timeoutMs,
+  )
+  try {
+    const end = await ended.promise
+    await Promise.race([Promise.all([stdout.ended, stderr.ended]), delay(PIPE_GRACE_MS)])
+    return {
+      ...(end.code === null ? {} : { exitCode: end.code }),
+      ...(end.signal === null ? {} : { signal: end.signal }),
+      stdout: stdout.text,
+      stderr: stderr.text,
+      isTruncated: stdout.isTruncated || stderr.isTruncated,
+    }
+  } finally {
+    clearTimeout(deadline)
+    signal?.removeEventListener('abort', onAbort)
+    program.kill()
+    isOver = true
+    for (const stream of [child.stdout, child.stderr]) (stream as Readable | null | undefined)?.destroy()
+    await program.ended
+  }
+}

@@ -1,0 +1,141 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { type Containment, SkillError, toMessage } from '@skillstoke/core'
+import { ContainedProcess } from './contained-process.ts'
+import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
+import { createSystemCallFilter } from './system-call-filter.ts'
+
+/**
+ * Whether the operating system contains scripts, too. `auto`: where it can. `require`: without it nothing runs. `off`: only
+ * the permissions of the runtime do.
+ */
+export type SandboxMode = 'auto' | 'require' | 'off'
+
+const PROBE_MS = 10_000
+
+const FILTER_NOTE =
+  createSystemCallFilter() === undefined ? `, without a filter of system calls on ${process.arch}` : ''
+
+// What does not work now may work later: a machine without memory for a moment has a sandbox all the same.
+const RETRY_MS = 10_000
+
+interface Found {
+  readonly bubblewrap?: Bubblewrap
+  readonly containment: Containment
+}
+
+/** What was found out about this machine; where a sandbox is there and does not work, that is looked at again. */
+export class Sandbox {
+  readonly #mode: SandboxMode
+  readonly #path: string
+  #probed: Promise<Found> | undefined
+  #retryAt = Infinity
+
+  /** `path` is where programs are looked for. */
+  constructor(mode: SandboxMode, path: string) {
+    this.#mode = mode
+    this.#path = path
+  }
+
+  async containment(): Promise<Containment> {
+    return (await this.#probe()).containment
+  }
+
+  /**
+   * A program with limits, in the sandbox where there is one.
+   * @throws {SkillError} SCRIPT_REFUSED
+   */
+  async wrap(launch: Launch, view: View): Promise<Launch> {
+    const bubblewrap = await this.check()
+    return bubblewrap === undefined
+      ? withLimits(launch, { hasOwnUsers: false })
+      : toSandboxed(bubblewrap, launch, view)
+  }
+
+  /** What makes the sandbox, if there is one. @throws {SkillError} SCRIPT_REFUSED when there is none and one is demanded */
+  async check(): Promise<Bubblewrap | undefined> {
+    const { bubblewrap, containment } = await this.#probe()
+    if (bubblewrap === undefined && this.#mode === 'require')
+      throw new SkillError('SCRIPT_REFUSED', `a sandbox is required and there is none: ${containment.detail}`)
+    return bubblewrap
+  }
+
+  #probe(): Promise<Found> {
+    if (this.#probed !== undefined && performance.now() < this.#retryAt) return this.#probed
+    this.#retryAt = Infinity
+    this.#probed = this.#look().catch((thrown: unknown) => {
+      this.#retryAt = performance.now() + RETRY_MS
+      return without(`it cannot be looked for: ${toMessage(thrown)}`)
+    })
+    return this.#probed
+  }
+
+  async #look(): Promise<Found> {
+    if (this.#mode === 'off') return without('the sandbox is switched off')
+    if (process.platform !== 'linux') return without(`there is none on ${process.platform}`)
+    const path = await findProgram('bwrap', this.#path.split(delimiter))
+    if (path === undefined) return without('bubblewrap (bwrap) is not installed')
+    const faults: string[] = []
+    // An older one does not know all options; and what fails once is tried twice.
+    for (const hasSize of [true, true, false]) {
+      const bubblewrap = { path, hasSize }
+      const fault = await tryOut(bubblewrap)
+      if (fault === undefined)
+        return { bubblewrap, containment: { kind: 'sandbox', detail: `bubblewrap, ${path}${FILTER_NOTE}` } }
+      faults.push(fault)
+    }
+    this.#retryAt = performance.now() + RETRY_MS
+    return without(`bubblewrap does not work here: ${faults.at(-1)}`)
+  }
+}
+
+function without(detail: string): Found {
+  return { containment: { kind: 'permissions', detail } }
+}
+
+/** The first of these folders that has a program, with its name. */
+export async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of folders) {
+    const path = join(folder, name)
+    if (folder === '') continue
+    try {
+      await access(path, constants.X_OK)
+      return path
+    } catch {
+      // Not here, or not for us: the next one.
+    }
+  }
+  return undefined
+}
+
+/** What goes wrong when the smallest program runs in it, if anything does. */
+async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
+  const access = {
+    readable: [],
+    writable: [],
+    partial: [],
+    identity: '',
+    hasNetwork: false,
+    hasPrograms: false,
+    secrets: {},
+  }
+  const view = { access, readable: [], scratch: tmpdir(), workingDirectory: '/' }
+  const launch = toSandboxed(bubblewrap, { command: process.execPath, args: ['--version'] }, view)
+  const program = new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: false })
+  const { child } = program
+  const deadline = setTimeout(() => program.kill(), PROBE_MS)
+  let said = ''
+  // Where descriptors have run out there are no pipes, and the error comes later.
+  const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
+  stdout?.resume()
+  stderr?.on('data', (data: Buffer) => (said += data.toString()))
+  const fault = await new Promise<string | undefined>(resolve => {
+    child.on('error', error => resolve(toMessage(error)))
+    child.on('exit', code => resolve(code === 0 ? undefined : (said.trim().split('\n')[0] ?? `exit ${code}`)))
+  })
+  clearTimeout(deadline)
+  return fault
+}

@@ -1,0 +1,276 @@
+import type { ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { type Duplex, PassThrough, type Readable } from 'node:stream'
+import { type Command, type RunOptions, type ScriptLine, SkillError, toMessage } from '@skillstoke/core'
+import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
+import { Lines } from './child/lines.ts'
+import { ContainedProcess } from './contained-process.ts'
+import type { Launch } from './launch.ts'
+import { Output, type OutputLimits } from './output.ts'
+import { parseFrame } from './parse-frame.ts'
+import type { Redaction } from './redact.ts'
+import { withoutControls } from './without-controls.ts'
+
+/** What a call of a process came to, before anybody has looked at it. */
+export type CallFrameOutcome =
+  | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
+  /** The process had ended before the call began: another one can have it. */
+  | { readonly kind: 'lost'; readonly message: string; readonly stack: string }
+
+export type LoadFrameOutcome =
+  | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
+  | { readonly kind: 'failed'; readonly path?: string; readonly message: string; readonly stack: string }
+
+export interface ScriptProcessOptions {
+  readonly launch: Launch
+  readonly env: Readonly<Record<string, string>>
+  readonly workingDirectory: string
+  readonly limits: OutputLimits
+  /** Takes secrets out of everything that leaves the process. */
+  readonly redaction: Redaction
+}
+
+interface Call {
+  readonly id: number
+  readonly options: RunOptions
+  readonly settle: (outcome: CallFrameOutcome) => void
+  bytes: number
+  hasBegun: boolean
+}
+
+// What a script may send in one call beside its result: progress and log lines.
+const MAX_FRAME_BYTES = 8_388_608
+const STDERR_TAIL = 2_000
+const MAX_ID = 2 ** 48 - 1
+const LONGEST_DEADLINE_MS = 600_000
+export const DEFAULT_TIMEOUT_MS = 30_000
+/** How long a command may go on after it was told to stop, before its process is ended. */
+const STOP_GRACE_MS = 500
+
+/** One process that runs the commands of one revision, one call at a time. */
+export class ScriptProcess {
+  readonly #process: ContainedProcess
+  readonly #channel: Duplex
+  readonly #limits: OutputLimits
+  readonly #redaction: Redaction
+  readonly #stdout: Output
+  readonly #stderr: Output
+  readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
+  /** Resolves when the process and everything that it started was ended; see `ContainedProcess.ended`. */
+  readonly exited: Promise<void>
+  #exit: string | undefined
+  #killedFor: string | undefined
+  #call: Call | undefined
+  readonly #lines = new Lines()
+  /** What loads, until everything has. */
+  #module: string | undefined
+  #isStopping = false
+  #stopped: Promise<void> = Promise.resolve()
+  #idleBytes = 0
+  #isLoading = true
+
+  constructor({ launch, env, workingDirectory, limits, redaction }: ScriptProcessOptions) {
+    this.#limits = limits
+    this.#redaction = redaction
+    this.#process = new ContainedProcess(launch, { env, workingDirectory, hasChannel: true })
+    this.exited = this.#process.ended
+    const { child } = this.#process
+    // Where descriptors have run out there are no pipes, and the error comes later.
+    const [, stdout, stderr, channel] = (child.stdio as ChildProcess['stdio'] | undefined) ?? []
+    this.#channel = (channel ?? new PassThrough()) as Duplex
+    const nothing = new PassThrough().end()
+    const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
+      new Output(stream ?? nothing, limits[kind], redaction, text => this.#tell({ stream: kind, text }))
+    this.#stdout = follow(stdout, 'stdout')
+    this.#stderr = follow(stderr, 'stderr')
+    const onExit = (reason: string): void => {
+      this.#exit ??= this.#killedFor ?? reason
+      this.#end()
+    }
+    child.on('error', error => onExit(`it could not be started: ${error.message}`))
+    child.on('exit', (code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`))
+    this.#channel.setEncoding('utf8')
+    this.#channel.on('data', (text: string) => this.#take(text))
+    // The process is gone or going: its exit says the rest.
+    this.#channel.on('error', () => undefined)
+  }
+
+  /** The program with everything that it started. */
+  get contained(): ContainedProcess {
+    return this.#process
+  }
+
+  /** Resolves when a call that was given up has ended, or its process has. */
+  get stopped(): Promise<void> {
+    return this.#stopped
+  }
+
+  /** Whether it can take another call. */
+  get isUsable(): boolean {
+    return this.#exit === undefined && this.#call === undefined && !this.#isStopping
+  }
+
+  /** Loads the modules of a skill; resolves with what is wrong with them, too. */
+  async load(frame: LoadFrame, timeoutMs: number, signal?: AbortSignal): Promise<LoadFrameOutcome> {
+    const onAbort = (): void => this.kill('nobody wants it any more')
+    if (signal?.aborted === true) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#send(frame)
+    const timer = setTimeout(() => {
+      this.#failLoading(`loading did not come to an end within ${timeoutMs} ms`)
+    }, timeoutMs)
+    const outcome = await this.#loading.promise
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+    this.#module = undefined
+    this.#isLoading = false
+    this.#idleBytes = 0
+    this.#stdout.reset()
+    this.#stderr.reset()
+    return outcome
+  }
+
+  /**
+   * Runs a command with an input in JSON. When it has to be given up the process gets a moment to end the work, and is ended otherwise.
+   * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
+   */
+  async call(
+    { id: shown, name: command }: Pick<Command, 'id' | 'name'>,
+    input: string,
+    scratchDirectory: string,
+    options: RunOptions,
+  ): Promise<CallFrameOutcome> {
+    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+    signal?.throwIfAborted()
+    // Nobody can guess it, so nobody can answer for a call that comes later.
+    const id = randomInt(MAX_ID)
+    const outcome = Promise.withResolvers<CallFrameOutcome>()
+    const onAbort = (): void => outcome.reject(signal?.reason)
+    const deadline = setTimeout(
+      () => outcome.reject(new SkillError('TIMED_OUT', `${shown}: it took longer than ${timeoutMs} ms`)),
+      Math.min(timeoutMs, LONGEST_DEADLINE_MS),
+    )
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#stdout.reset()
+    this.#stderr.reset()
+    this.#call = { id, options, settle: outcome.resolve, bytes: 0, hasBegun: false }
+    this.#idleBytes = 0
+    try {
+      if (this.#exit !== undefined) this.#end()
+      const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
+      this.#write(`${JSON.stringify(frame).slice(0, -1)},"input":${input}}`)
+      const settled = await outcome.promise
+      // What was written to the outputs before is there by now.
+      await new Promise<void>(resolve => void setImmediate(resolve))
+      this.#call = undefined
+      return settled
+    } catch (thrown) {
+      this.#giveUp(id)
+      throw thrown
+    } finally {
+      clearTimeout(deadline)
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Ends the process and everything that it started; the reason is told to whoever waits for a result. */
+  kill(reason?: string): void {
+    this.#killedFor ??= reason
+    this.#isStopping = true
+    this.#process.kill()
+  }
+
+  #giveUp(id: number): void {
+    if (this.#exit !== undefined || this.#call?.id !== id) return
+    this.#isStopping = true
+    this.#send({ kind: 'cancel', id })
+    const timer = setTimeout(() => this.kill(), STOP_GRACE_MS)
+    const stopped = Promise.withResolvers<void>()
+    this.#stopped = Promise.race([stopped.promise, this.exited])
+    this.#call = {
+      id,
+      options: {},
+      bytes: 0,
+      hasBegun: true,
+      settle: () => {
+        clearTimeout(timer)
+        this.#call = undefined
+        // It has stopped in time, and may be used again.
+        this.#isStopping = false
+        stopped.resolve()
+      },
+    }
+  }
+
+  #send(frame: HostFrame): void {
+    this.#write(JSON.stringify(frame))
+  }
+
+  #write(line: string): void {
+    if (this.#channel.writable) this.#channel.write(`${line}\n`)
+  }
+
+  #take(text: string): void {
+    const call = this.#call
+    if (call !== undefined) call.bytes += text.length
+    else this.#idleBytes += text.length
+    const lines = this.#lines.take(text)
+    const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
+    // Between calls there is nothing to say.
+    const isIdleFlood = !this.#isLoading && this.#idleBytes > this.#limits.stdout
+    if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
+      this.kill('it sent more than it may')
+    else for (const line of lines) this.#receive(line)
+  }
+
+  /** Whatever becomes of a frame: it comes from somebody's script, and is no fault of this process. */
+  #receive(line: string): void {
+    try {
+      this.#handle(line)
+    } catch (thrown) {
+      this.kill(`what it sent could not be handled: ${toMessage(thrown)}`)
+    }
+  }
+
+  #handle(line: string): void {
+    const frame = parseFrame(line, { redaction: this.#redaction, maxBytes: this.#limits.stdout })
+    if (frame === undefined || frame.kind === 'ready') return
+    const call = this.#call
+    if (frame.kind === 'loading') this.#module = frame.path
+    else if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
+    else if (call === undefined) this.kill('it went on after it had answered')
+    else if (frame.id !== call.id) return
+    else if (frame.kind === 'begun') call.hasBegun = true
+    else if (frame.kind === 'log') this.#tell({ stream: 'log', text: withoutControls(frame.message) })
+    else if (frame.kind === 'progress') {
+      const { kind: _kind, id: _id, ...progress } = frame
+      call.options.onProgress?.(progress)
+    } else call.settle(frame)
+  }
+
+  #tell(line: ScriptLine): void {
+    this.#call?.options.onLine?.(line)
+  }
+
+  /** Whoever waits for the process hears that there is nothing to wait for. */
+  #end(): void {
+    const stack = this.#stderr.text.trim().slice(-STDERR_TAIL)
+    const isFull = stack.includes('heap out of memory')
+    const message = `the process ended without a result: ${isFull ? 'it ran out of memory' : this.#exit}`
+    this.#failLoading(message, stack)
+    const call = this.#call
+    call?.settle(
+      call.hasBegun ? { kind: 'error', id: call.id, message, stack } : { kind: 'lost', message, stack },
+    )
+  }
+
+  #failLoading(message: string, stack = ''): void {
+    const module = this.#module
+    this.#loading.resolve({
+      kind: 'failed',
+      ...(module === undefined ? {} : { path: module }),
+      message,
+      stack,
+    })
+  }
+}

@@ -1,0 +1,52 @@
+// A thread that reads scripts: it takes the types out of TypeScript, and finds commands. What it runs can be brought to its
+// end by a text that is nested deeply enough, or keep it busy for long; then the thread is ended, and another one takes its
+// place.
+import { stripTypeScriptTypes } from 'node:module'
+import { parentPort } from 'node:worker_threads'
+import type { ScriptScan, ScriptText } from '@skillstoke/core'
+import type { Place } from './find-unerasable.ts'
+import { scanScripts } from './scan-scripts.ts'
+
+export type Question =
+  | { readonly kind: 'strip'; readonly text: string }
+  | {
+      readonly kind: 'scan'
+      readonly skill: string
+      readonly files: readonly ScriptText[]
+      readonly known: readonly string[]
+    }
+
+export type Answer =
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'scan'; readonly scan: ScriptScan }
+  /** The text is at fault. */
+  | { readonly kind: 'refused'; readonly message: string; readonly place?: Place }
+  /** The thread is of no use any more. */
+  | { readonly kind: 'broken' }
+
+parentPort?.on('message', (question: Question) => {
+  void answer(question).then(each => parentPort?.postMessage(each, []))
+})
+
+async function answer(question: Question): Promise<Answer> {
+  if (question.kind === 'strip') return await strip(question.text)
+  const { skill, files, known } = question
+  return { kind: 'scan', scan: await scanScripts(skill, files, known) }
+}
+
+async function strip(text: string): Promise<Answer> {
+  try {
+    return { kind: 'code', code: stripTypeScriptTypes(text, { mode: 'strip' }) }
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException
+    const isText = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX'
+    if (!isText) return { kind: 'broken' }
+    const { findUnerasable } = await import('./find-unerasable.ts')
+    const place = findUnerasable(text)
+    return {
+      kind: 'refused',
+      message: message.split('\n')[0] ?? '',
+      ...(place === undefined ? {} : { place }),
+    }
+  }
+}
