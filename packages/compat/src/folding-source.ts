@@ -1,12 +1,10 @@
+import { parseSkill, type Skill, SkillError } from '@skillstoke/core'
+import { compareText } from '@skillstoke/core/internal'
 import {
   captureSkill,
-  compareText,
   EMPTY_CONTENTS,
-  parseSkill,
   type ReadContext,
   type ReadingPolicy,
-  type Skill,
-  SkillError,
   type SkillSource,
   type SourceContents,
   type SourceEntry,
@@ -14,7 +12,7 @@ import {
   type SourceReading,
   type SourceState,
   type Trust,
-} from '@skillstoke/core'
+} from '@skillstoke/core/source'
 import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
 import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'

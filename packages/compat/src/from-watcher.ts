@@ -1,12 +1,6 @@
-import {
-  type Clock,
-  type Logger,
-  MemorySource,
-  type SkillSource,
-  type SourceHint,
-  silentLogger,
-  systemClock,
-} from '@skillstoke/core'
+import { type Logger, MemorySource } from '@skillstoke/core'
+import { silentLogger } from '@skillstoke/core/internal'
+import { type Clock, type SkillSource, type SourceHint, systemClock } from '@skillstoke/core/source'
 import { EXO_READING, toFolder } from './exo-skill.ts'
 import { followWatcher } from './follow-watcher.ts'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'

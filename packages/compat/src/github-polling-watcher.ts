@@ -1,5 +1,7 @@
-import { type Logger, SkillError, type SkillSource, toMessage } from '@skillstoke/core'
+import { type Logger, SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { type GitOptions, git } from '@skillstoke/core/node'
+import type { SkillSource } from '@skillstoke/core/source'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 

@@ -1,5 +1,5 @@
-import type { ScannedCommand } from '@skillstoke/core'
 import { nodeHasher } from '@skillstoke/core/node'
+import type { ScannedCommand } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 
 /** A command as omni's scanner records it. */

@@ -3,14 +3,12 @@ import {
   type CommandResult,
   createSkillRuntime,
   type Logger,
-  type RunOptions,
-  type ScriptReload,
-  type ScriptRunner,
   SkillError,
   type SkillRuntime,
-  type UnloadStatus,
 } from '@skillstoke/core'
+import type { ScriptReload, UnloadStatus } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
+import type { RunOptions, ScriptRunner } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 

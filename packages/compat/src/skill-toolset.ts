@@ -1,11 +1,5 @@
-import {
-  createSkillRuntime,
-  type FileSystem,
-  fromAllowedPaths,
-  type Logger,
-  SkillError,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'

@@ -1,12 +1,5 @@
-import {
-  type Skill as CoreSkill,
-  createSkillRuntime,
-  type FileContents,
-  type Logger,
-  type SettlePolicy,
-  type SkillRuntime,
-  type SkillSource,
-} from '@skillstoke/core'
+import { type Skill as CoreSkill, createSkillRuntime, type Logger, type SkillRuntime } from '@skillstoke/core'
+import type { FileContents, SettlePolicy, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
 import type { Skill } from './skill.ts'
 import { compareStates, type NameChanges, stateOf } from './skill-state.ts'

@@ -7,20 +7,16 @@ import {
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import {
-  type Clock,
   type Command,
   createScopeTest,
   type Logger,
-  portableHasher,
   type Scope,
   SkillError,
   type SkillRuntime,
-  silentLogger,
-  systemClock,
   type ToolDefinition,
-  toMessage,
-  toToolName,
 } from '@skillstoke/core'
+import { silentLogger, toMessage, toToolName } from '@skillstoke/core/internal'
+import { type Clock, portableHasher, systemClock } from '@skillstoke/core/source'
 import { ChangeNotices, type Notice } from './change-notices.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'

@@ -1,18 +1,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import {
-  type DecidedFolder,
-  DecidedFolders,
-  type DecisionStore,
-  type FolderDecisions,
-  type FolderMove,
-  type FolderPlace,
-  keyOfPlace as keyOf,
-  type MadeDecision,
-  moveFolders,
-  type RecordedDecision,
-  SkillError,
-  toMessage,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { DecidedFolders, keyOfPlace as keyOf, moveFolders, toMessage } from '../internal-entry.ts'
+import type {
+  DecidedFolder,
+  DecisionStore,
+  FolderDecisions,
+  FolderMove,
+  FolderPlace,
+  MadeDecision,
+  RecordedDecision,
+} from '../source-entry.ts'
 import { inTransaction, isDamage, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
-import { FileSource, type FileSourceOptions, SkillError, type SkillSource } from '../index.ts'
+import { SkillError } from '../index.ts'
+import { FileSource, type FileSourceOptions, type SkillSource } from '../source-entry.ts'
 import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 

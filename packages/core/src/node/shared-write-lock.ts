@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { InProcessWriteLock, SkillError, type WriteLock } from '../index.ts'
+import { SkillError } from '../index.ts'
+import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
 import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 

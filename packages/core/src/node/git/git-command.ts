@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { SkillError, toMessage } from '../../index.ts'
+import { SkillError } from '../../index.ts'
+import { toMessage } from '../../internal-entry.ts'
 
 export interface GitRun {
   /** The bare repository to work in; absent for commands that need none. */

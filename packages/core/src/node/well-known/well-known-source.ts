@@ -1,6 +1,6 @@
+import { type Diagnostic, SkillError } from '../../index.ts'
+import { digestOf, toMessage } from '../../internal-entry.ts'
 import {
-  type Diagnostic,
-  digestOf,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
@@ -11,11 +11,9 @@ import {
   type RemoteSourceOptions,
   refuseEntry,
   restoreTree,
-  SkillError,
   type SkillSource,
   type TreeFetcher,
-  toMessage,
-} from '../../index.ts'
+} from '../../source-entry.ts'
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import { checkUrl } from '../http/address-guard.ts'
