@@ -1,19 +1,74 @@
-import { expect, test } from 'vitest'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+interface Manifest {
+  readonly name: string
+  readonly private?: boolean
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+}
+
+interface EntryPoint {
+  readonly name: string
+  /** The declarations that it hands out. */
+  readonly text: string
+}
+
+const entryPoints = readdirSync('packages').flatMap((folder): EntryPoint[] => {
+  const manifest = JSON.parse(readFileSync(join('packages', folder, 'package.json'), 'utf8')) as Manifest
+  if (manifest.private === true) return []
+  return Object.entries(manifest.exports).flatMap(([key, target]) =>
+    typeof target === 'string'
+      ? []
+      : [
+          {
+            name: `${manifest.name}${key.slice(1)}`,
+            text: readFileSync(join('packages', folder, target.types), 'utf8'),
+          },
+        ],
+  )
+})
+
+/** Returns every exported name; types are marked. */
+function namesOf({ text }: EntryPoint): string[] {
+  const listed = [...text.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', list = '']) =>
+    list
+      .split(',')
+      .map(each => each.trim())
+      .filter(each => each !== '')
+      .map(each => `${type !== '' || each.startsWith('type ') ? 'type ' : ''}${each.split(' ').at(-1)}`),
+  )
+  const declared = [
+    ...text.matchAll(/^export (?:declare )?(interface|type|function|class|const) (\w+)/gm),
+  ].map(([, kind, name]) => `${kind === 'interface' || kind === 'type' ? 'type ' : ''}${name}`)
+  return [...listed, ...declared].sort()
+}
 
 // A new export is a conscious line in a diff: update the snapshot only when the surface is meant to grow.
-test.each([
-  '@skillstoke/core',
-  '@skillstoke/core/node',
-  '@skillstoke/core/command',
-  '@skillstoke/core/testing',
-  '@skillstoke/scripts',
-  '@skillstoke/compat',
-  '@skillstoke/agent',
-  '@skillstoke/agent/testing',
-  '@skillstoke/mcp',
-  'skillstoke/client',
-  'skillstoke/command',
-])('the exported names of %s are those of the snapshot', async entry => {
-  const module = (await import(entry)) as Record<string, unknown>
-  expect(Object.keys(module).sort()).toMatchSnapshot()
+describe.each(entryPoints)('the exported names of $name', entryPoint => {
+  const names = namesOf(entryPoint)
+
+  test('are those of the snapshot', () => {
+    expect(names).toMatchSnapshot()
+  })
+
+  test('are declared as they are exported', async () => {
+    const module = (await import(entryPoint.name)) as Record<string, unknown>
+    expect(names.filter(name => !name.startsWith('type '))).toEqual(Object.keys(module).sort())
+  })
+})
+
+describe('the doors of the core', () => {
+  const doors = entryPoints.filter(({ name }) => name.startsWith('@skillstoke/core'))
+
+  test('share no name', () => {
+    const all = doors.flatMap(door => namesOf(door).map(name => name.replace('type ', '')))
+    expect(all.length).toBeGreaterThan(200)
+    expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([])
+  })
+
+  test('lead first to what a host can learn in an hour', () => {
+    const main = doors.find(({ name }) => name === '@skillstoke/core')
+    expect(main && namesOf(main).length).toBeLessThanOrEqual(80)
+  })
 })

@@ -3,14 +3,9 @@ import { once } from 'node:events'
 import { linkSync, mkdirSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
-import {
-  createSkillRuntime,
-  type DirectoryEntry,
-  FileSource,
-  type FileSystem,
-  SkillError,
-} from '@skillstoke/core'
+import { createSkillRuntime, SkillError } from '@skillstoke/core'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import { type DirectoryEntry, FileSource, type FileSystem } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { follow, until, untilDescribed } from './fixtures/follow.ts'

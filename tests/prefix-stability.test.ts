@@ -1,5 +1,6 @@
 import { SkillAgent } from '@skillstoke/agent'
-import { createSkillRuntime, FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core'
+import { createSkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -42,8 +42,22 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 }
 // Known to every room, and knowing none.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
-// Outside the walls: they see the public index only, as a third party would.
+// Outside the walls: they see the entry points only, as a package of ours would.
 const OUTSIDE = ['node', 'testing']
+const ENTRY_POINTS = ['index', 'source-entry', 'internal-entry']
+// The doors of the core for hosts, pages and examples, and those that only the packages of this repository may use.
+const PUBLIC_DOORS = ['', '/source', '/node', '/command', '/testing']
+const INTERNAL_DOORS = ['/internal', '/internal/node']
+// Which packages may use which, the core included.
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  scripts: ['core'],
+  compat: ['core', 'scripts'],
+  agent: ['core'],
+  mcp: ['core'],
+  cli: ['core', 'scripts', 'agent', 'mcp'],
+  dashboard: ['core', 'cli'],
+}
 
 const SRC = resolve('packages/core/src')
 
@@ -57,7 +71,7 @@ function listSources(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) return listSources(path)
-    return entry.name.endsWith('.ts') && !/\.(test|test-d|d)\.ts$/.test(entry.name) ? [path] : []
+    return /\.tsx?$/.test(entry.name) && !/\.(test|test-d|d)\.ts$/.test(entry.name) ? [path] : []
   })
 }
 
@@ -82,10 +96,61 @@ test(`rooms import only what the table allows ${verifies('EXO-09')}`, () => {
   const imports = listImports()
   expect(imports.length).toBeGreaterThan(100)
   const wrong = imports.filter(({ room, target }) => {
-    if (room === target || room === 'index') return false
-    if (OUTSIDE.includes(room)) return target !== 'index'
+    if (room === target || ENTRY_POINTS.includes(room)) return false
+    if (OUTSIDE.includes(room)) return !ENTRY_POINTS.includes(target)
     if (EVERYWHERE.includes(room)) return !EVERYWHERE.includes(target)
     return !(ROOMS[room]?.includes(target) || EVERYWHERE.includes(target))
   })
   expect(wrong).toEqual([])
+})
+
+/** Every import of one of our packages in the files of a folder, tests left out; in pages, those of the fences. */
+function listPackageImports(files: readonly string[]): { readonly file: string; readonly name: string }[] {
+  return files.flatMap(file =>
+    [
+      ...readFileSync(file, 'utf8').matchAll(
+        /(?:from|import|import\()\s*['"]((?:@skillstoke\/|skillstoke\/)[^'"]+)['"]/g,
+      ),
+    ].map(match => ({ file, name: match[1] ?? '' })),
+  )
+}
+
+function listPages(): string[] {
+  const pages = readdirSync('docs').filter(name => name.endsWith('.md'))
+  return [...pages.map(name => join('docs', name)), 'README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md']
+}
+
+test('every package is in the table', () => {
+  expect(readdirSync('packages').sort()).toEqual(Object.keys(PACKAGES).sort())
+})
+
+test('packages use the doors of those below them, and no path inside', () => {
+  const imports = Object.keys(PACKAGES).flatMap(own =>
+    listPackageImports(listSources(join('packages', own, 'src'))).map(each => ({ ...each, own })),
+  )
+  expect(imports.length).toBeGreaterThan(100)
+  const wrong = imports.filter(({ own, name }) => {
+    // Scripts of skills import this name, also where a text of a package holds one.
+    if (name === 'skillstoke/command') return false
+    const [, target = 'cli', path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(name) ?? []
+    if (!PACKAGES[own]?.includes(target)) return true
+    return target === 'core' && ![...PUBLIC_DOORS, ...INTERNAL_DOORS].includes(path)
+  })
+  expect(wrong).toEqual([])
+  const inside = Object.keys(PACKAGES).flatMap(own => {
+    const folder = resolve('packages', own)
+    return listSources(join(folder, 'src')).flatMap(file =>
+      [...readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)]
+        .map(match => resolve(dirname(file), match[1] ?? ''))
+        .filter(path => !path.startsWith(`${folder}/`))
+        .map(path => ({ file, path })),
+    )
+  })
+  expect(inside).toEqual([])
+})
+
+test('examples and pages use no internal door', () => {
+  const imports = listPackageImports([...listSources('examples'), ...listPages()])
+  expect(imports.length).toBeGreaterThan(30)
+  expect(imports.filter(({ name }) => name.includes('/internal'))).toEqual([])
 })

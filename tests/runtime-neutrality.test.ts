@@ -1,39 +1,68 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
 
-const DIST = resolve('packages/core/dist')
+const CORE = resolve('packages/core')
+const { exports } = JSON.parse(readFileSync(join(CORE, 'package.json'), 'utf8')) as {
+  exports: Record<string, { readonly default: string }>
+}
+/** The doors for every JavaScript runtime; the others are for Node. */
+const NEUTRAL = ['.', './source', './internal', './testing', './command']
 
-function listModules(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) return path === join(DIST, 'node') ? [] : listModules(path)
-    return path.endsWith('.js') ? [path] : []
-  })
+/** Every module of the core that an entry point loads, itself included. */
+function modulesFrom(entry: string, found = new Set<string>()): Set<string> {
+  if (found.has(entry)) return found
+  found.add(entry)
+  const text = readFileSync(entry, 'utf8')
+  for (const [, path] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+)['"]/g))
+    modulesFrom(resolve(dirname(entry), path ?? ''), found)
+  return found
 }
 
-test('the core names no module of Node', () => {
-  const modules = listModules(DIST)
-  expect(modules.length).toBeGreaterThan(40)
-  const wrong = modules.filter(path =>
-    /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readFileSync(path, 'utf8')),
-  )
-  expect(wrong).toEqual([])
+test('every door is either for all runtimes or for Node', () => {
+  const forNode = Object.keys(exports).filter(door => !NEUTRAL.includes(door))
+  expect(forNode).toEqual(['./node', './internal/node', './package.json'])
+  const modules = NEUTRAL.flatMap(door => [...modulesFrom(join(CORE, exports[door]?.default ?? ''))])
+  expect(new Set(modules).size).toBeGreaterThan(100)
+})
+
+describe.each(NEUTRAL)('%s', door => {
+  const entry = join(CORE, exports[door]?.default ?? '')
+
+  test('names no module of Node', () => {
+    const wrong = [...modulesFrom(entry)].filter(path =>
+      /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readFileSync(path, 'utf8')),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('loads where nothing of Node is there', () => {
+    const run = runBare(`console.log(Object.keys(await import(${JSON.stringify(entry)})).length > 0)`)
+    expect(run).toEqual({ stderr: '', stdout: 'true' })
+  })
 })
 
 test('the core works where nothing of Node is there', () => {
-  const script = `
-    for (const name of ['process', 'Buffer', 'require', 'setImmediate', 'global']) delete globalThis[name]
-    const { createSkillRuntime, FileSource, MemoryFileSystem } = await import(${JSON.stringify(join(DIST, 'index.js'))})
+  const at = (door: string): string => JSON.stringify(join(CORE, exports[door]?.default ?? ''))
+  const run = runBare(`
+    const { createSkillRuntime } = await import(${at('.')})
+    const { FileSource, MemoryFileSystem } = await import(${at('./source')})
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': '---\\nname: pdf\\ndescription: Reads PDF.\\n---\\nRead it.' })
     const skills = await createSkillRuntime({ sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })] })
     const { body } = await skills.load('pdf')
     fileSystem.write('/skills/pdf/SKILL.md', '---\\nname: pdf\\ndescription: Reads PDF.\\n---\\nRead it twice.')
     console.log(body, '|', (await skills.load('pdf')).body)
     await skills.close()
-  `
-  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-  expect(run.stderr).toBe('')
-  expect(run.stdout.trim()).toBe('Read it. | Read it twice.')
+  `)
+  expect(run).toEqual({ stderr: '', stdout: 'Read it. | Read it twice.' })
 })
+
+/** Runs a program without the globals that only Node has. */
+function runBare(program: string): { readonly stderr: string; readonly stdout: string } {
+  const script = `
+    for (const name of ['process', 'Buffer', 'require', 'setImmediate', 'global']) delete globalThis[name]
+    ${program}`
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  return { stderr: run.stderr, stdout: run.stdout.trim() }
+}

@@ -16,21 +16,11 @@ import {
   toWatcher,
 } from '@skillstoke/compat'
 import {
-  adaptFileSystem,
   createAuthorTools,
-  createReviewAdmission,
   createSkillRuntime,
-  FileSource,
-  fromAllowedPaths,
-  InProcessEventBus,
-  MemoryFileSystem,
-  MemoryRevisionLog,
-  MemorySkillStore,
   MemorySource,
   parseSkill,
-  RemoteSource,
   renderCatalog,
-  SkillRegistry,
   type SkillRuntime,
 } from '@skillstoke/core'
 import {
@@ -47,10 +37,22 @@ import {
   sftpFileSystem,
   wellKnown,
 } from '@skillstoke/core/node'
+import {
+  adaptFileSystem,
+  FileSource,
+  fromAllowedPaths,
+  MemoryFileSystem,
+  MemoryRevisionLog,
+  MemorySkillStore,
+  RemoteSource,
+} from '@skillstoke/core/source'
 import { mcpServer, SkillMcp } from '@skillstoke/mcp'
 import { childProcesses } from '@skillstoke/scripts'
 import { ApiClient } from 'skillstoke/client'
 import { expect, test } from 'vitest'
+import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
+import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
+import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
 /** Options as a program without types gives them. */
 type Loose = never
@@ -171,16 +173,11 @@ const EXEMPT = [
 
 test('every options interface that can be imported is checked, or has a reason not to be', () => {
   const entries = [
-    'core/src',
-    'core/src/node',
-    'compat/src',
-    'scripts/src',
-    'agent/src',
-    'mcp/src',
-    'cli/src/client',
+    ...['core/src/index', 'core/src/source-entry', 'core/src/node/index'],
+    ...['compat/src/index', 'scripts/src/index', 'agent/src/index', 'mcp/src/index', 'cli/src/client/index'],
   ]
   const exported = entries.flatMap(entry =>
-    [...readFileSync(resolve('packages', entry, 'index.ts'), 'utf8').matchAll(/type (\w+Options)\b/g)].map(
+    [...readFileSync(resolve('packages', `${entry}.ts`), 'utf8').matchAll(/\b(\w+Options)\b/g)].map(
       ([, name]) => name ?? '',
     ),
   )

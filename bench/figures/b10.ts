@@ -1,12 +1,6 @@
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  renderCatalog,
-  type Skill,
-  SkillSearch,
-} from '@skillstoke/core'
+import { createSkillRuntime, renderCatalog, type Skill } from '@skillstoke/core'
+import { SkillSearch } from '@skillstoke/core/internal'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import Fuse from 'fuse.js'
 import MiniSearch from 'minisearch'
 import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'

@@ -1,4 +1,5 @@
-import { createSkillRuntime, FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core'
+import { createSkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import type { Figure, MeasureOptions } from '../figure.ts'
 import { descriptionOf, nameOf } from '../tree.ts'
 

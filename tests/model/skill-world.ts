@@ -3,15 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   createSkillRuntime,
-  FileSource,
   type Generation,
   type RegistryUpdate,
   type SkillReport,
   type SkillRuntime,
   type SkillSession,
-  type SkillSource,
 } from '@skillstoke/core'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
+import { FileSource, type SkillSource } from '@skillstoke/core/source'
 import { expect } from 'vitest'
 
 /** The roots of a world, in order of precedence. */

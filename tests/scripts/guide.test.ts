@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { PRESETS } from '@skillstoke/compat'
-import { isCapability, type ToolDefinition } from '@skillstoke/core'
+import type { ToolDefinition } from '@skillstoke/core'
+import { isCapability } from '@skillstoke/core/internal'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { stoke } from '../fixtures/cli.ts'

@@ -1,7 +1,8 @@
 import { renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import type { CommandsChange, SkillRuntime } from '@skillstoke/core'
-import { MemorySkillStore, SkillError } from '@skillstoke/core'
+import type { SkillRuntime } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
 import { openPackStore } from '@skillstoke/core/node'
+import { MemorySkillStore } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import { until } from '../fixtures/follow.ts'
@@ -69,9 +70,8 @@ describe('a command', () => {
     folder.write('git/scripts/a.ts', command('one', '1'))
     await using skills = await openScripts(folder.path)
     const told: string[] = []
-    skills.scripts.subscribe(({ added, removed, modified }: CommandsChange) => {
-      const names = (kind: string, list: CommandsChange['added']): string[] =>
-        list.map(({ id }) => `${kind}${id}`)
+    skills.scripts.subscribe(({ added, removed, modified }) => {
+      const names = (kind: string, list: typeof added): string[] => list.map(({ id }) => `${kind}${id}`)
       told.push([...names('+', added), ...names('-', removed), ...names('~', modified)].join(' '))
     })
     const follow = async (): Promise<readonly string[]> => {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import type { ScriptScan, ScriptText } from '@skillstoke/core'
 import { nodeHasher } from '@skillstoke/core/node'
+import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'

@@ -1,18 +1,6 @@
-// The agent and its conversations.
+// The agent and its conversations. No tool sorts the blocks.
 
-// Where conversations are kept.
-export {
-  ConversationConflictError,
-  type ConversationMessage,
-  type ConversationStore,
-  type MessageRole,
-  type StoredMessage,
-} from './conversation-store.ts'
-export { MemoryConversationStore } from './memory-conversation-store.ts'
-// Models: offline by default, any other by configuration.
-export { createOfflineModel } from './offline-model.ts'
-export type { PrefixReading } from './prefix-meter.ts'
-export { type ModelConfig, resolveModel } from './resolve-model.ts'
+// For hosts: the agent.
 export {
   type AgentEvent,
   Conversation,
@@ -22,6 +10,21 @@ export {
   type TurnOptions,
   type TurnResult,
 } from './skill-agent.ts'
+export type { PrefixReading } from './prefix-meter.ts'
+
+// For hosts: models, offline by default, any other by configuration.
+export { createOfflineModel } from './offline-model.ts'
+export { type ModelConfig, resolveModel } from './resolve-model.ts'
+
+// For hosts and authors of stores: where conversations are kept.
+export {
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+  type MessageRole,
+  type StoredMessage,
+} from './conversation-store.ts'
+export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
 // The tools of a session in a loop of your own.
 export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

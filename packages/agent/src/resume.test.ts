@@ -2,13 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { dynamicTool, jsonSchema } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

@@ -1,10 +1,5 @@
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { describe, expect, test } from 'vitest'
 import { OpenAiServer } from '../../../tests/fixtures/openai-server.ts'
 import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'

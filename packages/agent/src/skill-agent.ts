@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import {
   type AllowedToolsPolicy,
-  checkOptions,
   createAuthorTools,
   createScopeTest,
   type DeliveryMode,
   type Digest,
-  type KnownOptions,
   type Scope,
   type SessionState,
   type SessionUpdate,
@@ -15,6 +13,7 @@ import {
   type SkillWriter,
   type ToolDefinition,
 } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type LanguageModel, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import {
   ConversationConflictError,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
-import { type Digest, type SessionState, SkillError, toMessage } from '@skillstoke/core'
+import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { createStateDirectory, openWriteLock } from '@skillstoke/core/node'
 import { Kysely, type Selectable, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'

@@ -1,11 +1,6 @@
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type ToolDefinition,
-  type ToolProgress,
-} from '@skillstoke/core'
+import { createSkillRuntime, type ToolDefinition } from '@skillstoke/core'
+import type { ToolProgress } from '@skillstoke/core/internal'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { generateText, stepCountIs, streamText, type ToolSet } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'

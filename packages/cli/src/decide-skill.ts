@@ -1,4 +1,5 @@
-import { type DecidedSkill, type DecisionNote, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { type DecidedSkill, SkillError, type SkillRuntime } from '@skillstoke/core'
+import type { DecisionNote } from '@skillstoke/core/internal'
 
 export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
 

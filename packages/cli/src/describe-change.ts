@@ -4,8 +4,8 @@ import {
   SkillError,
   type SkillReport,
   type SkillRuntime,
-  shortDigest,
 } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'

@@ -1,5 +1,6 @@
-import { digestOf, type SkillSource, type SkillStore } from '@skillstoke/core'
+import { digestOf } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
+import type { SkillSource, SkillStore } from '@skillstoke/core/source'
 
 export interface FreezeOptions {
   /** Whether this process was told to freeze them. */

@@ -1,4 +1,5 @@
-import { SkillError, toMessage } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { Command, CommanderError } from 'commander'
 import { ApiError } from './client/api-error.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'

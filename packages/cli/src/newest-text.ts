@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { DEFAULT_LIMITS, SkillError, type SkillReport } from '@skillstoke/core'
+import { SkillError, type SkillReport } from '@skillstoke/core'
+import { DEFAULT_LIMITS } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 
 /**

@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
-import { isNearlySkillFile, type NotSkill, type NotSkills, type SkillRuntime } from '@skillstoke/core'
+import type { SkillRuntime } from '@skillstoke/core'
+import { isNearlySkillFile } from '@skillstoke/core/internal'
+import type { NotSkill, NotSkills } from '@skillstoke/core/source'
 import { type Paint, toTerminalText } from './output.ts'
 
 const MAX_NAMES = 10

@@ -1,16 +1,9 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import {
-  type Capability,
-  createSkillRuntime,
-  SkillError,
-  type SkillRuntime,
-  type SkillRuntimeOptions,
-  type SkillSource,
-  type SkillState,
-  toMessage,
-} from '@skillstoke/core'
+import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
+import type { Capability, SkillSource, SkillState } from '@skillstoke/core/source'
 import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'

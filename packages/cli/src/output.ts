@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { type Diagnostic, describePlace, type SkillStatus, showHiddenText } from '@skillstoke/core'
+import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
+import { describePlace } from '@skillstoke/core/internal'
 
 type Style = Parameters<typeof styleText>[0]
 

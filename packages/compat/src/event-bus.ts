@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 /** What Exo tells of a change of its skills. Both spellings of the two skills of a modification are there. */
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 

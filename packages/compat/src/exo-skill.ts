@@ -1,10 +1,5 @@
-import {
-  type Skill as CoreSkill,
-  type FileContents,
-  type LoadedSkill,
-  type ReadingPolicy,
-  renderSkillText,
-} from '@skillstoke/core'
+import { type Skill as CoreSkill, type LoadedSkill, renderSkillText } from '@skillstoke/core'
+import type { FileContents, ReadingPolicy } from '@skillstoke/core/source'
 import { Skill, type SkillFields } from './skill.ts'
 
 /** A skill as Exo has it, of whatever class. */

@@ -1,12 +1,10 @@
+import { parseSkill, type Skill, SkillError } from '@skillstoke/core'
+import { compareText } from '@skillstoke/core/internal'
 import {
   captureSkill,
-  compareText,
   EMPTY_CONTENTS,
-  parseSkill,
   type ReadContext,
   type ReadingPolicy,
-  type Skill,
-  SkillError,
   type SkillSource,
   type SourceContents,
   type SourceEntry,
@@ -15,7 +13,7 @@ import {
   type SourceState,
   type SourceWatch,
   type Trust,
-} from '@skillstoke/core'
+} from '@skillstoke/core/source'
 import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
 import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
 import type { SkillChangeFields } from './skill-watcher.ts'

@@ -1,4 +1,6 @@
-import { type Clock, type Logger, within } from '@skillstoke/core'
+import type { Logger } from '@skillstoke/core'
+import { within } from '@skillstoke/core/internal'
+import type { Clock } from '@skillstoke/core/source'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
 export interface FollowOptions {

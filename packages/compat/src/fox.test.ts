@@ -1,10 +1,5 @@
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { PRESETS } from './index.ts'

@@ -1,15 +1,12 @@
+import { type Logger, MemorySource } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, silentLogger } from '@skillstoke/core/internal'
 import {
   type Clock,
-  checkOptions,
-  type KnownOptions,
-  type Logger,
-  MemorySource,
   type SkillSource,
   type SourceHint,
   type SourceWatch,
-  silentLogger,
   systemClock,
-} from '@skillstoke/core'
+} from '@skillstoke/core/source'
 import { EXO_READING, toFolder } from './exo-skill.ts'
 import { followWatcher } from './follow-watcher.ts'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'

@@ -1,12 +1,7 @@
-import {
-  checkOptions,
-  type KnownOptions,
-  type Logger,
-  SkillError,
-  type SkillSource,
-  toMessage,
-} from '@skillstoke/core'
+import { type Logger, SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { type GitOptions, git } from '@skillstoke/core/node'
+import type { SkillSource } from '@skillstoke/core/source'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 

@@ -1,36 +1,35 @@
-// Exo: registry, watchers, tools and agents.
-export { EventBus, type EventBusOptions, type EventHandler } from './event-bus.ts'
-export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
-export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
-export {
-  DEFAULT_POLL_INTERVAL_MS,
-  GitHubPollingWatcher,
-  type GitHubPollingWatcherOptions,
-  type GitHubSourceOptions,
-} from './github-polling-watcher.ts'
-export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
-export { type GitHubAddress, parseGithubUrl } from './parse-github-url.ts'
-// The policies of each design in one word.
+// Names and presets of five published designs, on top of a runtime. No tool sorts the blocks.
+
+// For users of any design: its policies in one word.
 export { PRESETS, type Preset, type PresetName } from './presets.ts'
-// omni: scripts as commands, scanned and reloaded.
-export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
-export { Skill, type SkillFields } from './skill.ts'
-// pai: skills listed in the instructions of a request.
-export type { SkillConfig } from './skill-config.ts'
-// crabtalk: the skill tool and slash commands.
-export { type AgentScope, SkillHandler, type SkillHandlerOptions } from './skill-handler.ts'
-export {
-  ScriptSkill,
-  SkillManager,
-  type SkillManagerOptions,
-  type SkillTransition,
-} from './skill-manager.ts'
+
+// For users of Exo: registry, watchers, tools and agents.
 export {
   type ConflictStrategy,
   type SearchOptions,
   SkillRegistry,
   type SkillRegistryOptions,
 } from './skill-registry.ts'
+export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
+export {
+  SkillChangeEvent,
+  type SkillChangeFields,
+  type SkillChangeKind,
+  SkillWatcher,
+  type SkillWatcherLike,
+} from './skill-watcher.ts'
+export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
+export {
+  DEFAULT_POLL_INTERVAL_MS,
+  GitHubPollingWatcher,
+  type GitHubPollingWatcherOptions,
+  type GitHubSourceOptions,
+} from './github-polling-watcher.ts'
+export { type GitHubAddress, parseGithubUrl } from './parse-github-url.ts'
+export { EventBus, type EventBusOptions, type EventHandler } from './event-bus.ts'
+export { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
+export { Skill, type SkillFields } from './skill.ts'
+export type { ExoSkill, WatchedSkill } from './exo-skill.ts'
 export {
   collectSkills,
   diffSnapshots,
@@ -38,7 +37,23 @@ export {
   type SkillSnapshot,
 } from './skill-snapshot.ts'
 export { fingerprintSkill } from './skill-state.ts'
-export { type EventSink, SkillSyncManager, type SkillSyncManagerOptions } from './skill-sync-manager.ts'
+export { type FromWatcherOptions, fromWatcher } from './from-watcher.ts'
+export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
+
+// For users of omni: scripts as commands, scanned and reloaded.
+export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
+export {
+  ScriptSkill,
+  SkillManager,
+  type SkillManagerOptions,
+  type SkillTransition,
+} from './skill-manager.ts'
+
+// For users of crabtalk: the skill tool and slash commands.
+export { type AgentScope, SkillHandler, type SkillHandlerOptions } from './skill-handler.ts'
+
+// For users of pai: skills listed in the instructions of a request.
+export type { SkillConfig } from './skill-config.ts'
 export {
   MAX_OPEN_RUNTIMES,
   type PreScanToolsetHook,
@@ -47,12 +62,3 @@ export {
   type SkillToolsetOptions,
   type ToolsetContext,
 } from './skill-toolset.ts'
-export {
-  SkillChangeEvent,
-  type SkillChangeFields,
-  type SkillChangeKind,
-  SkillWatcher,
-  type SkillWatcherLike,
-} from './skill-watcher.ts'
-export { type SourceWatcherOptions, toWatcher } from './to-watcher.ts'
-export { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'

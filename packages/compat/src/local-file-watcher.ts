@@ -1,4 +1,5 @@
-import { checkOptions, type KnownOptions, type Logger, SkillError } from '@skillstoke/core'
+import { type Logger, SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'

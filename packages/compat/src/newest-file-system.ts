@@ -1,4 +1,4 @@
-import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from '@skillstoke/core'
+import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from '@skillstoke/core/source'
 
 /**
  * Reads through the object that was set last: requests bring a new object for the same files, and the connection of the

@@ -1,15 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  adaptFileSystem,
-  createSkillRuntime,
-  type FileSystem,
-  fromAllowedPaths,
-  type Logger,
-  MemoryFileSystem,
-} from '@skillstoke/core'
+import { createSkillRuntime, type Logger } from '@skillstoke/core'
 import { NodeFileSystem } from '@skillstoke/core/node'
+import { adaptFileSystem, type FileSystem, fromAllowedPaths, MemoryFileSystem } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import {

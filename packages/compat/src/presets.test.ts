@@ -1,10 +1,5 @@
-import {
-  createSkillRuntime,
-  FileSource,
-  fromAllowedPaths,
-  MemoryFileSystem,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, fromAllowedPaths, MemoryFileSystem } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 import { PRESETS } from './index.ts'

@@ -1,11 +1,11 @@
-import {
-  type BindOptions,
-  CATALOG_FORMATS,
-  type SessionOptions,
-  type Skill,
-  type SkillRuntimeOptions,
-  type SkillWriterOptions,
+import type {
+  BindOptions,
+  SessionOptions,
+  Skill,
+  SkillRuntimeOptions,
+  SkillWriterOptions,
 } from '@skillstoke/core'
+import { CATALOG_FORMATS } from '@skillstoke/core/internal'
 import type { DirectoryOptions } from '@skillstoke/core/node'
 import { EXO_READING, isActive } from './exo-skill.ts'
 

@@ -1,5 +1,6 @@
-import { checkOptions, type KnownOptions, type ScannedCommand } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
+import type { ScannedCommand } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 
 /** A command as omni's scanner records it. */

@@ -1,8 +1,6 @@
 import {
-  checkOptions,
   createScopeTest,
   createSkillRuntime,
-  type KnownOptions,
   type Logger,
   type MemorySkill,
   MemorySource,
@@ -11,6 +9,7 @@ import {
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { PRESETS } from './presets.ts'
 

@@ -1,18 +1,19 @@
 import {
   type Command,
   type CommandResult,
-  checkOptions,
   createSkillRuntime,
-  type KnownOptions,
   type Logger,
-  type RunOptions,
-  type ScriptReload,
-  type ScriptRunner,
   SkillError,
   type SkillRuntime,
-  type UnloadStatus,
 } from '@skillstoke/core'
+import {
+  checkOptions,
+  type KnownOptions,
+  type ScriptReload,
+  type UnloadStatus,
+} from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
+import type { RunOptions, ScriptRunner } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 

@@ -1,14 +1,13 @@
 import {
   type Skill as CoreSkill,
-  checkOptions,
   createSkillRuntime,
   type DuplicatePolicy,
   type Generation,
-  type KnownOptions,
   type Logger,
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { EXO_READING, toExoSkill } from './exo-skill.ts'
 import { FoldingSource } from './folding-source.ts'

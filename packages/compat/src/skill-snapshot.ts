@@ -1,4 +1,4 @@
-import { compareText } from '@skillstoke/core'
+import { compareText } from '@skillstoke/core/internal'
 import type { ExoSkill } from './exo-skill.ts'
 import type { GitHubSourceOptions } from './github-polling-watcher.ts'
 import type { Skill } from './skill.ts'

@@ -1,4 +1,4 @@
-import { compareText } from '@skillstoke/core'
+import { compareText } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { ExoSkill } from './exo-skill.ts'
 

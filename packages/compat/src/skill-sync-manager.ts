@@ -1,18 +1,13 @@
 import {
   type BindableAgent,
-  type Clock,
-  checkOptions,
-  type KnownOptions,
-  LATE,
   type Logger,
   type RegistryUpdate,
   SkillError,
   type SkillRuntime,
-  silentLogger,
-  systemClock,
   type ToolMap,
-  within,
 } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, LATE, silentLogger, within } from '@skillstoke/core/internal'
+import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
 import type { FoldingSource } from './folding-source.ts'

@@ -1,13 +1,6 @@
-import {
-  checkOptions,
-  createSkillRuntime,
-  type FileSystem,
-  fromAllowedPaths,
-  type KnownOptions,
-  type Logger,
-  SkillError,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'

@@ -1,4 +1,4 @@
-import { findPathFault } from '@skillstoke/core'
+import { findPathFault } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 
 /** The folder or URL that a source was registered with, and which paths are below it. */

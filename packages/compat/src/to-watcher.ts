@@ -1,15 +1,6 @@
-import {
-  type Skill as CoreSkill,
-  checkOptions,
-  checkSettle,
-  createSkillRuntime,
-  type FileContents,
-  type KnownOptions,
-  type Logger,
-  type SettlePolicy,
-  type SkillRuntime,
-  type SkillSource,
-} from '@skillstoke/core'
+import { type Skill as CoreSkill, createSkillRuntime, type Logger, type SkillRuntime } from '@skillstoke/core'
+import { checkOptions, checkSettle, type KnownOptions } from '@skillstoke/core/internal'
+import type { FileContents, SettlePolicy, SkillSource } from '@skillstoke/core/source'
 import { toExoSkill } from './exo-skill.ts'
 import type { Skill } from './skill.ts'
 import { compareStates, type NameChanges, stateOf } from './skill-state.ts'

@@ -1,4 +1,5 @@
-import { isToolResolver as hasResolve, type NamedTool, type ToolMap, toToolResolver } from '@skillstoke/core'
+import type { NamedTool, ToolMap } from '@skillstoke/core'
+import { isToolResolver as hasResolve, toToolResolver } from '@skillstoke/core/internal'
 import type { ExoSkill } from './exo-skill.ts'
 
 /** Says which tools belong to a skill; anything with this method will do. */

@@ -1,4 +1,5 @@
-import type { Clock, RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
+import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
+import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** What clients are told of one or more updates. */

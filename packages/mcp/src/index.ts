@@ -1,9 +1,11 @@
-// The server over a runtime: what a host needs to offer its skills to MCP clients.
+// The server over a runtime: what a host needs to offer its skills to MCP clients. No tool sorts the blocks.
 
-// The skills of another server.
-export { type McpCommand, type McpServerOptions, mcpServer } from './mcp-source.ts'
-// What answers say of where they were taken from.
-export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
+// For hosts: serve skills.
 export { DEFAULT_MCP_OPTIONS, type ServeStdioOptions, SkillMcp, type SkillMcpOptions } from './skill-mcp.ts'
-// The names under which clients find files.
+
+// For hosts: follow the skills of another server.
+export { type McpCommand, type McpServerOptions, mcpServer } from './mcp-source.ts'
+
+// For clients: the names of files, and what answers say of where they were taken from.
 export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'
+export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
-import type { Clock } from '@skillstoke/core'
+import type { Clock } from '@skillstoke/core/source'
 
 export interface LegacySessionsOptions {
   readonly createServer: () => McpServer

@@ -1,14 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  renderSkillText,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, renderSkillText, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { sourceConformance } from '@skillstoke/core/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type McpServerOptions, mcpServer, SkillMcp } from './index.ts'

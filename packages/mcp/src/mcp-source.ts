@@ -1,26 +1,23 @@
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { type Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { type Diagnostic, SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 import {
-  checkOptions,
-  type Diagnostic,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
   filesBelow,
-  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
   refuseEntry,
   restoreTree,
-  SkillError,
   type SkillSource,
   type TreeFetcher,
-  toMessage,
-} from '@skillstoke/core'
-import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
+} from '@skillstoke/core/source'
 
 /** A server that is started for the time of each look, and speaks over its standard input and output. */
 export interface McpCommand {

@@ -1,11 +1,6 @@
-import {
-  type Command,
-  portableHasher,
-  type Scope,
-  type SkillRuntime,
-  type ToolDefinition,
-  toToolName,
-} from '@skillstoke/core'
+import type { Command, Scope, SkillRuntime, ToolDefinition } from '@skillstoke/core'
+import { toToolName } from '@skillstoke/core/internal'
+import { portableHasher } from '@skillstoke/core/source'
 
 /** Which tools a server offers besides the constant ones. */
 export interface ServedToolsOptions {

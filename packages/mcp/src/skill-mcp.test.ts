@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { FakeClock } from '@skillstoke/core/testing'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'

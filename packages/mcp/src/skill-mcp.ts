@@ -6,19 +6,9 @@ import {
 } from '@modelcontextprotocol/server'
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import {
-  type Clock,
-  checkOptions,
-  type KnownOptions,
-  type Logger,
-  type Scope,
-  SkillError,
-  type SkillReader,
-  type SkillRuntime,
-  silentLogger,
-  systemClock,
-  toMessage,
-} from '@skillstoke/core'
+import { type Logger, type Scope, SkillError, type SkillReader, type SkillRuntime } from '@skillstoke/core'
+import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
+import { type Clock, systemClock } from '@skillstoke/core/source'
 import { ChangeNotices, type Notice } from './change-notices.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'

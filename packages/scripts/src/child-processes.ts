@@ -1,20 +1,19 @@
 import { dirname } from 'node:path'
-import {
-  type Capability,
-  type Command,
-  type Containment,
-  describePlace,
-  type FileRun,
-  type LoadOptions,
-  type ProgramLoad,
-  type RunOptions,
-  type ScriptProgram,
-  type ScriptRunner,
-  type ScriptScan,
-  type ScriptText,
-  SkillError,
-} from '@skillstoke/core'
+import { type Command, SkillError } from '@skillstoke/core'
+import { describePlace } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
+import type {
+  Capability,
+  Containment,
+  FileRun,
+  LoadOptions,
+  ProgramLoad,
+  RunOptions,
+  ScriptProgram,
+  ScriptRunner,
+  ScriptScan,
+  ScriptText,
+} from '@skillstoke/core/source'
 import type { LoadFrame } from './child/frames.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
 import { ContainedProcess, endWithHost } from './contained-process.ts'

@@ -1,4 +1,5 @@
-import { mayExportCommands, type ScriptScan, type ScriptText } from '@skillstoke/core'
+import { mayExportCommands } from '@skillstoke/core/internal'
+import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 
 /** Whether anything has to be parsed to know that there are no commands. */
 export function mayHaveCommands(files: readonly ScriptText[], known: readonly string[]): boolean {

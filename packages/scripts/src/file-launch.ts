@@ -1,5 +1,6 @@
 import { delimiter } from 'node:path'
-import { type Containment, SkillError } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
+import type { Containment } from '@skillstoke/core/source'
 import { findInterpreter } from './interpreter.ts'
 import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findProgram } from './sandbox.ts'

@@ -1,12 +1,12 @@
 import type { CallExpression, Comment, Expression, ObjectExpression } from '@babel/types'
+import type { Diagnostic } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
-  type Diagnostic,
-  type ScannedCommand,
   toCommandDescription,
   toCommandHints,
-} from '@skillstoke/core'
+} from '@skillstoke/core/internal'
+import type { ScannedCommand } from '@skillstoke/core/source'
 import { constantsOf, type Exported, exportsOf, isNoCommand } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
 import { LiteralReader, toField } from './read-literal.ts'

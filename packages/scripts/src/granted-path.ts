@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { type Capability, SkillError } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
+import type { Capability } from '@skillstoke/core/source'
 
 /** A granted path, and where it leads without links. */
 export interface GrantedPath {

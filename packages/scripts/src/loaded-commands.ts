@@ -1,13 +1,11 @@
+import type { Command, Diagnostic } from '@skillstoke/core'
 import {
-  type Command,
   checkCommandName,
   checkInputSchema,
-  type Diagnostic,
-  type ScriptProgram,
-  type ScriptScan,
   toCommandDescription,
   toCommandHints,
-} from '@skillstoke/core'
+} from '@skillstoke/core/internal'
+import type { ScriptProgram, ScriptScan } from '@skillstoke/core/source'
 import type { CommandFrame } from './child/frames.ts'
 import type { ProgramFolder } from './program-folder.ts'
 import type { Redaction } from './redact.ts'

@@ -1,6 +1,7 @@
 import { parse } from '@babel/parser'
 import type { Comment, File, ImportDeclaration, Statement } from '@babel/types'
-import type { Diagnostic, ScriptText } from '@skillstoke/core'
+import type { Diagnostic } from '@skillstoke/core'
+import type { ScriptText } from '@skillstoke/core/source'
 import type { WrittenImport } from './script-imports.ts'
 
 // Nobody writes a script that is longer, and whatever reads it takes its time.

@@ -1,4 +1,5 @@
-import type { Diagnostic, Digest, ScriptText } from '@skillstoke/core'
+import type { Diagnostic, Digest } from '@skillstoke/core'
+import type { ScriptText } from '@skillstoke/core/source'
 import type { ScriptReaders } from './script-readers.ts'
 import type { Answer } from './script-worker.ts'
 

@@ -1,12 +1,7 @@
 import { join } from 'node:path'
-import {
-  type Command,
-  type Digest,
-  type LoadedProgram,
-  type RunOptions,
-  SkillError,
-  toMessage,
-} from '@skillstoke/core'
+import { type Command, type Digest, SkillError } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
+import type { LoadedProgram, RunOptions } from '@skillstoke/core/source'
 import type { InputFaults } from './child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 

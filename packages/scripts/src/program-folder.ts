@@ -1,7 +1,8 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Diagnostic, ScriptProgram } from '@skillstoke/core'
+import type { Diagnostic } from '@skillstoke/core'
+import type { ScriptProgram } from '@skillstoke/core/source'
 import type { PlainJavaScript } from './plain-javascript.ts'
 
 /** A revision of a skill on the disk, for processes to read. */

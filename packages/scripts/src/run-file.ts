@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type FileRun, type RunOptions, SkillError } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
+import type { FileRun, RunOptions } from '@skillstoke/core/source'
 import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'

@@ -1,4 +1,4 @@
-import type { ScriptScan, ScriptText } from '@skillstoke/core'
+import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
 
 /**

@@ -1,4 +1,5 @@
-import type { Diagnostic, ScannedCommand, ScriptScan, ScriptText } from '@skillstoke/core'
+import type { Diagnostic } from '@skillstoke/core'
+import type { ScannedCommand, ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { isKnown, meansCommands } from './command-texts.ts'
 import { findCommands, knowsDefiner } from './find-commands.ts'
 import { findTypo } from './find-typo.ts'

@@ -1,4 +1,5 @@
-import { checkOptions, type KnownOptions, SkillError } from '@skillstoke/core'
+import { SkillError } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { OutputLimits } from './output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './sandbox.ts'
 

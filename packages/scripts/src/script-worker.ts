@@ -3,7 +3,7 @@
 // place.
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
-import type { ScriptScan, ScriptText } from '@skillstoke/core'
+import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import type { Place } from './find-unerasable.ts'
 import { scanScripts } from './scan-scripts.ts'
 

@@ -1,4 +1,5 @@
-import { checkOptions, type Explanation, type KnownOptions } from '@skillstoke/core'
+import type { Explanation } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {

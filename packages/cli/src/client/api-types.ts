@@ -1,18 +1,20 @@
 import type {
   Command,
-  CommandProgress,
-  Containment,
   Diagnostic,
   Digest,
   Explanation,
   Facet,
+  SkillStatus,
+  SourceStatus,
+} from '@skillstoke/core'
+import type { SourceReport } from '@skillstoke/core/internal'
+import type {
+  CommandProgress,
+  Containment,
   NotSkills,
   RevisionRecord,
   ScriptLine,
-  SkillStatus,
-  SourceReport,
-  SourceStatus,
-} from '@skillstoke/core'
+} from '@skillstoke/core/source'
 
 /** A generation by its number in this process and its digest, which is the same everywhere. */
 export interface GenerationId {

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { describeNewCapabilities, replaceFolder, type Skill, shortDigest, toMessage } from '@skillstoke/core'
+import type { Skill } from '@skillstoke/core'
+import { describeNewCapabilities, replaceFolder, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'

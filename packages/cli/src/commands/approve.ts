@@ -1,10 +1,5 @@
-import {
-  type DecidedSkill,
-  type Digest,
-  type SkillReport,
-  type SkillRuntime,
-  targetOf,
-} from '@skillstoke/core'
+import type { DecidedSkill, Digest, SkillReport, SkillRuntime } from '@skillstoke/core'
+import { targetOf } from '@skillstoke/core/internal'
 import { isHiding, toApproveCommand } from '../approve-command.ts'
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'

@@ -1,13 +1,5 @@
-import {
-  type DecidedSkill,
-  type DecisionNote,
-  type Diagnostic,
-  describeNewCapabilities,
-  type SkillReport,
-  type SkillRuntime,
-  shortDigest,
-  targetOf,
-} from '@skillstoke/core'
+import type { DecidedSkill, Diagnostic, SkillReport, SkillRuntime } from '@skillstoke/core'
+import { type DecisionNote, describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { toApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
 import { type DecisionVerb, decideSkill } from '../decide-skill.ts'

@@ -1,5 +1,11 @@
 import { existsSync } from 'node:fs'
-import { CAPABILITY_FORMS, declaredCapabilities, findMissing, isCapability, targetOf } from '@skillstoke/core'
+import {
+  CAPABILITY_FORMS,
+  declaredCapabilities,
+  findMissing,
+  isCapability,
+  targetOf,
+} from '@skillstoke/core/internal'
 import { askYes } from '../ask.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'

@@ -1,11 +1,6 @@
-import {
-  type Digest,
-  type RevisionRecord,
-  type Rollback,
-  type SkillRuntime,
-  shortDigest,
-  targetOf,
-} from '@skillstoke/core'
+import type { Digest, SkillRuntime } from '@skillstoke/core'
+import { type Rollback, shortDigest, targetOf } from '@skillstoke/core/internal'
+import type { RevisionRecord } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'

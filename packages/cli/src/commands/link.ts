@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { toMessage } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'

@@ -1,4 +1,4 @@
-import { shortDigest } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'

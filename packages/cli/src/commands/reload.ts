@@ -1,4 +1,5 @@
-import { type Diagnostic, shortDigest } from '@skillstoke/core'
+import type { Diagnostic } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
 import type { ReloadResult } from '../client/api-types.ts'
 import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'

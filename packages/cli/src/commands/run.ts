@@ -1,19 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { type Skill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import {
-  type CommandProgress,
   describePlace,
   isError,
-  type RunOptions,
   renderCommandValue,
-  type ScriptLine,
-  type Skill,
-  SkillError,
-  type SkillRuntime,
   shortDigest,
   splitCommandId,
   toMessage,
-} from '@skillstoke/core'
+} from '@skillstoke/core/internal'
+import type { CommandProgress, RunOptions, ScriptLine } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'

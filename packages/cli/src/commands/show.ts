@@ -1,4 +1,5 @@
-import { SkillError, type SkillReport, shortDigest, targetOf } from '@skillstoke/core'
+import { SkillError, type SkillReport } from '@skillstoke/core'
+import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'

@@ -1,4 +1,4 @@
-import { shortDigest } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import type { ServerStatus } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'

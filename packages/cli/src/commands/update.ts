@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
-import { type Digest, describePlace, shortDigest, toMessage } from '@skillstoke/core'
+import type { Digest } from '@skillstoke/core'
+import { describePlace, shortDigest, toMessage } from '@skillstoke/core/internal'
 import { openWriteLock } from '@skillstoke/core/node'
 import type { Config } from '../config/config.ts'
 import { checkNamedRoots } from '../config/named-roots.ts'

@@ -2,20 +2,22 @@ import { type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, parse, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import {
-  checkCapabilities,
   createSkillRuntime,
-  DEFAULT_LIMITS,
   type Diagnostic,
-  mayBeImported,
-  type NotSkill,
   type Skill,
   SkillError,
   type SkillRuntime,
-  type SourceReport,
-  toMessage,
   validateSkill,
 } from '@skillstoke/core'
+import {
+  checkCapabilities,
+  DEFAULT_LIMITS,
+  mayBeImported,
+  type SourceReport,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import type { NotSkill } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'

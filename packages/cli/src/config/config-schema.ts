@@ -1,4 +1,5 @@
-import type { CatalogFormatName, ReadingPolicy } from '@skillstoke/core'
+import type { CatalogFormatName } from '@skillstoke/core'
+import type { ReadingPolicy } from '@skillstoke/core/source'
 import { z } from 'zod'
 
 const path = z.string().min(1)

@@ -1,15 +1,10 @@
 import { homedir } from 'node:os'
 import { delimiter, join, relative, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
-import {
-  type CatalogFormatName,
-  DEFAULT_CATALOG_TOKENS,
-  type Diagnostic,
-  type ReadingPolicy,
-  type Scope,
-  type SourceReport,
-} from '@skillstoke/core'
+import type { CatalogFormatName, Diagnostic, Scope } from '@skillstoke/core'
+import { DEFAULT_CATALOG_TOKENS, type SourceReport } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
+import type { ReadingPolicy } from '@skillstoke/core/source'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'

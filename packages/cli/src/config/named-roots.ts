@@ -1,5 +1,5 @@
 import { opendirSync } from 'node:fs'
-import { toMessage } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { UsageError } from '../exit-code.ts'
 import type { Config } from './config.ts'
 

@@ -1,6 +1,7 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import { type ReadingPolicy, type RemoteSourceOptions, type SkillSource, toMessage } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { archive, git, npmPackages, wellKnown } from '@skillstoke/core/node'
+import type { ReadingPolicy, RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
 import type { ConfigSource } from './config-schema.ts'
 

@@ -1,4 +1,5 @@
-import { type SkillRuntime, shortDigest } from '@skillstoke/core'
+import type { SkillRuntime } from '@skillstoke/core'
+import { shortDigest } from '@skillstoke/core/internal'
 import { type Paint, shorten, toTerminalLine, toTerminalOutput } from '../output.ts'
 
 export interface CommandPrinterOptions {

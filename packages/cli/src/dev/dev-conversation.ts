@@ -1,11 +1,6 @@
 import type { AgentEvent, Conversation, PrefixReading } from '@skillstoke/agent'
-import {
-  createScopeTest,
-  type RegistryUpdate,
-  type SkillRuntime,
-  shortDigest,
-  toMessage,
-} from '@skillstoke/core'
+import { createScopeTest, type RegistryUpdate, type SkillRuntime } from '@skillstoke/core'
+import { shortDigest, toMessage } from '@skillstoke/core/internal'
 import type { DevPrinter } from './dev-printer.ts'
 import type { TurnLog } from './turn-log.ts'
 

@@ -1,15 +1,14 @@
 import type { PrefixReading } from '@skillstoke/agent'
-import {
-  type Generation,
-  type RegistryUpdate,
-  type SessionUpdate,
-  type SkillChange,
-  type SkillReport,
-  type SkillRuntime,
-  shortDigest,
-  type TokenCounter,
-  targetOf,
+import type {
+  Generation,
+  RegistryUpdate,
+  SessionUpdate,
+  SkillChange,
+  SkillReport,
+  SkillRuntime,
+  TokenCounter,
 } from '@skillstoke/core'
+import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { describeNotSkills, findNotSkills } from '../not-skills.ts'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { resolveModel, SkillAgent } from '@skillstoke/agent'
-import { type SkillRuntime, toMessage } from '@skillstoke/core'
+import type { SkillRuntime } from '@skillstoke/core'
+import { toMessage } from '@skillstoke/core/internal'
 import { SkillMcp } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'

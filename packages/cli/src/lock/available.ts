@@ -3,15 +3,13 @@ import { isAbsolute, join } from 'node:path'
 import {
   createSkillRuntime,
   type Diagnostic,
-  type FolderFile,
-  findHiddenIn,
   type Skill,
   SkillError,
   type SkillRuntime,
-  type SkillSource,
-  toMessage,
 } from '@skillstoke/core'
+import { type FolderFile, findHiddenIn, toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher } from '@skillstoke/core/node'
+import type { SkillSource } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { assertInside, createRemote, parseSourceFlag } from '../config/remote-config.ts'
 import { UsageError } from '../exit-code.ts'

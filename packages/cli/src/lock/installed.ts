@@ -1,6 +1,8 @@
 import { join } from 'node:path'
-import { type Digest, digestOf, revisionOf, SkillError, type SkillFile, sortFiles } from '@skillstoke/core'
+import { type Digest, SkillError } from '@skillstoke/core'
+import { digestOf, revisionOf, sortFiles } from '@skillstoke/core/internal'
 import { NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
+import type { SkillFile } from '@skillstoke/core/source'
 import type { LockedSkill } from './lock-file.ts'
 
 /** How the folder of a locked skill is now. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { findPathFault, toMessage } from '@skillstoke/core'
+import { findPathFault, toMessage } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'

@@ -1,10 +1,5 @@
-import {
-  describeNewCapabilities,
-  type Scope,
-  type SkillRuntime,
-  type SkillStatus,
-  targetOf,
-} from '@skillstoke/core'
+import type { Scope, SkillRuntime, SkillStatus } from '@skillstoke/core'
+import { describeNewCapabilities, targetOf } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'

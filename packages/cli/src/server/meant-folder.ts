@@ -1,4 +1,5 @@
-import { type Generation, type Skill, type SkillReport, type SkillRuntime, targetOf } from '@skillstoke/core'
+import type { Generation, Skill, SkillReport, SkillRuntime } from '@skillstoke/core'
+import { targetOf } from '@skillstoke/core/internal'
 
 /** The folder that a request is about, and the text of it that is shown. */
 export interface MeantFolder {

@@ -1,11 +1,6 @@
-import {
-  declaredCapabilities,
-  findMissing,
-  type RunOptions,
-  renderCommandValue,
-  SkillError,
-  type SkillRuntime,
-} from '@skillstoke/core'
+import { SkillError, type SkillRuntime } from '@skillstoke/core'
+import { declaredCapabilities, findMissing, renderCommandValue } from '@skillstoke/core/internal'
+import type { RunOptions } from '@skillstoke/core/source'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'

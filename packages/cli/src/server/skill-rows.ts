@@ -1,4 +1,5 @@
-import { type SkillReport, targetOf } from '@skillstoke/core'
+import type { SkillReport } from '@skillstoke/core'
+import { targetOf } from '@skillstoke/core/internal'
 import type { SkillRow, SkillTokens } from '../client/api-types.ts'
 
 /** What the API and `--json` say of a folder. */

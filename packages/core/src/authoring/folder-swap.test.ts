@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MemoryFileSystem } from '../index.ts'
+import { MemoryFileSystem } from '../source-entry.ts'
 import { finishSwaps, replaceFolder } from './folder-swap.ts'
 
 const file = (content: string) => [

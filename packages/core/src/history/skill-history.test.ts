@@ -2,14 +2,16 @@ import { describe, expect, test } from 'vitest'
 import {
   createAuthorTools,
   createSkillRuntime,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+} from '../index.ts'
+import {
   FileSource,
   MemoryFileSystem,
   MemoryRevisionLog,
   MemorySkillStore,
   NO_SETTLE,
-  type SkillRuntime,
-  type SkillRuntimeOptions,
-} from '../index.ts'
+} from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
 
 const text = (name: string, body = 'Body.', extra = ''): string =>

@@ -3,18 +3,20 @@ import { describe, expect, test } from 'vitest'
 import {
   createAuthorTools,
   createSkillRuntime,
-  type Decision,
   type Digest,
+  type SkillRuntime,
+  type SkillRuntimeOptions,
+  type SkillSession,
+} from '../index.ts'
+import {
+  type Decision,
   FileSource,
   MemoryDecisions,
   MemoryFileSystem,
   MemoryRevisionLog,
   MemorySkillStore,
   NO_SETTLE,
-  type SkillRuntime,
-  type SkillRuntimeOptions,
-  type SkillSession,
-} from '../index.ts'
+} from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 

@@ -15,7 +15,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { SkillError, type WriteOptions } from '../index.ts'
+import { SkillError } from '../index.ts'
+import type { WriteOptions } from '../source-entry.ts'
 
 const isLinux = process.platform === 'linux'
 const TEMPORARY = '.tmp-'

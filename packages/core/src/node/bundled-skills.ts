@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { SkillSource } from '../index.ts'
+import type { SkillSource } from '../source-entry.ts'
 import { directory } from './directory.ts'
 
 /**

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createSkillRuntime, type Digest, digestOf, type SkillRuntime } from '../index.ts'
+import { createSkillRuntime, type Digest, type SkillRuntime } from '../index.ts'
+import { digestOf } from '../internal-entry.ts'
 import { collectGarbage, directory, nodeHasher, openPackStore, openRevisionLog } from './index.ts'
 
 let folder: string

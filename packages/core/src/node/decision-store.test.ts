@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createSkillRuntime, type DecisionStore, MemoryDecisions, type SkillRuntime } from '../index.ts'
+import { createSkillRuntime, type SkillRuntime } from '../index.ts'
+import { type DecisionStore, MemoryDecisions } from '../source-entry.ts'
 import { directory, openDecisions, openPackStore } from './index.ts'
 
 let folder: string

@@ -1,20 +1,22 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { SkillError } from '../index.ts'
 import {
   checkOptions,
-  type DecidedFolder,
   DecidedFolders,
-  type DecisionStore,
-  type FolderDecisions,
-  type FolderMove,
-  type FolderPlace,
   type KnownOptions,
   keyOfPlace as keyOf,
-  type MadeDecision,
   moveFolders,
-  type RecordedDecision,
-  SkillError,
   toMessage,
-} from '../index.ts'
+} from '../internal-entry.ts'
+import type {
+  DecidedFolder,
+  DecisionStore,
+  FolderDecisions,
+  FolderMove,
+  FolderPlace,
+  MadeDecision,
+  RecordedDecision,
+} from '../source-entry.ts'
 import { inTransaction, isDamage, type KeptDatabase } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 

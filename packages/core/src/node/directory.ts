@@ -1,12 +1,7 @@
 import { basename, resolve } from 'node:path'
-import {
-  checkOptions,
-  FileSource,
-  type FileSourceOptions,
-  type KnownOptions,
-  SkillError,
-  type SkillSource,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { FileSource, type FileSourceOptions, type SkillSource } from '../source-entry.ts'
 import { isGitBusy } from './git-lock.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 

@@ -1,22 +1,28 @@
-// Skills on the disk of this machine, and on others.
-export { type ArchiveOptions, archive, DEFAULT_MAX_ARCHIVE_BYTES } from './archive/archive-source.ts'
-export { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS } from './archive/read-archive.ts'
-export { bundledSkills } from './bundled-skills.ts'
-export { type Collection, type CollectOptions, collectGarbage } from './collect-garbage.ts'
-export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
+// The core on a machine with Node: `@skillstoke/core/node`. No tool sorts the blocks.
+
+// For hosts: skills on the disk of this machine.
 export { type DirectoryOptions, directory } from './directory.ts'
-export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
-export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
-export { createGuardedFetch } from './http/guarded-fetch.ts'
+export { bundledSkills } from './bundled-skills.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
-export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
-export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
-// Keeping what was read, and the last good revision of each skill, across restarts.
-export { openPackStore } from './pack-store.ts'
-export { openRevisionLog } from './revision-log.ts'
-// The parts it is made of, for sources of your own.
-export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
-export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
-export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
+
+// For hosts: skills from other places, which wait for approval.
+export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
+export { type ArchiveOptions, archive, DEFAULT_MAX_ARCHIVE_BYTES } from './archive/archive-source.ts'
+export { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS } from './archive/read-archive.ts'
 export { type WellKnownOptions, wellKnown } from './well-known/well-known-source.ts'
+export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
+export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
+
+// For hosts: a state directory, so that what was read, decided and written outlives the process.
+export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
+export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
+export { openPackStore } from './pack-store.ts'
+export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
+export { openRevisionLog } from './revision-log.ts'
+export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
+export { type Collection, type CollectOptions, collectGarbage } from './collect-garbage.ts'
+
+// For authors of sources: requests that reach no address of this machine or its network.
+export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
+export { createGuardedFetch } from './http/guarded-fetch.ts'

@@ -1,16 +1,16 @@
 import { constants, type Dirent, type Stats, statfsSync, watch } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
-import {
-  type DirectoryEntry,
-  type FileKind,
-  type FileStat,
-  type OpenedFile,
-  type ReadOptions,
-  SkillError,
-  toMessage,
-  type WritableFileSystem,
-  type WriteOptions,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { toMessage } from '../internal-entry.ts'
+import type {
+  DirectoryEntry,
+  FileKind,
+  FileStat,
+  OpenedFile,
+  ReadOptions,
+  WritableFileSystem,
+  WriteOptions,
+} from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directOperations, type FileOperations, pooledOperations } from './file-operations.ts'
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Hasher } from '../index.ts'
+import type { Hasher } from '../source-entry.ts'
 
 /** SHA-256 by Node's own implementation. */
 export const nodeHasher: Hasher = {

@@ -1,18 +1,16 @@
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
+import { type Diagnostic, SkillError } from '../index.ts'
+import { checkOptions, type KnownOptions } from '../internal-entry.ts'
 import {
-  checkOptions,
-  type Diagnostic,
   type FetchResult,
   type FileTree,
-  type KnownOptions,
   RemoteSource,
   type RemoteSourceOptions,
-  SkillError,
   type SkillSource,
   type TreeFetcher,
   type TreeFile,
-} from '../index.ts'
+} from '../source-entry.ts'
 import { NodeFileSystem } from './node-file-system.ts'
 import { nodeHasher } from './node-hasher.ts'
 

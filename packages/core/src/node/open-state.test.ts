@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createSkillRuntime, MemoryRevisionLog, MemorySource } from '../index.ts'
+import { createSkillRuntime, MemorySource } from '../index.ts'
+import { MemoryRevisionLog } from '../source-entry.ts'
 import { openState } from './index.ts'
 
 let folder: string

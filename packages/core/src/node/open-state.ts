@@ -1,12 +1,11 @@
-import {
-  checkOptions,
-  type DecisionStore,
-  type KnownOptions,
-  type MemoryRevisionLogOptions,
-  type RevisionLog,
-  type SkillState,
-  type SkillStore,
-} from '../index.ts'
+import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import type {
+  DecisionStore,
+  MemoryRevisionLogOptions,
+  RevisionLog,
+  SkillState,
+  SkillStore,
+} from '../source-entry.ts'
 import { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 import { openPackStore } from './pack-store.ts'
 import { openRevisionLog } from './revision-log.ts'

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Digest, revisionOf, type SkillFile } from '../index.ts'
+import type { Digest } from '../index.ts'
+import { revisionOf } from '../internal-entry.ts'
+import type { SkillFile } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { inTransaction, readRows } from './private-database.ts'
 import type { StateDatabase } from './state-database.ts'

@@ -102,7 +102,7 @@ test('killed at any moment, the index never names bytes that are not there', {
   using folder = new TemporaryFolder()
   const script = `
     const { openPackStore, nodeHasher } = await import(${JSON.stringify(resolve('packages/core/dist/node/index.js'))})
-    const { digestOf } = await import(${JSON.stringify(resolve('packages/core/dist/index.js'))})
+    const { digestOf } = await import(${JSON.stringify(resolve('packages/core/dist/internal-entry.js'))})
     const store = await openPackStore(${JSON.stringify(folder.path)})
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(process.argv[1]))
     for (let i = 0; ; i++) {

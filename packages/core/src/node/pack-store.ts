@@ -13,15 +13,9 @@ import {
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import {
-  type Digest,
-  digestOf,
-  SkillError,
-  type SkillFile,
-  type SkillStore,
-  type StoreFault,
-  toMessage,
-} from '../index.ts'
+import { type Digest, SkillError } from '../index.ts'
+import { digestOf, toMessage } from '../internal-entry.ts'
+import type { SkillFile, SkillStore, StoreFault } from '../source-entry.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { toMessage } from '../index.ts'
+import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite, in the lower byte of its extended ones.
 const READ_ONLY = 8

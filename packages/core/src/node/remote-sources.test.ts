@@ -9,7 +9,8 @@ import { type PackedEntry, tarGz, zip } from '../../../../tests/fixtures/archive
 import { type Fault, FaultProxy } from '../../../../tests/fixtures/fault-proxy.ts'
 import type { GitRepository } from '../../../../tests/fixtures/git-repository.ts'
 import { GitServer } from '../../../../tests/fixtures/git-server.ts'
-import { createSkillRuntime, renderSkillText, type SkillRuntime, type SkillSource } from '../index.ts'
+import { createSkillRuntime, renderSkillText, type SkillRuntime } from '../index.ts'
+import type { SkillSource } from '../source-entry.ts'
 import { type SourceSubject, sourceConformance } from '../testing/index.ts'
 import { archive, directory, git, openPackStore, wellKnown } from './index.ts'
 

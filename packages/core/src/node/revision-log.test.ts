@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { MemoryRevisionLog, type RevisionLog, type RevisionRecord } from '../index.ts'
+import { MemoryRevisionLog, type RevisionLog, type RevisionRecord } from '../source-entry.ts'
 import { openRevisionLog } from './index.ts'
 
 let folder: string

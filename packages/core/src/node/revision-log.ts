@@ -1,16 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import {
-  checkOptions,
-  DEFAULT_HISTORY_LENGTH,
-  type FolderPlace,
-  type KnownOptions,
-  keyOfPlace,
-  type MemoryRevisionLogOptions,
-  type RevisionLog,
-  type RevisionRecord,
-  SkillError,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { checkOptions, DEFAULT_HISTORY_LENGTH, type KnownOptions, keyOfPlace } from '../internal-entry.ts'
+import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
 import { inTransaction, isDamage, type KeptDatabase, readRows } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 

@@ -1,4 +1,4 @@
-import { type AdaptOptions, adaptFileSystem, type FileKind, type FileSystem } from '../index.ts'
+import { type AdaptOptions, adaptFileSystem, type FileKind, type FileSystem } from '../source-entry.ts'
 
 /** What is used of an SFTP client: that of the package `ssh2-sftp-client`, connected, or anything like it. */
 export interface SftpClient {

@@ -1,14 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import {
-  checkOptions,
-  InProcessWriteLock,
-  type KnownOptions,
-  SkillError,
-  toMessage,
-  type WriteLock,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { checkOptions, type KnownOptions, toMessage } from '../internal-entry.ts'
+import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
 import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { SkillError, toMessage } from '../index.ts'
+import { SkillError } from '../index.ts'
+import { toMessage } from '../internal-entry.ts'
 import { isDamage, KeptDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 

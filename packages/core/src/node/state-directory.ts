@@ -1,7 +1,8 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { SkillError, toMessage } from '../index.ts'
+import { SkillError } from '../index.ts'
+import { toMessage } from '../internal-entry.ts'
 
 /** Where state that outlives a process belongs: `$XDG_STATE_HOME/skillstoke`, else `~/.local/state/skillstoke`. */
 export function defaultStateDirectory(

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createSkillRuntime, type SkillRuntime, type WriteLock } from '../index.ts'
+import { createSkillRuntime, type SkillRuntime } from '../index.ts'
+import type { WriteLock } from '../source-entry.ts'
 import { directory } from './directory.ts'
 
 let root: string

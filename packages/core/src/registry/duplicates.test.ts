@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  createSkillRuntime,
-  FileSource,
-  MemoryFileSystem,
-  NO_SETTLE,
-  type Skill,
-  type SkillRuntime,
-  type SkillRuntimeOptions,
-} from '../index.ts'
+import { createSkillRuntime, type Skill, type SkillRuntime, type SkillRuntimeOptions } from '../index.ts'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '../source-entry.ts'
 
 const text = (name: string, body = 'Body.'): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`

@@ -1,17 +1,14 @@
 import { expect, test } from 'vitest'
+import { createSkillRuntime, renderSkillText, SkillError, type SkillRuntime } from '../index.ts'
 import {
-  createSkillRuntime,
   type FetchResult,
   type FileTree,
   NO_SETTLE,
   portableHasher,
   RemoteSource,
   type RemoteSourceOptions,
-  renderSkillText,
-  SkillError,
-  type SkillRuntime,
   type TreeFetcher,
-} from '../index.ts'
+} from '../source-entry.ts'
 import { FakeClock, type SourceSubject, sourceConformance } from '../testing/index.ts'
 
 const encoder = new TextEncoder()

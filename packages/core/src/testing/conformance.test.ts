@@ -4,17 +4,16 @@ import { dirname, join } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { SftpServer } from '../../../../tests/fixtures/sftp-server.ts'
+import { InProcessEventBus } from '../events/event-bus.ts'
+import { createSkillRuntime, MemorySource } from '../index.ts'
+import { directory, NodeFileSystem, sftpFileSystem } from '../node/index.ts'
 import {
   adaptFileSystem,
-  createSkillRuntime,
   FileSource,
   type FileSystem,
-  InProcessEventBus,
   MemoryFileSystem,
-  MemorySource,
   type SimpleFiles,
-} from '../index.ts'
-import { directory, NodeFileSystem, sftpFileSystem } from '../node/index.ts'
+} from '../source-entry.ts'
 import { FakeClock } from './fake-clock.ts'
 import {
   eventBusConformance,

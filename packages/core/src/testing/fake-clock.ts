@@ -1,4 +1,4 @@
-import type { Clock } from '../index.ts'
+import type { Clock } from '../source-entry.ts'
 
 interface Timer {
   readonly at: number

@@ -1,4 +1,4 @@
-import type { FileSystem, WritableFileSystem } from '../index.ts'
+import type { FileSystem, WritableFileSystem } from '../source-entry.ts'
 import { expect, expectCode, expectEqual } from './conformance.ts'
 
 /** A file system to try, with an empty folder in it. */

@@ -1,10 +1,5 @@
-import {
-  portableHasher,
-  type ScriptProgram,
-  type ScriptRunner,
-  type ScriptScan,
-  SkillError,
-} from '../index.ts'
+import { SkillError } from '../index.ts'
+import { portableHasher, type ScriptProgram, type ScriptRunner, type ScriptScan } from '../source-entry.ts'
 
 /** One promise that every runner of scripts keeps; `check` throws when this one does not. */
 export interface ScriptRunnerCase {

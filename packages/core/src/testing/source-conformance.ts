@@ -1,13 +1,13 @@
+import { renderSkillText } from '../index.ts'
+import { revisionOf } from '../internal-entry.ts'
 import {
   MemorySkillStore,
   portableHasher,
-  renderSkillText,
-  revisionOf,
   type SkillSource,
   type SkillStore,
   type SourceContents,
   type SourceReading,
-} from '../index.ts'
+} from '../source-entry.ts'
 import { expect, expectEqual } from './conformance.ts'
 
 /** A source to try, which holds nothing yet. */

@@ -1,4 +1,5 @@
-import { digestOf, portableHasher, revisionOf, type SkillFile, type SkillStore } from '../index.ts'
+import { digestOf, revisionOf } from '../internal-entry.ts'
+import { portableHasher, type SkillFile, type SkillStore } from '../source-entry.ts'
 import { expect } from './conformance.ts'
 
 /** One promise that every store keeps; `check` throws when this one does not. */

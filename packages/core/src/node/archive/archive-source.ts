@@ -1,23 +1,20 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { SkillError } from '../../index.ts'
+import { checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import {
-  checkOptions,
-  digestOf,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
-  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
   restoreTree,
-  SkillError,
   type SkillSource,
   type TreeFetcher,
-  toMessage,
-} from '../../index.ts'
+} from '../../source-entry.ts'
 import { checkUrl } from '../http/address-guard.ts'
 import { guardedFetch } from '../http/guarded-fetch.ts'
 import { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS, readArchive } from './read-archive.ts'

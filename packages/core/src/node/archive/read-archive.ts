@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { SkillError, toMessage } from '../../index.ts'
+import { SkillError } from '../../index.ts'
+import { toMessage } from '../../internal-entry.ts'
 
 /** One entry of an archive: a file with its bytes, or something that is none. */
 export interface ArchiveEntry {

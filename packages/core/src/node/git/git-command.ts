@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { SkillError, toMessage } from '../../index.ts'
+import { SkillError } from '../../index.ts'
+import { toMessage } from '../../internal-entry.ts'
 import { killGroup } from '../process-group.ts'
 
 export interface GitRun {

@@ -1,18 +1,16 @@
 import { resolve } from 'node:path'
+import { type Diagnostic, SkillError } from '../../index.ts'
+import { checkOptions, type KnownOptions } from '../../internal-entry.ts'
 import {
-  checkOptions,
-  type Diagnostic,
   type FetchContext,
   type FetchResult,
   type FileTree,
-  type KnownOptions,
   RemoteSource,
   type RemoteSourceOptions,
-  SkillError,
   type SkillSource,
   type SourceChange,
   type TreeFetcher,
-} from '../../index.ts'
+} from '../../source-entry.ts'
 import { openWriteLock } from '../shared-write-lock.ts'
 import { createStateDirectory, defaultStateDirectory } from '../state-directory.ts'
 import { BlobReader } from './blob-reader.ts'

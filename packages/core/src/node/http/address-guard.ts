@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
-import { SkillError, toMessage } from '../../index.ts'
+import { SkillError } from '../../index.ts'
+import { toMessage } from '../../internal-entry.ts'
 
 /** Finds the addresses of a name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>

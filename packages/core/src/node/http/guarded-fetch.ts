@@ -2,7 +2,8 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import { checkOptions, type KnownOptions, SkillError, toMessage } from '../../index.ts'
+import { SkillError } from '../../index.ts'
+import { checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
 export interface GuardedRequest extends HostAccess {

@@ -1,23 +1,19 @@
+import { type Diagnostic, SkillError } from '../../index.ts'
+import { checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import {
-  checkOptions,
-  type Diagnostic,
-  digestOf,
   type FetchContext,
   type FetchedFile,
   type FetchResult,
   type FileTree,
   filesBelow,
-  type KnownOptions,
   keepTree,
   RemoteSource,
   type RemoteSourceOptions,
   refuseEntry,
   restoreTree,
-  SkillError,
   type SkillSource,
   type TreeFetcher,
-  toMessage,
-} from '../../index.ts'
+} from '../../source-entry.ts'
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import { checkUrl } from '../http/address-guard.ts'

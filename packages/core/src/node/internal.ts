@@ -1,3 +1,0 @@
-// What the packages of this repository need of the part for Node. No stability promise: any release may change or remove it.
-export { hasGroup, isAlive, killGroup, killProcess } from './process-group.ts'
-export { removeTree } from './remove-tree.ts'

@@ -1,0 +1,122 @@
+// What the parts of a runtime are made of: `@skillstoke/core/source`. No tool sorts the blocks.
+
+// For authors of sources: the contract, and how a folder is captured.
+export type {
+  MarkReason,
+  ReadContext,
+  ReadDepth,
+  SkillSource,
+  SourceChange,
+  SourceHint,
+  SourceReading,
+  SourceState,
+  SourceVersions,
+  SourceWatch,
+  WatchMode,
+  WritableFolder,
+} from './source/skill-source.ts'
+export type { Trust } from './skill/trust.ts'
+export { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from './skill/source-contents.ts'
+export type { NotSkill, NotSkillQuery, NotSkillReason, NotSkills } from './source/not-skill.ts'
+export {
+  type CaptureContext,
+  captureSkill,
+  type FileContents,
+  type SkillFolder,
+} from './source/capture-skill.ts'
+export type { SkillFile } from './skill/manifest.ts'
+export type { ReadingPolicy } from './skill/reading-policy.ts'
+export type { SkillLimits } from './skill/limits.ts'
+
+// For hosts and authors of file systems: skills in folders of any file system.
+export { FileSource } from './source/file-source.ts'
+export type { FileSourceOptions } from './source/file-source-options.ts'
+export type { FileLayout } from './source/file-layout.ts'
+export type { SymlinkPolicy } from './source/entry-classifier.ts'
+export { NO_SETTLE, type SettlePolicy } from './source/settle.ts'
+export { type AllowedPathsOptions, fromAllowedPaths } from './source/allowed-paths.ts'
+export type {
+  DirectoryEntry,
+  FileKind,
+  FileStat,
+  FileSystem,
+  OpenedFile,
+  ReadOptions,
+} from './fs/file-system.ts'
+export type { WritableFileSystem, WriteOptions } from './fs/writable-file-system.ts'
+export { MemoryFileSystem } from './fs/memory-file-system.ts'
+export {
+  type AdaptOptions,
+  adaptFileSystem,
+  type SimpleFiles,
+  type SimpleStat,
+} from './fs/adapt-file-system.ts'
+
+// For authors of fetchers: skills that another machine has, taken whole.
+export {
+  type FetchContext,
+  type FetchResult,
+  RemoteSource,
+  type RemoteSourceOptions,
+  type TreeFetcher,
+} from './source/remote-source.ts'
+export type { FileTree, TreeFile } from './fs/file-tree.ts'
+export { type FetchedFile, filesBelow, keepTree, refuseEntry, restoreTree } from './source/stored-tree.ts'
+
+// For authors of stores: what was read, what was decided, what happened, and who may write.
+export type { SkillStore, StoreFault } from './store/skill-store.ts'
+export { MemorySkillStore, type MemorySkillStoreOptions } from './store/memory-skill-store.ts'
+export {
+  type AgentWrite,
+  type DecidedFolder,
+  type Decision,
+  type DecisionMeta,
+  type DecisionStore,
+  type FolderDecisions,
+  type MadeDecision,
+  MemoryDecisions,
+  type RecordedDecision,
+  type WrittenFile,
+} from './history/decisions.ts'
+export {
+  MemoryRevisionLog,
+  type MemoryRevisionLogOptions,
+  type RevisionAuthor,
+  type RevisionCause,
+  type RevisionLog,
+  type RevisionRecord,
+} from './history/revision-log.ts'
+export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
+
+// For hosts: the parts of the options that are made of these.
+export type { ReviewPolicy, RuntimeTuning } from './runtime/skill-runtime-options.ts'
+export type { SkillState } from './runtime/skill-state.ts'
+
+// For authors of admission policies: whether a revision goes live.
+export type {
+  AdmissionPolicy,
+  AdmissionRequest,
+  AdmissionVerdict,
+  FolderMove,
+  FolderPlace,
+  StandingDecision,
+} from './registry/admission.ts'
+
+// For authors of runners: where scripts run.
+export type {
+  CommandProgress,
+  Containment,
+  FileRun,
+  LoadedProgram,
+  LoadOptions,
+  ProgramLoad,
+  RunOptions,
+  ScriptLine,
+  ScriptProgram,
+  ScriptRunner,
+} from './script/script-runner.ts'
+export type { ScannedCommand, ScriptScan, ScriptText } from './script/command.ts'
+export type { Capability } from './skill/capabilities.ts'
+
+// For all of these: time and digests, which a host passes in.
+export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
