@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   type AllowedToolsPolicy,
+  type ApplyAt,
   checkOptions,
   createAuthorTools,
   createScopeTest,
@@ -40,7 +41,7 @@ export interface SkillAgentOptions {
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
   /** Whether changes are told before every model call or once a turn. @default 'step' */
-  readonly applyAt?: 'step' | 'turn'
+  readonly applyAt?: ApplyAt
   /** What `allowed-tools` of loaded skills does to the other tools. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Slash commands that are the host's own, without the slash. @default none */

@@ -1,6 +1,5 @@
 import { type DecidedSkill, type DecisionNote, SkillError, type SkillRuntime } from '@skillstoke/core'
-
-export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
+import type { DecisionVerb } from './client/decision-verbs.ts'
 
 /** What somebody wants of one skill. */
 export interface Wish extends DecisionNote {

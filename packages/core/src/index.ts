@@ -1,6 +1,6 @@
 // The runtime: what most hosts need and nothing else.
 
-export { type AllowedToolsPolicy, isToolAllowed } from './activation/allowed-tools.ts'
+export { ALLOWED_TOOLS_POLICIES, type AllowedToolsPolicy, isToolAllowed } from './activation/allowed-tools.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
@@ -27,6 +27,8 @@ export {
   type BindOptions,
   DEFAULT_BINDING_TIMEOUT_MS,
   type InstructionsBuilder,
+  UNBIND_MODES,
+  type UnbindMode,
 } from './binding/agent-binding.ts'
 export type { BindableAgent } from './binding/owned-tools.ts'
 // What one agent may see.
@@ -48,7 +50,7 @@ export {
 export { createScopeTest, type Scope, type ScopeTest } from './catalog/scope.ts'
 export { type SearchHit, SkillSearch } from './catalog/skill-search.ts'
 // Errors, and what a host may pass in.
-export { SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
+export { checkChoice, SkillError, type SkillErrorCode, type SkillErrorOptions, toMessage } from './errors.ts'
 // What may be told outside.
 export {
   DEFAULT_HANDLER_DEADLINE_MS,
@@ -156,9 +158,11 @@ export {
   DUPLICATE_WINNERS,
   type DuplicateChooser,
   type DuplicatePolicy,
+  type DuplicateWinner,
 } from './registry/duplicate-policy.ts'
 export {
   type Generation,
+  SKILL_STATUSES,
   type SkillCopy,
   type SkillReport,
   type SkillStatus,
@@ -173,7 +177,7 @@ export {
   type SkillRegistryOptions,
 } from './registry/skill-registry.ts'
 export { PHASES, type Phase, type Subscriber } from './registry/subscriptions.ts'
-export type { Explanation, ExplanationStep } from './runtime/explain-skill.ts'
+export { EXPLANATION_STEPS, type Explanation, type ExplanationStep } from './runtime/explain-skill.ts'
 export {
   DEFAULT_PRE_SCAN_TIMEOUT_MS,
   type PreScanContext,
@@ -250,7 +254,10 @@ export {
 export { type RoleMessage, withLiveSystem } from './session/live-system.ts'
 export type { SessionState } from './session/session-state.ts'
 export {
+  APPLY_AT,
+  type ApplyAt,
   DEFAULT_RESTORE_TOKENS,
+  DELIVERY_MODES,
   type DeliveryMode,
   type RebaseOptions,
   type SessionHost,
@@ -274,6 +281,7 @@ export {
   type DiagnosticCode,
   describePlace,
   isError,
+  SEVERITIES,
   type Severity,
 } from './skill/diagnostic.ts'
 export { diffSkills, FACETS, type Facet } from './skill/diff-skills.ts'
@@ -284,7 +292,7 @@ export { DEFAULT_LIMITS, type SkillLimits } from './skill/limits.ts'
 export { revisionOf, type SkillFile, sortFiles } from './skill/manifest.ts'
 export { type ParseSkillOptions, parseSkill } from './skill/parse-skill.ts'
 export { readFrontmatter } from './skill/read-frontmatter.ts'
-export { DEFAULT_READING, type ReadingPolicy } from './skill/reading-policy.ts'
+export { DEFAULT_READING, READING_CHOICES, type ReadingPolicy } from './skill/reading-policy.ts'
 // The format.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { ParsedSkill, SkillDescription } from './skill/skill-fields.ts'
@@ -301,8 +309,10 @@ export {
   type FileContents,
   type SkillFolder,
 } from './source/capture-skill.ts'
+export { MISSING_ROOT_POLICIES, type MissingRootPolicy } from './source/check-file-source-options.ts'
 export { isNearlySkillFile } from './source/describe-not-skill.ts'
-export type { SymlinkPolicy } from './source/entry-classifier.ts'
+export { SYMLINK_POLICIES, type SymlinkPolicy } from './source/entry-classifier.ts'
+export { WATCHING_MODES, type WatchingMode } from './source/event-trust.ts'
 export { DEFAULT_LAYOUT, type FileLayout } from './source/file-layout.ts'
 export {
   DEFAULT_POLL_MS,
@@ -320,6 +330,8 @@ export {
   DEFAULT_FIRST_WAIT_MS,
   type FetchContext,
   type FetchResult,
+  POLLING_MODES,
+  type PollingMode,
   RemoteSource,
   type RemoteSourceOptions,
   type TreeFetcher,

@@ -8,11 +8,14 @@ import type {
   Facet,
   NotSkills,
   RevisionRecord,
+  Rollback,
   ScriptLine,
+  SkillChange,
   SkillStatus,
   SourceReport,
   SourceStatus,
 } from '@skillstoke/core'
+import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /** A generation by its number in this process and its digest, which is the same everywhere. */
 export interface GenerationId {
@@ -124,7 +127,7 @@ export interface SkillDiff {
   readonly newCapabilities: readonly string[]
 }
 
-export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
+export type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /** `POST /api/decide` */
 export interface DecideRequest {
@@ -141,7 +144,7 @@ export interface DecideRequest {
 
 /** `POST /api/grant` */
 export interface GrantRequest {
-  readonly verb: 'grant' | 'revoke'
+  readonly verb: GrantVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
@@ -191,7 +194,7 @@ export interface RollbackResult {
   readonly from?: Digest | undefined
   readonly to: Digest
   /** Whether the old files were written, or the old revision was pinned, or nothing was to be done. */
-  readonly how: 'written' | 'pinned' | 'unchanged'
+  readonly how: Rollback['how']
 }
 
 /** `GET /api/skills/:name/history` */
@@ -263,7 +266,7 @@ export interface SessionList {
 }
 
 export interface TimelineChange {
-  readonly kind: 'added' | 'modified' | 'removed'
+  readonly kind: SkillChange['kind']
   readonly name: string
   /** Revisions before and after. */
   readonly from: Digest | null

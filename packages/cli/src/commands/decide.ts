@@ -9,8 +9,9 @@ import {
   targetOf,
 } from '@skillstoke/core'
 import { toApproveCommand } from '../approve-command.ts'
+import type { DecisionVerb } from '../client/decision-verbs.ts'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
-import { type DecisionVerb, decideSkill } from '../decide-skill.ts'
+import { decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import {

@@ -3,16 +3,19 @@ import { delimiter, join, relative, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import {
   type CatalogFormatName,
+  DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   type Diagnostic,
+  type DuplicateWinner,
   type ReadingPolicy,
   type Scope,
   type SourceReport,
 } from '@skillstoke/core'
-import { defaultStateDirectory, type SandboxMode } from '@skillstoke/core/node'
+import { defaultStateDirectory, SANDBOX_MODES, type SandboxMode } from '@skillstoke/core/node'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
-import { parseSourceFlag, type RemoteAccess, type RemoteConfig, resolveRemotes } from './remote-config.ts'
+import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
+import type { RemoteAccess } from './source-kinds.ts'
 
 /** One folder of skills, with the label by which every machine knows it. */
 export interface RootConfig {
@@ -62,7 +65,7 @@ export interface Config {
   readonly options: readonly string[]
   /** How the catalog is written, and how long it may be. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
-  readonly onDuplicate: 'first-wins' | 'last-wins'
+  readonly onDuplicate: DuplicateWinner
   readonly reading: Partial<ReadingPolicy>
   /** Whether the operating system contains scripts, too. */
   readonly sandbox: SandboxMode
@@ -99,7 +102,6 @@ export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as c
 const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
 const MIN_TOKEN_LENGTH = 16
-export const SANDBOX_MODES: readonly SandboxMode[] = ['auto', 'require', 'off']
 
 /**
  * Flags come before the environment, the environment before the file. Which model is asked, the address that the server
@@ -151,7 +153,7 @@ export async function resolveConfig(
     ...(scope === undefined ? {} : { scope }),
     catalog: {
       maxTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
-      format: flags.format ?? file?.catalogFormat ?? 'agentskills-xml',
+      format: flags.format ?? file?.catalogFormat ?? DEFAULT_CATALOG_FORMAT,
     },
     onDuplicate: file?.onDuplicate ?? 'first-wins',
     reading: file?.reading ?? {},

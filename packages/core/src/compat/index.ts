@@ -11,7 +11,7 @@ export {
 export { DEFAULT_DEBOUNCE_MS, LocalFileWatcher, type LocalFileWatcherOptions } from './local-file-watcher.ts'
 export { type GitHubAddress, parseGithubUrl } from './parse-github-url.ts'
 // The policies of each design in one word.
-export { PRESETS, type Preset, type PresetName } from './presets.ts'
+export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'
 // omni: scripts as commands, scanned and reloaded.
 export { parseScriptContent, type ScanPathsOptions, scanPaths, type ToolRecord } from './scan-paths.ts'
 export { Skill, type SkillFields } from './skill.ts'

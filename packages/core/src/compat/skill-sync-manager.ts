@@ -11,6 +11,7 @@ import {
   silentLogger,
   systemClock,
   type ToolMap,
+  type UnbindMode,
   within,
 } from '../index.ts'
 import type { ExoSkill } from './exo-skill.ts'
@@ -31,7 +32,7 @@ export interface SkillSyncManagerOptions {
   /** Writes the part of the agents' instructions that is about skills, from the active ones. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
   /** Whether an agent that is unbound loses what it was given. @default 'remove' */
-  readonly unbind?: 'remove' | 'keep'
+  readonly unbind?: UnbindMode
   readonly logger?: Logger
   readonly clock?: Clock
 }

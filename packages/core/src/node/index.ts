@@ -5,7 +5,13 @@ export { bundledSkills } from './bundled-skills.ts'
 export { type Collection, type CollectOptions, collectGarbage } from './collect-garbage.ts'
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { type DirectoryOptions, directory } from './directory.ts'
-export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
+export {
+  DEFAULT_MAX_REPOSITORY_BYTES,
+  GIT_UPDATES,
+  type GitOptions,
+  type GitUpdate,
+  git,
+} from './git/git-source.ts'
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch } from './http/guarded-fetch.ts'
 export { NodeFileSystem } from './node-file-system.ts'

@@ -9,7 +9,7 @@ import { checkLayout } from './file-layout.ts'
 import type { FileSourceOptions } from './file-source.ts'
 
 /** The values of `MissingRootPolicy`. */
-const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
+export const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
 
 /** What a root that is not there means. */
 export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]
