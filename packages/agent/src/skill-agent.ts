@@ -13,7 +13,7 @@ import {
   type SkillWriter,
   type ToolDefinition,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { type ApplyAt, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type LanguageModel, type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import {
   ConversationConflictError,
@@ -39,7 +39,7 @@ export interface SkillAgentOptions {
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
   /** Whether changes are told before every model call or once a turn. @default 'step' */
-  readonly applyAt?: 'step' | 'turn'
+  readonly applyAt?: ApplyAt
   /** What `allowed-tools` of loaded skills does to the other tools. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Slash commands that are the host's own, without the slash. @default none */

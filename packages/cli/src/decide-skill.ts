@@ -1,7 +1,6 @@
 import { type DecidedSkill, SkillError, type SkillRuntime } from '@skillstoke/core'
 import type { DecisionNote } from '@skillstoke/core/internal'
-
-export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
+import type { DecisionVerb } from './client/decision-verbs.ts'
 
 /** What somebody wants of one skill. */
 export interface Wish extends DecisionNote {

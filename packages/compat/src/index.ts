@@ -1,7 +1,7 @@
 // Names and presets of five published designs, on top of a runtime. No tool sorts the blocks.
 
 // For users of any design: its policies in one word.
-export { PRESETS, type Preset, type PresetName } from './presets.ts'
+export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'
 
 // For users of Exo: registry, watchers, tools and agents.
 export {

@@ -7,6 +7,7 @@ import {
   type SkillRuntime,
 } from '@skillstoke/core'
 import {
+  checkChoice,
   checkOptions,
   type KnownOptions,
   type ScriptReload,
@@ -64,6 +65,7 @@ export class SkillManager implements AsyncDisposable {
   /** Reads the skills of a folder, which need not exist yet. */
   static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
     checkOptions('SkillManager.open()', options, KNOWN)
+    checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
     // Asked for by time alone, nothing else may look.
     const byTime = {

@@ -16,8 +16,16 @@ import type { Skill } from './skill.ts'
 import { SkillChangeEvent, type SkillChangeFields } from './skill-watcher.ts'
 import { SourceRoot } from './source-root.ts'
 
+const CONFLICT_STRATEGIES = ['keep_first', 'keep_last', 'raise'] as const
+
 /** What a second skill of the same name is: left out, the one that counts, or an error. */
-export type ConflictStrategy = 'keep_first' | 'keep_last' | 'raise'
+export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
+
+const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
+  keep_first: 'first-wins',
+  keep_last: 'last-wins',
+  raise: 'error',
+}
 
 export interface SkillRegistryOptions {
   /** @default 'keep_first' */
@@ -36,12 +44,6 @@ export interface SearchOptions {
 }
 
 const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true, activeOnly: true }
-
-const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
-  keep_first: 'first-wins',
-  keep_last: 'last-wins',
-  raise: 'error',
-}
 
 /**
  * Exo's registry: folders that are loaded when somebody says so. A `SkillSyncManager` keeps it up to date between two

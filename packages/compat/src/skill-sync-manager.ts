@@ -6,7 +6,14 @@ import {
   type SkillRuntime,
   type ToolMap,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, LATE, silentLogger, within } from '@skillstoke/core/internal'
+import {
+  checkOptions,
+  type KnownOptions,
+  LATE,
+  silentLogger,
+  type UnbindMode,
+  within,
+} from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
@@ -26,7 +33,7 @@ export interface SkillSyncManagerOptions {
   /** Writes the part of the agents' instructions that is about skills, from the active ones. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
   /** Whether an agent that is unbound loses what it was given. @default 'remove' */
-  readonly unbind?: 'remove' | 'keep'
+  readonly unbind?: UnbindMode
   readonly logger?: Logger
   readonly clock?: Clock
 }

@@ -2,7 +2,7 @@
 // No stability promise: any release may change or remove a name. No tool sorts the blocks.
 
 // For every package.
-export { toMessage } from './errors.ts'
+export { checkChoice, toMessage } from './errors.ts'
 export { checkOptions, type KnownOptions } from './options.ts'
 export { LATE, silentLogger, within } from './host.ts'
 export { compareText } from './skill/compare.ts'
@@ -34,6 +34,15 @@ export {
   findMissing,
   isCapability,
 } from './skill/capabilities.ts'
+
+// For the command line: the values of closed sets, from which choices, help and schema follow.
+export { SKILL_STATUSES } from './registry/generation.ts'
+export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-format.ts'
+export { DUPLICATE_WINNERS, type DuplicateWinner } from './registry/duplicate-policy.ts'
+export { READING_CHOICES } from './skill/reading-policy.ts'
+export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
+export type { ApplyAt } from './session/skill-session.ts'
+export type { UnbindMode } from './binding/agent-binding.ts'
 
 // For what runs scripts, and what calls them.
 export {

@@ -4,10 +4,11 @@ import type {
   Digest,
   Explanation,
   Facet,
+  SkillChange,
   SkillStatus,
   SourceStatus,
 } from '@skillstoke/core'
-import type { SourceReport } from '@skillstoke/core/internal'
+import type { Rollback, SourceReport } from '@skillstoke/core/internal'
 import type {
   CommandProgress,
   Containment,
@@ -15,6 +16,7 @@ import type {
   RevisionRecord,
   ScriptLine,
 } from '@skillstoke/core/source'
+import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /** A generation by its number in this process and its digest, which is the same everywhere. */
 export interface GenerationId {
@@ -126,7 +128,7 @@ export interface SkillDiff {
   readonly newCapabilities: readonly string[]
 }
 
-export type DecisionVerb = 'approve' | 'reject' | 'pin' | 'unpin' | 'enable' | 'disable'
+export type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /** `POST /api/decide` */
 export interface DecideRequest {
@@ -143,7 +145,7 @@ export interface DecideRequest {
 
 /** `POST /api/grant` */
 export interface GrantRequest {
-  readonly verb: 'grant' | 'revoke'
+  readonly verb: GrantVerb
   /** Name of the skill, or `source/name`. */
   readonly skill: string
   readonly capabilities: readonly string[]
@@ -193,7 +195,7 @@ export interface RollbackResult {
   readonly from?: Digest | undefined
   readonly to: Digest
   /** Whether the old files were written, or the old revision was pinned, or nothing was to be done. */
-  readonly how: 'written' | 'pinned' | 'unchanged'
+  readonly how: Rollback['how']
 }
 
 /** `GET /api/skills/:name/history` */
@@ -265,7 +267,7 @@ export interface SessionList {
 }
 
 export interface TimelineChange {
-  readonly kind: 'added' | 'modified' | 'removed'
+  readonly kind: SkillChange['kind']
   readonly name: string
   /** Revisions before and after. */
   readonly from: Digest | null

@@ -1,8 +1,9 @@
 import type { DecidedSkill, Diagnostic, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { type DecisionNote, describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core/internal'
 import { toApproveCommand } from '../approve-command.ts'
+import type { DecisionVerb } from '../client/decision-verbs.ts'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'
-import { type DecisionVerb, decideSkill } from '../decide-skill.ts'
+import { decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import {

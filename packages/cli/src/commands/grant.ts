@@ -7,6 +7,7 @@ import {
   targetOf,
 } from '@skillstoke/core/internal'
 import { askYes } from '../ask.ts'
+import type { GrantVerb } from '../client/decision-verbs.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { findGrantRefusal, openSkills } from '../open-skills.ts'
@@ -19,7 +20,7 @@ import { toNote } from './decide.ts'
  * directory. Without words: what the skill asks for, which is shown first and asked about, or everything that it has.
  */
 export async function grant(
-  verb: 'grant' | 'revoke',
+  verb: GrantVerb,
   target: string,
   words: readonly string[],
   config: Config,

@@ -1,4 +1,4 @@
-import { shortDigest } from '@skillstoke/core/internal'
+import { SKILL_STATUSES, shortDigest } from '@skillstoke/core/internal'
 import { childProcesses } from '@skillstoke/scripts'
 import type { ServerStatus } from '../client/api-types.ts'
 import { type Config, pathsOf } from '../config/config.ts'
@@ -6,7 +6,7 @@ import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, formatDiagnostic, formatTable, paintStatus, printJson, printLine } from '../output.ts'
 import { askOrScan, printSource } from '../running-dev.ts'
-import { STATUSES, toStatus } from '../server/source-states.ts'
+import { toStatus } from '../server/source-states.ts'
 
 type Status = Pick<ServerStatus, 'generation' | 'counts' | 'sources' | 'stateDirectory'>
 
@@ -33,7 +33,7 @@ export async function status(config: Config, options: { readonly json: boolean }
   printLine(formatTable([['ROOT', 'LABEL', 'MODE', 'SKILLS', 'NOTE'], ...rows]))
   for (const source of sources)
     for (const each of source.diagnostics) printLine(formatDiagnostic(each, paint))
-  const summary = STATUSES.filter(each => counts[each] !== 0).map(
+  const summary = SKILL_STATUSES.filter(each => counts[each] !== 0).map(
     each => `${counts[each]} ${paintStatus(each, paint)}`,
   )
   printLine(

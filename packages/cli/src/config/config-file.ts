@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { CatalogFormatName } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { type DuplicateWinner, toMessage } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { UsageError } from '../exit-code.ts'
 import { isInside } from '../real-path.ts'
-import type { ConfigFile, ConfigSource } from './config-schema.ts'
+import type { ConfigFile } from './config-schema.ts'
+import type { ConfigSource } from './source-kinds.ts'
 
 export const CONFIG_FILE_NAME = 'skillstoke.json'
 
@@ -21,7 +22,7 @@ export interface LoadedConfigFile {
   readonly scope: ConfigFile['scope']
   readonly maxTokens: number | undefined
   readonly catalogFormat: CatalogFormatName | undefined
-  readonly onDuplicate: 'first-wins' | 'last-wins' | undefined
+  readonly onDuplicate: DuplicateWinner | undefined
   readonly reading: Partial<ReadingPolicy>
   readonly port: number | undefined
   readonly maxSessions: number | undefined

@@ -1,6 +1,13 @@
 import type { CatalogFormatName } from '@skillstoke/core'
+import {
+  CATALOG_FORMAT_NAMES,
+  DUPLICATE_WINNERS,
+  type DuplicateWinner,
+  READING_CHOICES,
+} from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { z } from 'zod'
+import { type ConfigSource, SOURCE_KIND_NAMES, SOURCE_KINDS } from './source-kinds.ts'
 
 const path = z.string().min(1)
 const label = z
@@ -23,59 +30,12 @@ const fetched = {
     .describe('How much may be fetched of it; 200 without it, 50 for an archive.'),
 }
 
-const source = z.union(
-  [
-    z.strictObject({
-      git: path.describe('A repository: an https or ssh URL, owner/repository, or a tree URL of GitHub.'),
-      ref: path.optional().describe('A branch, a tag or a whole commit; the default branch without it.'),
-      path: path.optional().describe('The folder of the repository that holds the skills.'),
-      update: z
-        .enum(['ff-only', 'reset'])
-        .optional()
-        .describe(
-          'ff-only keeps the skills when the history is rewritten, and says so; reset takes what is there.',
-        ),
-      ...fetched,
-    }),
-    z.strictObject({
-      archive: path.describe('A zip or tar.gz archive: an https URL, or a file of the project.'),
-      path: path.optional().describe('The folder of the archive that holds the skills.'),
-      digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
-      ...fetched,
-    }),
-    z.strictObject({
-      wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
-      ...fetched,
-    }),
-    z.strictObject({
-      npm: path.describe('A folder with node_modules, whose packages bring skills along.'),
-      packages: z.array(path).optional().describe('Only packages of these names.'),
-      ...common,
-    }),
-    z.strictObject({
-      mcp: path.describe('The https URL of an MCP server that offers the Skills extension.'),
-      ...fetched,
-    }),
-  ],
-  { error: 'name one place: git, archive, wellKnown, npm or mcp' },
-)
+const kinds = SOURCE_KIND_NAMES.map(name => SOURCE_KINDS[name].fields({ z, path, common, fetched }))
 
-/** A place besides the roots, as it is written: one of `git`, `archive`, `wellKnown`, `npm` and `mcp`. */
-export interface ConfigSource {
-  readonly git?: string | undefined
-  readonly ref?: string | undefined
-  readonly update?: 'ff-only' | 'reset' | undefined
-  readonly archive?: string | undefined
-  readonly digest?: string | undefined
-  readonly path?: string | undefined
-  readonly wellKnown?: string | undefined
-  readonly npm?: string | undefined
-  readonly packages?: readonly string[] | undefined
-  readonly mcp?: string | undefined
-  readonly label?: string | undefined
-  readonly pollSeconds?: number | undefined
-  readonly maxMegabytes?: number | undefined
-}
+const source = z.union(
+  kinds.map(fields => z.strictObject(fields)),
+  { error: `name one place: ${SOURCE_KIND_NAMES.join(', ').replace(/, (\w+)$/, ' or $1')}` },
+) as z.ZodType<ConfigSource>
 
 /** A configuration as it is written. */
 export interface ConfigFile {
@@ -91,7 +51,7 @@ export interface ConfigFile {
   readonly catalog?:
     | { readonly maxTokens?: number | undefined; readonly format?: CatalogFormatName | undefined }
     | undefined
-  readonly onDuplicate?: 'first-wins' | 'last-wins' | undefined
+  readonly onDuplicate?: DuplicateWinner | undefined
   readonly reading?:
     | {
         readonly names?: ReadingPolicy['names'] | undefined
@@ -143,28 +103,22 @@ export const configSchema: z.ZodType<ConfigFile> = z
     catalog: z
       .strictObject({
         maxTokens: z.int().min(1).optional().describe('Tokens that the catalog may take.'),
-        format: z
-          .enum(['agentskills-xml', 'pai-xml', 'markdown', 'none'])
-          .optional()
-          .describe('How the catalog is written.'),
+        format: z.enum(CATALOG_FORMAT_NAMES).optional().describe('How the catalog is written.'),
       })
       .optional(),
-    onDuplicate: z
-      .enum(['first-wins', 'last-wins'])
-      .optional()
-      .describe('Which root serves a name that several have.'),
+    onDuplicate: z.enum(DUPLICATE_WINNERS).optional().describe('Which root serves a name that several have.'),
     reading: z
       .strictObject({
         names: z
-          .enum(['strict', 'lenient', 'any'])
+          .enum(READING_CHOICES.names)
           .optional()
           .describe('Whether a name against the rules is an error, a warning, or fine.'),
         matchDirectory: z
-          .enum(['warn', 'error', 'off'])
+          .enum(READING_CHOICES.matchDirectory)
           .optional()
           .describe('What a name that differs from its folder is.'),
         description: z
-          .enum(['required', 'empty', 'first-heading'])
+          .enum(READING_CHOICES.description)
           .optional()
           .describe('What stands for a missing description.'),
       })

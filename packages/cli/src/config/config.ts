@@ -2,13 +2,19 @@ import { homedir } from 'node:os'
 import { delimiter, join, relative, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
 import type { CatalogFormatName, Diagnostic, Scope } from '@skillstoke/core'
-import { DEFAULT_CATALOG_TOKENS, type SourceReport } from '@skillstoke/core/internal'
+import {
+  DEFAULT_CATALOG_FORMAT,
+  DEFAULT_CATALOG_TOKENS,
+  type DuplicateWinner,
+  type SourceReport,
+} from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type { ReadingPolicy } from '@skillstoke/core/source'
-import type { SandboxMode } from '@skillstoke/scripts'
+import { SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
-import { parseSourceFlag, type RemoteAccess, type RemoteConfig, resolveRemotes } from './remote-config.ts'
+import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
+import type { RemoteAccess } from './source-kinds.ts'
 
 /** One folder of skills, with the label by which every machine knows it. */
 export interface RootConfig {
@@ -58,7 +64,7 @@ export interface Config {
   readonly options: readonly string[]
   /** How the catalog is written, and how long it may be. */
   readonly catalog: { readonly maxTokens: number; readonly format: CatalogFormatName }
-  readonly onDuplicate: 'first-wins' | 'last-wins'
+  readonly onDuplicate: DuplicateWinner
   readonly reading: Partial<ReadingPolicy>
   /** Whether the operating system contains scripts, too. */
   readonly sandbox: SandboxMode
@@ -95,7 +101,6 @@ export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as c
 const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
 const MIN_TOKEN_LENGTH = 16
-export const SANDBOX_MODES: readonly SandboxMode[] = ['auto', 'require', 'off']
 
 /**
  * Flags come before the environment, the environment before the file. Which model is asked, the address that the server
@@ -147,7 +152,7 @@ export async function resolveConfig(
     ...(scope === undefined ? {} : { scope }),
     catalog: {
       maxTokens: flags.maxTokens ?? file?.maxTokens ?? DEFAULT_CATALOG_TOKENS,
-      format: flags.format ?? file?.catalogFormat ?? 'agentskills-xml',
+      format: flags.format ?? file?.catalogFormat ?? DEFAULT_CATALOG_FORMAT,
     },
     onDuplicate: file?.onDuplicate ?? 'first-wins',
     reading: file?.reading ?? {},

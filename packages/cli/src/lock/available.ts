@@ -11,7 +11,8 @@ import { type FolderFile, findHiddenIn, toMessage } from '@skillstoke/core/inter
 import { directory, nodeHasher } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
-import { assertInside, createRemote, parseSourceFlag } from '../config/remote-config.ts'
+import { createRemote, parseSourceFlag } from '../config/remote-config.ts'
+import { assertInside } from '../config/source-kinds.ts'
 import { UsageError } from '../exit-code.ts'
 
 /** A source from which skills are copied, with what it holds now. */

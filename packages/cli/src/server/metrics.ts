@@ -1,5 +1,5 @@
 import type { SkillRuntime } from '@skillstoke/core'
-import { STATUSES } from './source-states.ts'
+import { SKILL_STATUSES } from '@skillstoke/core/internal'
 
 /** What monitoring wants to know, in the text format of Prometheus. */
 export async function renderMetrics(skills: SkillRuntime): Promise<string> {
@@ -13,7 +13,7 @@ export async function renderMetrics(skills: SkillRuntime): Promise<string> {
   gauge('sessions', 'Conversations that are in use').set(skills.sessions().length)
   const byStatus = gauge('skills', 'Skills that were found, by what became of their newest text', ['status'])
   const reports = current.reports()
-  for (const status of STATUSES)
+  for (const status of SKILL_STATUSES)
     byStatus.set({ status }, reports.filter(report => report.status === status).length)
   const up = gauge('source_up', 'Whether the last reading of a source succeeded', ['source'])
   const failures = gauge('source_failures', 'Readings that failed since the last one that did not', [

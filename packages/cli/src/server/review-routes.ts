@@ -2,20 +2,21 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { SkillHistory } from '../client/api-types.ts'
+import { DECISION_VERBS, GRANT_VERBS } from '../client/decision-verbs.ts'
 import { decideSkill } from '../decide-skill.ts'
 import { currentUser } from '../open-skills.ts'
 import { answer, describeFaults, fail, readJson } from './api-failure.ts'
 import { toRow } from './skill-rows.ts'
 
 const decision = z.strictObject({
-  verb: z.enum(['approve', 'reject', 'pin', 'unpin', 'enable', 'disable']),
+  verb: z.enum(DECISION_VERBS),
   skill: z.string().min(1).max(400),
   revision: z.string().max(80).optional(),
   note: z.string().max(500).optional(),
   confirmHidden: z.boolean().optional(),
 })
 const grant = z.strictObject({
-  verb: z.enum(['grant', 'revoke']),
+  verb: z.enum(GRANT_VERBS),
   skill: z.string().min(1).max(400),
   capabilities: z.array(z.string().max(1_000)).min(1).max(50),
   revision: z.string().max(80).optional(),

@@ -1,17 +1,7 @@
 import type { Generation, SkillRuntime, SkillStatus } from '@skillstoke/core'
+import { SKILL_STATUSES } from '@skillstoke/core/internal'
 import type { ServerStatus } from '../client/api-types.ts'
 import { toGenerationId } from './timeline.ts'
-
-export const STATUSES: readonly SkillStatus[] = [
-  'ok',
-  'warning',
-  'broken',
-  'pending',
-  'rejected',
-  'pinned',
-  'shadowed',
-  'disabled',
-]
 
 /** How many skills of each status a generation has, and how each source is doing. `paths` are in the sources' order. */
 export function toStatus(
@@ -20,7 +10,7 @@ export function toStatus(
   paths: readonly string[],
 ): Pick<ServerStatus, 'generation' | 'counts' | 'sources'> {
   const reports = generation.reports()
-  const counts = Object.fromEntries(STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
+  const counts = Object.fromEntries(SKILL_STATUSES.map(status => [status, 0])) as Record<SkillStatus, number>
   const found = new Map<string, number>()
   for (const { status, source } of reports) {
     counts[status]++

@@ -1,3 +1,4 @@
+import { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT, EXPLANATION_STEPS } from '@skillstoke/core/internal'
 import { type Command, Option } from 'commander'
 import { resolveConfig } from '../config/config.ts'
 import {
@@ -60,12 +61,9 @@ function addRender(program: Command, finish: Finish): void {
     .description('print the catalog as a conversation that begins now would get it')
     .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
     .addOption(
-      new Option('--format <name>', 'how it is written (default: agentskills-xml)').choices([
-        'agentskills-xml',
-        'pai-xml',
-        'markdown',
-        'none',
-      ]),
+      new Option('--format <name>', `how it is written (default: ${DEFAULT_CATALOG_FORMAT})`).choices(
+        CATALOG_FORMAT_NAMES,
+      ),
     )
     .addHelpText(
       'after',
@@ -80,7 +78,7 @@ function addRender(program: Command, finish: Finish): void {
 function addWhy(program: Command, finish: Finish): void {
   withSharedOptions(program.command('why'))
     .description(
-      'tell where a skill stopped: found, parsed, eligible, scoped, listed; or why something is not a skill',
+      `tell where a skill stopped: ${EXPLANATION_STEPS.join(', ')}; or why something is not a skill`,
     )
     .argument('<name>', 'name of the skill or of its folder, or a path')
     .option('--session <id>', 'as this conversation of the running dev sees it')

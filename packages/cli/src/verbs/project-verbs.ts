@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { resolveConfig } from '../config/config.ts'
+import { describeSourceForms } from '../config/source-kinds.ts'
 import { collect, type Finish, type SharedFlags, withAccessOptions, withRootOptions } from './verb-options.ts'
 
 const CONFIRM_HIDDEN = 'the characters that show nothing were looked at, and are meant'
@@ -18,7 +19,7 @@ function addAdd(program: Command, finish: Finish): void {
     .description('copy skills of another place into the project, and write down where they came from')
     .argument(
       '<place>',
-      'as for --source: a repository, x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp; or a folder of skills, as in ./folder or ../folder',
+      `as for --source: ${describeSourceForms()}; or a folder of skills, as in ./folder or ../folder`,
     )
     .argument('[skill...]', 'names (default: the only one there is)')
     .option('--all', 'all that the place has')

@@ -1,12 +1,13 @@
+import { CAPABILITY_FORMS } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
+import { GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
 import { resolveConfig } from '../config/config.ts'
 import { type Finish, type SharedFlags, withSandboxOption, withSharedOptions } from './verb-options.ts'
 
 /** Running what skills bring along, and what it may do. */
 export function addRunVerbs(program: Command, finish: Finish): void {
   addRun(program, finish)
-  addGrant(program, 'grant', finish)
-  addGrant(program, 'revoke', finish)
+  for (const verb of GRANT_VERBS) addGrant(program, verb, finish)
 }
 
 function addRun(program: Command, finish: Finish): void {
@@ -65,11 +66,11 @@ const GRANTS = {
     words: 'take back what was granted',
     examples: ['stoke revoke deploy', 'stoke revoke deploy net'],
   },
-} as const
+} as const satisfies Record<GrantVerb, unknown>
 
 const NAMED = 'name, or source/name; with @ and the whole digest of the revision that you have read'
 
-function addGrant(program: Command, verb: 'grant' | 'revoke', finish: Finish): void {
+function addGrant(program: Command, verb: GrantVerb, finish: Finish): void {
   const { words, examples } = GRANTS[verb]
   const without = verb === 'grant' ? 'what metadata.capabilities asks for, after a question' : 'everything'
   const command = withSharedOptions(program.command(verb))
@@ -77,10 +78,7 @@ function addGrant(program: Command, verb: 'grant' | 'revoke', finish: Finish): v
   command
     .description(words)
     .argument('<skill>', verb === 'grant' ? NAMED : 'name, or source/name')
-    .argument(
-      '[capability...]',
-      `net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path (default: ${without})`,
-    )
+    .argument('[capability...]', `${CAPABILITY_FORMS} (default: ${without})`)
     .option('--note <text>', 'why, for the history')
     .addHelpText(
       'after',

@@ -1,14 +1,13 @@
 import type { Command } from 'commander'
+import { DECISION_VERBS, type DecisionVerb } from '../client/decision-verbs.ts'
 import { resolveConfig } from '../config/config.ts'
-import type { DecisionVerb } from '../decide-skill.ts'
 import { type Finish, parseCount, type SharedFlags, withSharedOptions } from './verb-options.ts'
 
 /** What may be served, what was, and the way back. */
 export function addTrustVerbs(program: Command, finish: Finish): void {
   addPending(program, finish)
   addApprove(program, finish)
-  for (const verb of ['reject', 'pin', 'unpin', 'enable', 'disable'] as const)
-    addDecision(program, verb, finish)
+  for (const verb of DECISION_VERBS) if (verb !== 'approve') addDecision(program, verb, finish)
   addLog(program, finish)
   addDiff(program, finish)
   addRollback(program, finish)

@@ -1,5 +1,7 @@
+import { SANDBOX_MODES } from '@skillstoke/scripts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type ConfigFlags, SANDBOX_MODES } from '../config/config.ts'
+import type { ConfigFlags } from '../config/config.ts'
+import { describeSourceForms } from '../config/source-kinds.ts'
 
 export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 
@@ -12,11 +14,7 @@ export function withSharedOptions(command: Command): Command {
 
 /** Where skills come from. */
 export function withSourceOptions(command: Command): Command {
-  command.option(
-    '--source <place>',
-    'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, npm:folder, well-known+https://host, mcp+https://host/mcp; repeatable',
-    collect,
-  )
+  command.option('--source <place>', `${describeSourceForms({ isDetailed: true })}; repeatable`, collect)
   return withAccessOptions(withRootOptions(command))
     .option('--frozen', 'let every change wait for approval, until dev or mcp serves the folders without it')
     .option('--link-root <dir>', 'a folder into which links of the roots may lead; repeatable', collect)

@@ -1,10 +1,13 @@
 import { toWildcard } from '../skill/wildcard.ts'
 
+/** The values of `AllowedToolsPolicy`. */
+export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
+
 /**
  * What `allowed-tools` of active skills does. `ignore`: nothing. `advise`: the model is told. `enforce`: the model is told,
  * and other tools are refused while such a skill is active.
  */
-export type AllowedToolsPolicy = 'ignore' | 'advise' | 'enforce'
+export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
 
 /**
  * Whether one of the entries of `allowed-tools` lets a call through. An entry is a tool's name in which `*` stands for any

@@ -1,7 +1,10 @@
 import { findNameFaults, isLoadableName } from '../skill/skill-name.ts'
 
+/** The values of `WritableNames` that have a name. */
+export const WRITABLE_NAMES = ['strict', 'lenient'] as const
+
 /** Names that new skills may have: `strict` are ASCII and follow the specification, `lenient` follow it in any script. */
-export type WritableNames = 'strict' | 'lenient' | RegExp
+export type WritableNames = (typeof WRITABLE_NAMES)[number] | RegExp
 
 /** Words that belong to somebody else. */
 export const RESERVED_WORDS: readonly string[] = Object.freeze(['anthropic', 'claude'])

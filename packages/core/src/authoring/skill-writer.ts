@@ -13,7 +13,7 @@ import type { SourceReaders } from '../sync/source-readers.ts'
 import { checkWrite } from './check-write.ts'
 import { type FolderFile, replaceFolder } from './folder-swap.ts'
 import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from './layer-files.ts'
-import { findNameFault, RESERVED_WORDS, type WritableNames } from './skill-name-rule.ts'
+import { findNameFault, RESERVED_WORDS, WRITABLE_NAMES, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 
 /** Makes what was written visible. */
@@ -58,6 +58,8 @@ export interface ReloadedSkills {
   readonly errors: readonly { readonly skill?: string; readonly message: string }[]
 }
 
+const AFTER_WRITE = ['reload', 'none'] as const
+
 export interface SkillWriterOptions {
   /** Keeps writers apart; one that other processes respect, too, when they write to the same folder. @default within this process */
   readonly lock?: WriteLock
@@ -66,7 +68,7 @@ export interface SkillWriterOptions {
   /** Words that no name may have between its hyphens. @default RESERVED_WORDS */
   readonly reservedNames?: readonly string[]
   /** Whether what was written is live at once, or when somebody reloads. @default 'reload' */
-  readonly afterWrite?: 'reload' | 'none'
+  readonly afterWrite?: (typeof AFTER_WRITE)[number]
   readonly hasher?: Hasher
   readonly clock?: Clock
 }
@@ -138,8 +140,8 @@ export class SkillWriter {
   /** Made by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkOptions('writer()', options, KNOWN_OPTIONS)
-    checkChoice('afterWrite', options.afterWrite, ['reload', 'none'])
-    if (!(options.names instanceof RegExp)) checkChoice('names', options.names, ['strict', 'lenient'])
+    checkChoice('afterWrite', options.afterWrite, AFTER_WRITE)
+    if (!(options.names instanceof RegExp)) checkChoice('names', options.names, WRITABLE_NAMES)
     if (options.lock !== undefined && typeof options.lock?.run !== 'function')
       throw new SkillError('INVALID_OPTION', 'lock has no method run(); use openWriteLock()')
     this.#layer = layer

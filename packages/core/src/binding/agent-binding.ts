@@ -11,6 +11,12 @@ import { type BindableAgent, OwnedTools } from './owned-tools.ts'
 /** Writes the part of an agent's instructions that is about its skills; gets them sorted by name, with their bodies. */
 export type InstructionsBuilder = (skills: readonly LoadedSkill[]) => string | Promise<string>
 
+/** The values of `UnbindMode`. */
+export const UNBIND_MODES = ['remove', 'keep'] as const
+
+/** Whether an agent that is unbound loses what it was given. */
+export type UnbindMode = (typeof UNBIND_MODES)[number]
+
 export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** Which tools belong to which skill. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
@@ -19,7 +25,7 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** Which skills the agent may see. @default all */
   readonly scope?: Scope
   /** Whether unbinding takes off what the binding had added. @default 'remove' */
-  readonly unbind?: 'remove' | 'keep'
+  readonly unbind?: UnbindMode
   /** How long a call of the agent, the resolver or the builder may take, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number
 }
@@ -318,6 +324,6 @@ function checkBinding(agent: BindableAgent, options: BindOptions): void {
     throw new SkillError('INVALID_OPTION', 'an agent needs the methods addTool() and removeTool()')
   if (options.tools !== undefined && (typeof options.tools !== 'object' || options.tools === null))
     throw new SkillError('INVALID_OPTION', `tools is ${typeof options.tools}; use a map, or { resolve }`)
-  checkChoice('unbind', options.unbind, ['remove', 'keep'])
+  checkChoice('unbind', options.unbind, UNBIND_MODES)
   checkNumber('timeoutMs', options.timeoutMs, 1)
 }

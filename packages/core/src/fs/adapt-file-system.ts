@@ -37,11 +37,13 @@ export interface SimpleFiles {
   resolve?(path: string): Promise<string | undefined>
 }
 
+const SEPARATORS = ['/', '\\'] as const
+
 export interface AdaptOptions {
   /** `FileSystem.identity`: such as the address of a bucket, and whose rights count there. @default none */
   readonly identity?: string
   /** What stands between the parts of a path there. @default '/' */
-  readonly separator?: '/' | '\\'
+  readonly separator?: (typeof SEPARATORS)[number]
   /** How long one call may take, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number
   /** How many calls are under way at once; the others wait. @default 8 */
@@ -86,7 +88,7 @@ class AdaptedFileSystem implements FileSystem {
     }
     checkNumber('timeoutMs', options.timeoutMs, 1)
     checkNumber('concurrency', options.concurrency, 1)
-    checkChoice('separator', options.separator, ['/', '\\'])
+    checkChoice('separator', options.separator, SEPARATORS)
     if (options.identity !== undefined) this.identity = options.identity
     this.#files = files
     this.#options = {

@@ -7,7 +7,13 @@ export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 
 // For hosts: skills from other places, which wait for approval.
-export { DEFAULT_MAX_REPOSITORY_BYTES, type GitOptions, git } from './git/git-source.ts'
+export {
+  DEFAULT_MAX_REPOSITORY_BYTES,
+  GIT_UPDATES,
+  type GitOptions,
+  type GitUpdate,
+  git,
+} from './git/git-source.ts'
 export { type ArchiveOptions, archive, DEFAULT_MAX_ARCHIVE_BYTES } from './archive/archive-source.ts'
 export { type ArchiveLimits, DEFAULT_ARCHIVE_LIMITS } from './archive/read-archive.ts'
 export { type WellKnownOptions, wellKnown } from './well-known/well-known-source.ts'

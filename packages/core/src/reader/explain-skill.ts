@@ -9,15 +9,18 @@ import type { CommandOffer } from './command-offer.ts'
 import { type AskedSkill, folderOf } from './find-asked.ts'
 
 /** The way of a skill into a conversation, in order. */
-export type ExplanationStep =
-  | 'found'
-  | 'parsed'
-  | 'eligible'
-  | 'commands'
-  | 'scoped'
-  | 'listed'
-  | 'announced'
-  | 'loaded'
+export const EXPLANATION_STEPS = [
+  'found',
+  'parsed',
+  'eligible',
+  'commands',
+  'scoped',
+  'listed',
+  'announced',
+  'loaded',
+] as const
+
+export type ExplanationStep = (typeof EXPLANATION_STEPS)[number]
 
 export interface Explanation {
   /** What was asked for. */

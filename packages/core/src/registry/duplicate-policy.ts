@@ -6,6 +6,8 @@ export type DuplicateChooser = (candidates: readonly Skill[]) => Skill
 /** The policies that serve one of the skills and go on. */
 export const DUPLICATE_WINNERS = ['first-wins', 'last-wins'] as const
 
+export type DuplicateWinner = (typeof DUPLICATE_WINNERS)[number]
+
 /** The policies that have a name. */
 export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error'] = [
   ...DUPLICATE_WINNERS,

@@ -5,19 +5,23 @@ import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 
+/** The values of `SkillStatus`. */
+export const SKILL_STATUSES = [
+  'ok',
+  'warning',
+  'broken',
+  'pending',
+  'rejected',
+  'pinned',
+  'shadowed',
+  'disabled',
+] as const
+
 /**
  * What became of the newest text of a skill. `ok` and `warning` are live. `pending` waits for approval, `rejected` was
  * looked at and is not wanted, `pinned` is or is newer than the revision that was chosen, `disabled` is not served at all.
  */
-export type SkillStatus =
-  | 'ok'
-  | 'warning'
-  | 'broken'
-  | 'shadowed'
-  | 'pending'
-  | 'rejected'
-  | 'pinned'
-  | 'disabled'
+export type SkillStatus = (typeof SKILL_STATUSES)[number]
 
 /** One folder that was found, served or not: nothing disappears. */
 export interface SkillReport {

@@ -1,3 +1,4 @@
+import { checkChoice } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
@@ -29,7 +30,9 @@ export class Subscriptions {
     this.#options = options
   }
 
+  /** @throws {SkillError} INVALID_OPTION for a phase that does not exist */
   add(subscriber: Subscriber, phase: Phase): () => void {
+    checkChoice('phase', phase, PHASES)
     const subscription = new Subscription(subscriber, phase, this.#options)
     this.#subscriptions.add(subscription)
     return () => {

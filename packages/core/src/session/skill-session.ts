@@ -1,4 +1,8 @@
-import { type AllowedToolsPolicy, isToolAllowed } from '../activation/allowed-tools.ts'
+import {
+  ALLOWED_TOOLS_POLICIES,
+  type AllowedToolsPolicy,
+  isToolAllowed,
+} from '../activation/allowed-tools.ts'
 import type { Conversation } from '../activation/conversation.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
@@ -34,12 +38,21 @@ export interface SessionHost {
   readonly countTokens: TokenCounter
 }
 
+/** The values of `DeliveryMode`. */
+export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
+
 /**
  * How changes reach a conversation. `append`: as messages at its end, so that nothing sent before is altered. `rebuild`:
  * by a new catalog at every update, for a system text that is written anew. `silent`: not at all; tools answer from the
  * newest generation all the same. `pinned`: the conversation stays with the generation that it began with, tools included.
  */
-export type DeliveryMode = 'append' | 'rebuild' | 'silent' | 'pinned'
+export type DeliveryMode = (typeof DELIVERY_MODES)[number]
+
+/** The values of `ApplyAt`. */
+export const APPLY_AT = ['step', 'turn'] as const
+
+/** Whether a conversation is told of changes before each model call, or before the first one of a turn. */
+export type ApplyAt = (typeof APPLY_AT)[number]
 
 export interface SessionOptions {
   /** Names the conversation in events and reports. */
@@ -49,7 +62,7 @@ export interface SessionOptions {
   /** How changes reach the conversation. @default 'append' */
   readonly delivery?: DeliveryMode
   /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
-  readonly applyAt?: 'step' | 'turn'
+  readonly applyAt?: ApplyAt
   /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Name of the tool that loads skills. @default 'skill' */
@@ -121,7 +134,7 @@ export class SkillSession implements Disposable {
   /** Reads what was not pinned: the newest generation, with what the conversation itself has written. */
   readonly #reader: SkillReader
   readonly #isInScope: ScopeTest
-  readonly #applyAt: 'step' | 'turn'
+  readonly #applyAt: ApplyAt
   readonly #skillToolName: string
   /** Skills that were loaded since the turn began. */
   readonly #active = new Map<string, Skill>()
@@ -410,9 +423,9 @@ const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
 /** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
 function checkSessionOptions(options: SessionOptions): void {
   checkOptions('session()', options, KNOWN_OPTIONS)
-  checkChoice('delivery', options.delivery, ['append', 'rebuild', 'silent', 'pinned'])
-  checkChoice('applyAt', options.applyAt, ['step', 'turn'])
-  checkChoice('allowedTools', options.allowedTools, ['ignore', 'advise', 'enforce'])
+  checkChoice('delivery', options.delivery, DELIVERY_MODES)
+  checkChoice('applyAt', options.applyAt, APPLY_AT)
+  checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)
   const { skillToolName = 'skill' } = options
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || TAKEN_NAMES.includes(skillToolName)) {
     throw new SkillError(

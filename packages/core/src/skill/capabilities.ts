@@ -8,13 +8,22 @@ import type { Skill } from './skill.ts'
  */
 export type Capability = string
 
-const FORM = /^(?:net|exec|env:[A-Za-z_][A-Za-z0-9_]*|fs\.(?:read|write)(?::\S+)?)$/
+/** Each form that a capability may have: how it is written for people, and what matches it. */
+const FORMS = {
+  net: /^net$/,
+  exec: /^exec$/,
+  'env:NAME': /^env:[A-Za-z_][A-Za-z0-9_]*$/,
+  'fs.read': /^fs\.read$/,
+  'fs.write': /^fs\.write$/,
+  'fs.read:path': /^fs\.read:\S+$/,
+  'fs.write:path': /^fs\.write:\S+$/,
+}
 
-/** The words, for messages. */
-export const CAPABILITY_FORMS = 'net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path'
+/** All forms of a capability, for messages. */
+export const CAPABILITY_FORMS: string = Object.keys(FORMS).join(', ')
 
 export function isCapability(word: string): word is Capability {
-  return FORM.test(word)
+  return Object.values(FORMS).some(form => form.test(word))
 }
 
 /** The words of `metadata.capabilities` in their order, each once; those that mean nothing included. */

@@ -66,7 +66,10 @@ export type DiagnosticCode =
   | 'SKILL_DISABLED'
   | 'DECISIONS_LOST'
 
-export type Severity = 'error' | 'warning' | 'info'
+/** The values of `Severity`. */
+export const SEVERITIES = ['error', 'warning', 'info'] as const
+
+export type Severity = (typeof SEVERITIES)[number]
 
 /** One finding about somebody's skill: never thrown, always shown. */
 export interface Diagnostic {

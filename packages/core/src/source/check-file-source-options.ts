@@ -11,7 +11,7 @@ import type { FileSourceOptions } from './file-source-options.ts'
 import { checkSettle } from './settle.ts'
 
 /** The values of `MissingRootPolicy`. */
-const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
+export const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
 
 /** What a root that is not there means. */
 export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]

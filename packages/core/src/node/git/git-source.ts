@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkOptions, type KnownOptions } from '../../internal-entry.ts'
+import { checkChoice, checkOptions, type KnownOptions } from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchResult,
@@ -19,6 +19,12 @@ import type { GitAccess } from './git-command.ts'
 import { GitMirror, type RemoteRef, type Taken } from './git-mirror.ts'
 import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
 
+/** The values of `GitUpdate`. */
+export const GIT_UPDATES = ['ff-only', 'reset'] as const
+
+/** What becomes of a history that was rewritten: it is refused, or taken. */
+export type GitUpdate = (typeof GIT_UPDATES)[number]
+
 export interface GitOptions
   extends Pick<
     RemoteSourceOptions,
@@ -34,7 +40,7 @@ export interface GitOptions
    * `ff-only`: only a state that has the present one in its history is taken; one that has not (a force-push, a moved tag)
    * is told, and the skills stay. `reset`: whatever is there. @default 'ff-only'
    */
-  readonly update?: 'ff-only' | 'reset'
+  readonly update?: GitUpdate
   /** Sent to the server of this repository alone, over https. */
   readonly token?: string
   /** A private key file for ssh. @default what ssh itself would use */
@@ -90,6 +96,7 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
   checkOptions('git()', options, KNOWN)
+  checkChoice('update', options.update, GIT_UPDATES)
   const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {
     ...(ref === undefined ? {} : { ref }),
@@ -125,13 +132,13 @@ class GitFetcher implements TreeFetcher {
   readonly #place: GitPlace
   readonly #mirror: GitMirror
   readonly #folder: string
-  readonly #update: 'ff-only' | 'reset'
+  readonly #update: GitUpdate
   readonly #blobs: BlobReader
   /** Whether a failure now may be one of the copy. */
   #isSuspect = false
   #isTag = false
 
-  constructor(place: GitPlace, mirror: GitMirror, folder: string, update: 'ff-only' | 'reset') {
+  constructor(place: GitPlace, mirror: GitMirror, folder: string, update: GitUpdate) {
     this.#place = place
     this.#mirror = mirror
     this.#folder = folder

@@ -1,0 +1,55 @@
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { UsageError } from '../exit-code.ts'
+import { configSchema, toJsonSchema } from './config-schema.ts'
+import { createRemote, parseSourceFlag } from './remote-config.ts'
+import {
+  type ConfigSource,
+  describeSourceForms,
+  kindOf,
+  SOURCE_KIND_NAMES,
+  SOURCE_KINDS,
+} from './source-kinds.ts'
+
+const WORDS: Readonly<
+  Record<(typeof SOURCE_KIND_NAMES)[number], readonly [word: string, source: ConfigSource]>
+> = {
+  git: ['acme/skills#v2:skills', { git: 'acme/skills', ref: 'v2', path: 'skills' }],
+  archive: ['https://example.com/team.tar.gz#a', { archive: 'https://example.com/team.tar.gz', path: 'a' }],
+  wellKnown: ['well-known+https://example.com', { wellKnown: 'https://example.com' }],
+  npm: [`npm:${resolve('.')}`, { npm: resolve('.') }],
+  mcp: ['mcp+https://example.com/mcp', { mcp: 'https://example.com/mcp' }],
+}
+
+test.each(SOURCE_KIND_NAMES)(
+  '%s: a word is recognised by its kind alone, is written again, and fits the configuration',
+  async name => {
+    const [word, source] = WORDS[name]
+    expect(parseSourceFlag(` ${word} `)).toEqual(source)
+    expect(
+      SOURCE_KIND_NAMES.filter(each => each !== 'git' && SOURCE_KINDS[each].parse(word) !== undefined),
+    ).toEqual(name === 'git' ? [] : [name])
+    expect(kindOf(source).toFlag(source)).toBe(word)
+    expect(configSchema.safeParse({ sources: [{ ...source, label: 'x' }] }).success).toBe(true)
+    expect(configSchema.safeParse({ sources: [{ ...source, labels: 'x' }] }).success).toBe(false)
+    const setup = { access: { privateHosts: [] }, stateDirectory: '.', reading: {} }
+    const made = await createRemote({ source, isNamed: true, label: 'x' }, setup)
+    expect([made.label, made.trust]).toEqual(['x', 'review'])
+  },
+)
+
+test('help and schema name every kind', () => {
+  expect(describeSourceForms({ isDetailed: true })).toBe(
+    'a repository (URL, owner/repo or file:///folder, with #branch:folder), x.zip, x.tar.gz, well-known+https://host, npm:folder, mcp+https://host/mcp',
+  )
+  const schema = JSON.stringify(toJsonSchema())
+  for (const name of SOURCE_KIND_NAMES) expect(schema).toContain(`"required":["${name}"]`)
+})
+
+test('a folder is none of them', () => {
+  for (const path of ['./skills', '../skills', '/skills', '~/skills'])
+    expect(() => parseSourceFlag(path)).toThrow(UsageError)
+  expect(() => parseSourceFlag('./skills#main')).toThrow(
+    `use --root for a folder of skills, file://${resolve('skills')}`,
+  )
+})

@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { PRESET_NAMES, PRESETS } from '@skillstoke/compat'
+import { type CatalogFormatName, createSkillRuntime } from '@skillstoke/core'
+import {
+  CAPABILITY_FORMS,
+  CATALOG_FORMAT_NAMES,
+  CATALOG_FORMATS,
+  isCapability,
+  READING_CHOICES,
+} from '@skillstoke/core/internal'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
+import { UNBIND_MODES } from '../packages/core/src/binding/agent-binding.ts'
+import { INVALID_POLICIES } from '../packages/core/src/registry/candidate-builder.ts'
+import { DUPLICATE_POLICIES } from '../packages/core/src/registry/duplicate-policy.ts'
+import { PHASES } from '../packages/core/src/registry/subscriptions.ts'
+import { APPLY_AT, DELIVERY_MODES } from '../packages/core/src/session/skill-session.ts'
+import { FACETS } from '../packages/core/src/skill/diff-skills.ts'
+import { MISSING_ROOT_POLICIES } from '../packages/core/src/source/check-file-source-options.ts'
+import { SYMLINK_POLICIES } from '../packages/core/src/source/entry-classifier.ts'
+import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
+import { stoke } from './fixtures/cli.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,', () => {
+  const hook = pathToFileURL(resolve('tests/fixtures/add-catalog-format.ts')).href
+  const env = { NODE_OPTIONS: `--import=${hook}` }
+
+  /** Runs a program against the built packages, with the format added. */
+  const run = (program: string): unknown =>
+    JSON.parse(
+      execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+        env: { ...process.env, ...env },
+        encoding: 'utf8',
+      }),
+    )
+
+  test('is accepted and used by the library, and listed where another one is refused', () => {
+    const result = run(`
+      import { createSkillRuntime, MemorySource } from '@skillstoke/core'
+      const sources = () => [new MemorySource({ label: 'm' }, ['pdf', 'maps'].map(name => ({ name, description: 'Does it.', body: '' })))]
+      const skills = await createSkillRuntime({ sources: sources(), catalog: { format: 'names-only' } })
+      const refused = await createSkillRuntime({ sources: [], catalog: { format: 'html' } }).catch(error => error.message)
+      console.log(JSON.stringify({ text: skills.session({ id: 'chat' }).catalog, refused }))
+      await skills.close()`)
+    expect(result).toEqual({
+      text: 'maps pdf',
+      refused: expect.stringContaining(
+        'catalog.format is "html"; use one of "names-only", "agentskills-xml"',
+      ),
+    })
+  })
+
+  test('is a choice of the command line, in its help, in its configuration, and in the schema of that', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const flags = ['--root', 'skills', '--state', folder.at('state')]
+    const options = { cwd: folder.path, env }
+    expect(stoke(['render', '--format', 'names-only', ...flags], options).stdout.trim()).toBe('pdf')
+    expect(stoke(['render', '--help'], options).stdout).toContain('names-only')
+    expect(stoke(['render', '--format', 'html', ...flags], options).stderr).toContain('names-only')
+    folder.write('skillstoke.json', '{ "catalog": { "format": "names-only" } }')
+    expect(stoke(['render', ...flags], options).stdout.trim()).toBe('pdf')
+    const schema = pathToFileURL(resolve('packages/cli/dist/config/config-schema.js')).href
+    expect(
+      run(`
+        import { toJsonSchema } from ${JSON.stringify(schema)}
+        console.log(JSON.stringify(toJsonSchema().properties.catalog.properties.format.enum))`),
+    ).toEqual(['names-only', ...CATALOG_FORMAT_NAMES])
+  })
+
+  test('has a type', () => {
+    expectTypeOf<CatalogFormatName>().toEqualTypeOf<keyof typeof CATALOG_FORMATS>()
+    expect(CATALOG_FORMAT_NAMES).toEqual(Object.keys(CATALOG_FORMATS))
+  })
+})
+
+test('a phase that does not exist is refused: nothing would ever call the subscriber', async () => {
+  await using skills = await createSkillRuntime({ sources: [] })
+  expect(() => skills.subscribe(() => undefined, { phase: 'tool' as 'tools' })).toThrow(
+    `phase is "tool"; use one of ${PHASES.map(phase => JSON.stringify(phase)).join(', ')}`,
+  )
+})
+
+test('each form of a capability is one, and the help lists all of them', () => {
+  const forms = CAPABILITY_FORMS.split(', ')
+  for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
+  for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
+    expect([word, isCapability(word)]).toEqual([word, false])
+  expect(stoke(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
+})
+
+test('every preset has its policies, and no other has', () => {
+  expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
+})
+
+test.each<[string, readonly string[]]>([
+  ['`onDuplicate` of', DUPLICATE_POLICIES],
+  ['`onInvalid`', [...INVALID_POLICIES, 'throw']],
+  ['`tuning.modifiedOn`', FACETS],
+  ['`catalog.format`', CATALOG_FORMAT_NAMES],
+  ['`onMissing`', MISSING_ROOT_POLICIES],
+  ['`reading.names`', READING_CHOICES.names],
+  ['`reading.matchDirectory`', READING_CHOICES.matchDirectory],
+  ['`reading.description`', READING_CHOICES.description],
+  ['`symlinks`', SYMLINK_POLICIES],
+  ['`watching`', WATCHING_MODES],
+  ['`delivery`', DELIVERY_MODES],
+  ['`applyAt`', APPLY_AT],
+  ['`allowedTools`', ALLOWED_TOOLS_POLICIES],
+  ['`unbind`', UNBIND_MODES],
+])('docs/policies.md lists the values of %s', (option, values) => {
+  const page = readFileSync('docs/policies.md', 'utf8')
+  const row = page.split('\n').find(line => line.startsWith('| ') && line.split(' | ')[1]?.startsWith(option))
+  const listed = [...(row?.split(' | ')[2]?.matchAll(/`([a-z-]+)`/g) ?? [])].map(([, value]) => value)
+  expect(new Set(listed)).toEqual(new Set(values))
+})
