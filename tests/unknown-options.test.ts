@@ -157,16 +157,16 @@ test.each(Object.entries(CALLS))('%s refuses an option that it does not have', a
 const EXEMPT = [
   // The type that lists the others.
   'KnownOptions',
-  'LoadOptions',
-  'ReadOptions',
+  'ProgramLoadOptions',
+  'FileReadOptions',
   'RebaseOptions',
-  'RunOptions',
+  'ScriptRunOptions',
   'ServeStdioOptions',
   'SkillErrorOptions',
   'SlashOptions',
   'TurnOptions',
   'UpdateOptions',
-  'WriteOptions',
+  'FileWriteOptions',
   // Extends another interface by one option that is added where it is checked.
   'GitHubPollingWatcherOptions',
 ]

@@ -13,7 +13,7 @@ import { homedir } from 'node:os'
 import { basename } from 'node:path'
 import type { SkillRuntime } from '@skillstoke/core'
 import { openDecisions } from '@skillstoke/core/node'
-import type { RunOptions } from '@skillstoke/core/source'
+import type { ScriptRunOptions } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
 import {
@@ -88,7 +88,7 @@ describe('a source whose changes go live', () => {
 
   /** Starts something that goes on until it is ended; resolves when it has begun. */
   const begin = async (
-    work: (options: RunOptions) => Promise<unknown>,
+    work: (options: ScriptRunOptions) => Promise<unknown>,
   ): Promise<{ readonly end: Promise<unknown> }> => {
     const begun = Promise.withResolvers<void>()
     const end = work({ onLine: () => begun.resolve() }).then(

@@ -5,10 +5,10 @@ import {
   createScopeTest,
   type DeliveryMode,
   type Digest,
-  type Scope,
   type SessionState,
   type SessionUpdate,
   type SkillRuntime,
+  type SkillScope,
   type SkillSession,
   type SkillWriter,
   type ToolDefinition,
@@ -31,7 +31,7 @@ export interface SkillAgentOptions {
   /** What the agent is told before the catalog of skills. */
   readonly instructions?: string
   /** Which skills its conversations may see. @default all */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** Other tools; constant for the life of the agent. */
   readonly tools?: ToolSet
   /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default it may not */

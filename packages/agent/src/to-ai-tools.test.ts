@@ -1,6 +1,5 @@
 import { createSkillRuntime, type ToolDefinition } from '@skillstoke/core'
-import type { ToolProgress } from '@skillstoke/core/internal'
-import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
+import { FileSource, MemoryFileSystem, NO_SETTLE, type ToolProgress } from '@skillstoke/core/source'
 import { generateText, stepCountIs, streamText, type ToolSet } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'

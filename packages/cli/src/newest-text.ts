@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { SkillError, type SkillReport } from '@skillstoke/core'
-import { DEFAULT_LIMITS } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
+import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 
 /**
  * The SKILL.md of a folder as it is on the disk now, which for a broken one is not what is served. `undefined` when it

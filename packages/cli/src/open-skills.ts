@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
-import type { Capability, SkillSource, SkillState } from '@skillstoke/core/source'
+import type { ScriptCapability, SkillSource, SkillState } from '@skillstoke/core/source'
 import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
@@ -109,7 +109,7 @@ function note(error: unknown): void {
 
 /** Returns why no script with these grants would be started here, or `undefined`. */
 export async function findGrantRefusal(
-  grants: readonly Capability[],
+  grants: readonly ScriptCapability[],
   config: Config,
 ): Promise<string | undefined> {
   if (grants.length === 0) return undefined

@@ -3,16 +3,16 @@ import { compareText } from '@skillstoke/core/internal'
 import {
   captureSkill,
   EMPTY_CONTENTS,
-  type ReadContext,
   type ReadingPolicy,
   type SkillSource,
   type SourceContents,
   type SourceEntry,
   type SourceHint,
+  type SourceReadContext,
   type SourceReading,
   type SourceState,
+  type SourceTrust,
   type SourceWatch,
-  type Trust,
 } from '@skillstoke/core/source'
 import { type EventBase, isWithinBase, locateEvent, toEventBase } from './event-location.ts'
 import { EXO_READING, toFolder, type WatchedSkill } from './exo-skill.ts'
@@ -39,7 +39,7 @@ interface Told {
 export class FoldingSource implements SkillSource {
   readonly label: string
   readonly origin: string
-  readonly trust: Trust = 'auto'
+  readonly trust: SourceTrust = 'auto'
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #folder: OneShotFolder | undefined
   readonly #bodies: Map<string, string>
@@ -110,7 +110,7 @@ export class FoldingSource implements SkillSource {
     return { stop: () => (this.#onHint = undefined), hasHints: () => this.#hasNews }
   }
 
-  async read(context: ReadContext): Promise<SourceReading> {
+  async read(context: SourceReadContext): Promise<SourceReading> {
     this.#hasNews = false
     if (this.#due !== undefined) await this.#readDue(this.#due, context)
     this.#contents = this.#fold(context)
@@ -134,7 +134,7 @@ export class FoldingSource implements SkillSource {
     this.#onHint?.({ area: '' })
   }
 
-  async #readDue(due: 'load' | 'catch-up', context: ReadContext): Promise<void> {
+  async #readDue(due: 'load' | 'catch-up', context: SourceReadContext): Promise<void> {
     const before = new Map(this.#told)
     this.#due = undefined
     try {
@@ -155,7 +155,7 @@ export class FoldingSource implements SkillSource {
   }
 
   /** Of another machine what is there now, and what was there last only when that cannot be had. */
-  async #readFolder(context: ReadContext): Promise<SourceReading | undefined> {
+  async #readFolder(context: SourceReadContext): Promise<SourceReading | undefined> {
     this.failure = undefined
     let reading: SourceReading | undefined
     try {
@@ -174,7 +174,7 @@ export class FoldingSource implements SkillSource {
     return reading
   }
 
-  async #keepBody(skill: Skill, { store }: ReadContext): Promise<void> {
+  async #keepBody(skill: Skill, { store }: SourceReadContext): Promise<void> {
     if (this.#bodies.has(skill.bodyDigest)) return
     const file = skill.files.find(({ path }) => path === skill.skillFile)
     const bytes = file === undefined ? undefined : await store.get(file.digest)
@@ -183,7 +183,7 @@ export class FoldingSource implements SkillSource {
     if (parsed?.ok === true) this.#bodies.set(skill.bodyDigest, parsed.value.body)
   }
 
-  #fold(context: ReadContext): SourceContents {
+  #fold(context: SourceReadContext): SourceContents {
     if (this.#told.size === 0) return this.#read
     const before = new Map(this.#contents.entries.map(entry => [entry.location, entry]))
     const entries = this.#read.entries.filter(entry => !this.#told.has(entry.location))

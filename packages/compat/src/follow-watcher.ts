@@ -1,5 +1,5 @@
 import type { Logger } from '@skillstoke/core'
-import { within } from '@skillstoke/core/internal'
+import { waitAtMost } from '@skillstoke/core/internal'
 import type { Clock } from '@skillstoke/core/source'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
@@ -63,7 +63,7 @@ async function* untilAborted<T>(
     signal.removeEventListener('abort', onAbort)
     // What it opened is to be closed before anybody says that it has stopped.
     const end = (async () => await iterator.return?.())().catch(() => undefined)
-    await within(clock, END_MS, end)
+    await waitAtMost(clock, END_MS, end)
   }
 }
 

@@ -1,4 +1,10 @@
-import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from '@skillstoke/core/source'
+import type {
+  DirectoryEntry,
+  FileReadOptions,
+  FileStat,
+  FileSystem,
+  OpenedFile,
+} from '@skillstoke/core/source'
 
 /**
  * Reads through the object that was set last: requests bring a new object for the same files, and the connection of the
@@ -19,7 +25,7 @@ export class NewestFileSystem implements FileSystem {
     return await this.current.stat(path)
   }
 
-  async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     return await this.current.read(path, options)
   }
 

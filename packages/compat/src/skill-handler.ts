@@ -4,10 +4,10 @@ import {
   type Logger,
   type MemorySkill,
   MemorySource,
-  type Scope,
   type Skill,
   SkillError,
   type SkillRuntime,
+  type SkillScope,
 } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
@@ -158,7 +158,7 @@ function readName(input: unknown): string | Error {
   }
 }
 
-function toScope(scope: AgentScope | undefined): { readonly scope: Scope } {
+function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } {
   return { scope: { include: scope?.skills ?? [] } }
 }
 

@@ -1,20 +1,14 @@
 import {
-  type Command,
   type CommandResult,
   createSkillRuntime,
   type Logger,
+  type SkillCommand,
   SkillError,
   type SkillRuntime,
 } from '@skillstoke/core'
-import {
-  checkChoice,
-  checkOptions,
-  type KnownOptions,
-  type ScriptReload,
-  type UnloadStatus,
-} from '@skillstoke/core/internal'
+import { checkChoice, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
-import type { RunOptions, ScriptRunner } from '@skillstoke/core/source'
+import type { ScriptReload, ScriptRunner, ScriptRunOptions, UnloadStatus } from '@skillstoke/core/source'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 
@@ -193,7 +187,7 @@ export class ScriptSkill {
     this.#runtime = runtime
   }
 
-  get commands(): readonly Command[] {
+  get commands(): readonly SkillCommand[] {
     return this.#runtime.scripts.list(this.name)
   }
 
@@ -204,7 +198,7 @@ export class ScriptSkill {
   async execute(
     command: string,
     args: Readonly<Record<string, unknown>> = {},
-    options: RunOptions = {},
+    options: ScriptRunOptions = {},
   ): Promise<CommandResult['value']> {
     const id = command.startsWith(`${this.name}.`) ? command : `${this.name}.${command}`
     return (await this.#runtime.scripts.execute(id, args, options)).value

@@ -12,7 +12,7 @@ import {
   LATE,
   silentLogger,
   type UnbindMode,
-  within,
+  waitAtMost,
 } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
@@ -106,7 +106,7 @@ export class SkillSyncManager implements AsyncDisposable {
     try {
       const runtime = await this.#registry.open()
       if (!this.#agents.has(agent)) return
-      await within(this.#clock, BIND_PATIENCE_MS, this.#bind(runtime, agent))
+      await waitAtMost(this.#clock, BIND_PATIENCE_MS, this.#bind(runtime, agent))
     } catch (thrown) {
       if (isNew) this.#agents.delete(agent)
       throw thrown
@@ -212,7 +212,7 @@ export class SkillSyncManager implements AsyncDisposable {
     const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
       this.#logger.warn('a watcher could not be stopped', { error: thrown })
     })
-    const outcome = await within(this.#clock, END_MS, Promise.all([stopped, done]))
+    const outcome = await waitAtMost(this.#clock, END_MS, Promise.all([stopped, done]))
     if (outcome === LATE)
       this.#logger.warn('a watcher does not stop; it is left alone', { timeoutMs: END_MS })
   }

@@ -54,11 +54,15 @@ const ignore = (): void => undefined
 
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** What `within` gives when the time was up. */
+/** Returned by `waitAtMost` when the time is up. */
 export const LATE: unique symbol = Symbol('late')
 
 /** Waits for work, but not longer than a time in milliseconds; the work itself goes on. */
-export async function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T | typeof LATE> {
+export async function waitAtMost<T>(
+  clock: Clock,
+  timeoutMs: number,
+  work: Promise<T>,
+): Promise<T | typeof LATE> {
   let cancel = (): void => undefined
   const late = new Promise<typeof LATE>(resolve => {
     cancel = clock.after(timeoutMs, () => resolve(LATE))

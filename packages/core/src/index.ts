@@ -18,8 +18,8 @@ export type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from '.
 export {
   SkillWriter,
   type SkillWriterOptions,
-  type WriteRequest,
-  type WriteResult,
+  type SkillWriteRequest,
+  type SkillWriteResult,
 } from './authoring/skill-writer.ts'
 export { type AuthorToolsOptions, createAuthorTools } from './authoring/author-tools.ts'
 export type { EventBus, SkillEvents } from './events/event-bus.ts'
@@ -27,13 +27,13 @@ export { SkillError, type SkillErrorCode } from './errors.ts'
 export type { Logger } from './host.ts'
 
 // Adapt it: for a host with rules, formats, tools or agents of its own.
-export { createScopeTest, type Scope } from './catalog/scope.ts'
+export { createScopeTest, type SkillScope } from './catalog/scope.ts'
 export type { CatalogFormat, CatalogFormatName } from './catalog/catalog-format.ts'
 export type { CatalogOptions, TokenCounter } from './catalog/render-catalog.ts'
 export type { DuplicatePolicy } from './registry/duplicate-policy.ts'
 export type { InvalidPolicy } from './registry/candidate-builder.ts'
 export type { PreScanHook, PreScanOptions } from './sync/pre-scan.ts'
-export type { Subscriber } from './registry/subscriptions.ts'
+export type { UpdateSubscriber } from './registry/subscriptions.ts'
 export type { AllowedToolsPolicy } from './activation/allowed-tools.ts'
 export type { NamedTool, ToolMap, ToolResolver } from './tool/tool-resolver.ts'
 export { AgentBinding, type BindOptions } from './binding/agent-binding.ts'
@@ -43,20 +43,20 @@ export { withLiveSystem } from './session/live-system.ts'
 // Look at it: for pages, tests and tools that show what is there, or decide about it.
 export type { LoadedSkill, Skill } from './skill/skill.ts'
 export type { Digest } from './skill/digest.ts'
-export type { Facet } from './skill/diff-skills.ts'
+export type { SkillFacet } from './skill/diff-skills.ts'
 export type { Diagnostic } from './skill/diagnostic.ts'
 export type { Generation, SkillReport, SkillStatus } from './registry/generation.ts'
 export { diffGenerations, type RegistryUpdate, type SkillChange } from './registry/registry-update.ts'
 export type { SourceStatus } from './sync/source-sync.ts'
 export type { ReloadReport } from './runtime/reload-report.ts'
-export type { Explanation } from './reader/explain-skill.ts'
+export type { SkillExplanation } from './reader/explain-skill.ts'
 export type { SearchHit } from './catalog/skill-search.ts'
-export { type Catalog, renderCatalog } from './catalog/render-catalog.ts'
+export { type SkillCatalog, renderCatalog } from './catalog/render-catalog.ts'
 export { type DecidedSkill, SkillReview } from './history/skill-review.ts'
 export { SkillHistory } from './history/skill-history.ts'
 export type { RevisionDiff } from './history/compare-revisions.ts'
 export { type CommandResult, SkillScripts } from './script/skill-scripts.ts'
-export type { Command } from './script/command.ts'
+export type { SkillCommand } from './script/command.ts'
 export { parseSkill } from './skill/parse-skill.ts'
 export type { ParsedSkill } from './skill/skill-fields.ts'
 export { validateSkill } from './skill/validate-skill.ts'

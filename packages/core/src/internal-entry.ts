@@ -4,27 +4,23 @@
 // For every package.
 export { checkChoice, toMessage } from './errors.ts'
 export { checkOptions, type KnownOptions } from './options.ts'
-export { LATE, silentLogger, within } from './host.ts'
+export { LATE, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 
 // For the part for Node, and for the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
-export { DEFAULT_SETTLE } from './source/settle.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line: what it shows, checks and writes.
 export { describePlace, isError } from './skill/diagnostic.ts'
-export { type SourceReport, targetOf } from './registry/generation.ts'
-export type { DecisionNote } from './history/skill-review.ts'
-export type { Rollback } from './history/skill-history.ts'
+export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
 export { findHiddenIn } from './history/hidden-in-revision.ts'
 export { isNearlySkillFile } from './source/describe-not-skill.ts'
 export { findPathFault } from './skill/skill-path.ts'
 export { sortFiles } from './skill/manifest.ts'
-export { DEFAULT_LIMITS } from './skill/limits.ts'
 export { DEFAULT_CATALOG_TOKENS } from './catalog/render-catalog.ts'
 export { type FolderFile, replaceFolder } from './authoring/folder-swap.ts'
 export {
@@ -57,15 +53,12 @@ export {
 export { renderCommandValue } from './script/script-tools.ts'
 
 // For the MCP server.
-export type { ToolProgress } from './tool/tool-definition.ts'
 export { toToolName } from './skill/tool-name.ts'
 
 // For the names of the designs.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
 export { checkSettle } from './source/settle.ts'
 export { isToolResolver, toToolResolver } from './tool/tool-resolver.ts'
-export type { ScriptReload } from './runtime/skill-reloads.ts'
-export type { UnloadStatus } from './script/skill-scripts.ts'
 
 // For the benchmarks.
 export { SkillSearch } from './catalog/skill-search.ts'

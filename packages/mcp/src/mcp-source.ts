@@ -9,13 +9,13 @@ import {
   type FetchedFile,
   type FetchResult,
   type FileTree,
-  filesBelow,
-  keepTree,
+  listFilesBelow,
   RemoteSource,
   type RemoteSourceOptions,
-  refuseEntry,
+  refuseTreeEntry,
   restoreTree,
   type SkillSource,
+  storeTree,
   type TreeFetcher,
 } from '@skillstoke/core/source'
 
@@ -172,12 +172,12 @@ class McpFetcher implements TreeFetcher {
         signal.throwIfAborted()
         // One skill that cannot be verified takes no other with it, and stays as it was.
         const folder = folderOf(entry.uri)
-        const kept = folder === undefined ? [] : await filesBelow(known, folder, signal)
+        const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
         files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
         notices.push(this.#notice(entry.uri, toMessage(thrown)))
       }
     }
-    const tree = keepTree(this.origin, files, context)
+    const tree = storeTree(this.origin, files, context)
     return tree.version === known?.version ? { notices } : { tree, notices }
   }
 
@@ -207,7 +207,7 @@ class McpFetcher implements TreeFetcher {
   }
 
   #notice(uri: string, reason: string): Diagnostic {
-    return refuseEntry(this.origin, `${uri}: ${reason}`)
+    return refuseTreeEntry(this.origin, `${uri}: ${reason}`)
   }
 }
 

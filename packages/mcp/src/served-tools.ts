@@ -1,10 +1,10 @@
-import type { Command, Scope, SkillRuntime, ToolDefinition } from '@skillstoke/core'
+import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@skillstoke/core'
 import { toToolName } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 
 /** Which tools a server offers besides the constant ones. */
 export interface ServedToolsOptions {
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** Whether each command of a skill has a tool of its own. */
   readonly commandTools: boolean
   /** Whether there are tools that reload and unload code. */
@@ -72,6 +72,6 @@ export class ServedTools {
 }
 
 /** MCP allows dots in names, so a tool has the id of its command, unless a letter of it is not allowed. */
-function toWireName({ id, skill, name }: Command): string {
+function toWireName({ id, skill, name }: SkillCommand): string {
   return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)
 }

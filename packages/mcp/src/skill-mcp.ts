@@ -6,7 +6,13 @@ import {
 } from '@modelcontextprotocol/server'
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import { type Logger, type Scope, SkillError, type SkillReader, type SkillRuntime } from '@skillstoke/core'
+import {
+  type Logger,
+  SkillError,
+  type SkillReader,
+  type SkillRuntime,
+  type SkillScope,
+} from '@skillstoke/core'
 import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import { ChangeNotices, type Notice } from './change-notices.ts'
@@ -17,7 +23,7 @@ import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 
 export interface SkillMcpOptions {
   /** Which skills clients may see. @default all */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** How the server introduces itself. @default 'skillstoke' */
   readonly name?: string
   /** @default '0.0.0' */

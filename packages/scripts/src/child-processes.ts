@@ -1,16 +1,16 @@
 import { dirname } from 'node:path'
-import { type Command, SkillError } from '@skillstoke/core'
+import { type SkillCommand, SkillError } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
-  Capability,
-  Containment,
-  FileRun,
-  LoadOptions,
   ProgramLoad,
-  RunOptions,
+  ProgramLoadOptions,
+  ScriptCapability,
+  ScriptContainment,
+  ScriptFileRun,
   ScriptProgram,
   ScriptRunner,
+  ScriptRunOptions,
   ScriptScan,
   ScriptText,
 } from '@skillstoke/core/source'
@@ -61,7 +61,7 @@ export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesse
 /** A runner that knows beforehand which grants it refuses. */
 export interface ChildProcesses extends ScriptRunner {
   /** Returns why no script with these grants would be started here, or `undefined`. */
-  findRefusal(grants: readonly Capability[]): Promise<string | undefined>
+  findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
@@ -97,7 +97,7 @@ class ChildProcessRunner implements ChildProcesses {
     endWithHost()
   }
 
-  async containment(): Promise<Containment> {
+  async containment(): Promise<ScriptContainment> {
     return await this.#sandbox.containment()
   }
 
@@ -121,7 +121,7 @@ class ChildProcessRunner implements ChildProcesses {
   async load(
     program: ScriptProgram,
     scan: ScriptScan,
-    { isUrgent = true, signal }: LoadOptions = {},
+    { isUrgent = true, signal }: ProgramLoadOptions = {},
   ): Promise<ProgramLoad> {
     // What nobody waits for takes turns.
     if (isUrgent) return await this.#load(program, scan, signal)
@@ -178,8 +178,8 @@ class ChildProcessRunner implements ChildProcesses {
     program: ScriptProgram,
     path: string,
     args: readonly string[],
-    options: RunOptions = {},
-  ): Promise<FileRun> {
+    options: ScriptRunOptions = {},
+  ): Promise<ScriptFileRun> {
     const file = program.files.find(each => each.path === path)
     if (file === undefined) {
       const scripts = program.files.filter(each => each.path.startsWith('scripts/')).map(each => each.path)
@@ -202,8 +202,8 @@ class ChildProcessRunner implements ChildProcesses {
     program: ScriptProgram,
     path: string,
     args: readonly string[],
-    options: RunOptions,
-  ): Promise<FileRun> {
+    options: ScriptRunOptions,
+  ): Promise<ScriptFileRun> {
     await this.#sandbox.check()
     const folder = await this.#folders.take(program)
     let scratch: string | undefined
@@ -255,7 +255,7 @@ class ChildProcessRunner implements ChildProcesses {
     await this.#folders.close()
   }
 
-  async findRefusal(grants: readonly Capability[]): Promise<string | undefined> {
+  async findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined> {
     const { directory } = this.#options
     try {
       await this.#toAccess({ skill: '', grants }, directory === undefined ? [] : [directory], { skill: '' })
@@ -379,7 +379,7 @@ interface Started {
 }
 
 interface ProgramParts {
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   readonly first: PooledProcess
   readonly start: (ending: AbortSignal) => Promise<Started>
   readonly check: () => Promise<ScriptAccess>

@@ -1,6 +1,6 @@
 import { delimiter } from 'node:path'
 import { SkillError } from '@skillstoke/core'
-import type { Containment } from '@skillstoke/core/source'
+import type { ScriptContainment } from '@skillstoke/core/source'
 import { findInterpreter } from './interpreter.ts'
 import { type Launch, SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
 import { findProgram } from './sandbox.ts'
@@ -10,7 +10,7 @@ export interface FileToLaunch {
   readonly folder: string
   readonly bytes: Uint8Array
   readonly view: View
-  readonly containment: Containment
+  readonly containment: ScriptContainment
   /** Where the host looks for programs. */
   readonly path: string | undefined
 }

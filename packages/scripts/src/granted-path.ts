@@ -2,11 +2,11 @@ import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
-import type { Capability } from '@skillstoke/core/source'
+import type { ScriptCapability } from '@skillstoke/core/source'
 
 /** A granted path, and where it leads without links. */
 export interface GrantedPath {
-  readonly grant: Capability
+  readonly grant: ScriptCapability
   readonly path: string
   readonly real: string
 }
@@ -27,7 +27,7 @@ export async function toBase(folder: string): Promise<Base> {
  * have made that link or may change it. Only the workspace and the home folder themselves may be links.
  * @throws {SkillError} SCRIPT_REFUSED
  */
-export async function resolveGrantedPath(grant: Capability, workspace: Base): Promise<GrantedPath> {
+export async function resolveGrantedPath(grant: ScriptCapability, workspace: Base): Promise<GrantedPath> {
   const written = grant.slice(grant.indexOf(':') + 1)
   const path = resolve(workspace.path, written.replace(/^~(?=\/|$)/, homedir()))
   const real = await findReal(path)

@@ -1,4 +1,4 @@
-import type { Command, Diagnostic } from '@skillstoke/core'
+import type { Diagnostic, SkillCommand } from '@skillstoke/core'
 import {
   checkCommandName,
   checkInputSchema,
@@ -59,9 +59,9 @@ export function toCommands(
   scan: ScriptScan,
   frames: readonly CommandFrame[],
   redaction: Redaction,
-): { readonly commands: readonly Command[]; readonly diagnostics: readonly Diagnostic[] } {
+): { readonly commands: readonly SkillCommand[]; readonly diagnostics: readonly Diagnostic[] } {
   const diagnostics: Diagnostic[] = []
-  const commands = new Map<string, Command>()
+  const commands = new Map<string, SkillCommand>()
   for (const { name: said, description, hints, inputSchema, isDynamic, path } of frames) {
     const scanned = scan.commands.find(each => each.name === said)
     // What stands in the text is no secret; what was made while it ran may be one.
@@ -82,7 +82,7 @@ export function toCommands(
         name: String(name),
         description:
           toCommandDescription(description) ?? scanned?.description ?? `Execute ${skill}.${String(name)}`,
-        inputSchema: inputSchema as Command['inputSchema'],
+        inputSchema: inputSchema as SkillCommand['inputSchema'],
         isDynamic: isDynamic || scanned === undefined,
         hints: toCommandHints(hints),
         path,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { type Command, type Digest, SkillError } from '@skillstoke/core'
+import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
-import type { LoadedProgram, RunOptions } from '@skillstoke/core/source'
+import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { InputFaults } from './child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
@@ -15,7 +15,7 @@ export interface PooledProcess {
 
 export interface PooledProgramOptions {
   readonly revision: Digest
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   /** Whether the network is kept from it. */
   readonly isOffline: boolean
   /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
@@ -49,7 +49,7 @@ interface Member extends PooledProcess {
 /** The processes of one revision: each runs one call at a time, and is kept for the next one for a while. */
 export class PooledProgram implements LoadedProgram {
   readonly revision: Digest
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   readonly #options: PooledProgramOptions
   readonly #members = new Set<Member>()
   readonly #idle: Member[] = []
@@ -69,7 +69,7 @@ export class PooledProgram implements LoadedProgram {
     this.#keep(this.#add(first))
   }
 
-  async call(name: string, input: unknown, options: RunOptions = {}): Promise<unknown> {
+  async call(name: string, input: unknown, options: ScriptRunOptions = {}): Promise<unknown> {
     const command = this.commands.find(each => each.name === name)
     if (command === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `there is no command ${JSON.stringify(name)}`)
@@ -109,9 +109,9 @@ export class PooledProgram implements LoadedProgram {
 
   async #run(
     member: Member,
-    command: Command,
+    command: SkillCommand,
     input: string,
-    options: RunOptions,
+    options: ScriptRunOptions,
     timeoutMs: number,
   ): Promise<CallFrameOutcome> {
     const scratch = join(member.scratch, `call-${++this.#scratches}`)
@@ -130,7 +130,7 @@ export class PooledProgram implements LoadedProgram {
   }
 
   /** Takes a process that was started with what is granted now. */
-  async #acquire(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+  async #acquire(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     for (;;) {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
@@ -152,7 +152,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  async #take(command: Command, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
+  async #take(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     const kept = this.#takeIdle()
     if (kept !== undefined) return kept
     if (this.#members.size + this.#starting < this.#options.maxProcesses) return await this.#start()
@@ -285,12 +285,12 @@ function replacedError(): SkillError {
   return new SkillError('CLOSED', 'newer code has taken the place of this one')
 }
 
-function lateError({ id }: Command, timeoutMs: number): SkillError {
+function lateError({ id }: SkillCommand, timeoutMs: number): SkillError {
   return new SkillError('TIMED_OUT', `${id}: no process was free within ${Math.round(timeoutMs)} ms`)
 }
 
 /** @throws {SkillError} INPUT_INVALID */
-function toJson({ id }: Command, input: unknown): string {
+function toJson({ id }: SkillCommand, input: unknown): string {
   try {
     return JSON.stringify(input ?? {})
   } catch (thrown) {
@@ -301,7 +301,7 @@ function toJson({ id }: Command, input: unknown): string {
 
 function toValue(
   outcome: CallFrameOutcome,
-  command: Command,
+  command: SkillCommand,
   input: unknown,
   { locate, isOffline }: Pick<PooledProgramOptions, 'locate' | 'isOffline'>,
 ): unknown {
@@ -331,7 +331,11 @@ function toValue(
   }
 }
 
-function describeFaults({ missing, unknown, wrong }: InputFaults, command: Command, input: unknown): string {
+function describeFaults(
+  { missing, unknown, wrong }: InputFaults,
+  command: SkillCommand,
+  input: unknown,
+): string {
   const quote = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')
   const given = typeof input === 'object' && input !== null ? Object.keys(input) : []
   const properties = command.inputSchema['properties']

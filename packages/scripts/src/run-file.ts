@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
-import type { FileRun, RunOptions } from '@skillstoke/core/source'
+import type { ScriptFileRun, ScriptRunOptions } from '@skillstoke/core/source'
 import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
@@ -22,7 +22,7 @@ const PIPE_GRACE_MS = 100
  * Runs a program to its end; settles when everything that it started was ended.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
-export async function runProgram(file: FileLaunch, options: RunOptions): Promise<FileRun> {
+export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
   const { name, start, limits, redaction } = file
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
   signal?.throwIfAborted()

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
-import type { Containment } from '@skillstoke/core/source'
+import type { ScriptContainment } from '@skillstoke/core/source'
 import { ContainedProcess } from './contained-process.ts'
 import { type Bubblewrap, type Launch, toSandboxed, type View, withLimits } from './launch.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
@@ -29,7 +29,7 @@ const RETRY_MS = 10_000
 
 interface Found {
   readonly bubblewrap?: Bubblewrap
-  readonly containment: Containment
+  readonly containment: ScriptContainment
 }
 
 /** What was found out about this machine; where a sandbox is there and does not work, that is looked at again. */
@@ -45,7 +45,7 @@ export class Sandbox {
     this.#path = path
   }
 
-  async containment(): Promise<Containment> {
+  async containment(): Promise<ScriptContainment> {
     return (await this.#probe()).containment
   }
 

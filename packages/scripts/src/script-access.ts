@@ -2,7 +2,7 @@ import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
-import type { Capability } from '@skillstoke/core/source'
+import type { ScriptCapability } from '@skillstoke/core/source'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
@@ -49,7 +49,7 @@ export interface AccessOptions {
 
 /** @throws {SkillError} SCRIPT_REFUSED when a granted path reaches more than a person who reads the grant would think */
 export async function toScriptAccess(
-  grants: readonly Capability[],
+  grants: readonly ScriptCapability[],
   options: AccessOptions,
 ): Promise<ScriptAccess> {
   const { isSandboxed, env } = options

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
-import { type Command, SkillError } from '@skillstoke/core'
+import { type SkillCommand, SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
-import type { RunOptions, ScriptLine } from '@skillstoke/core/source'
+import type { ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './child/frames.ts'
 import { Lines } from './child/lines.ts'
 import { ContainedProcess } from './contained-process.ts'
@@ -34,7 +34,7 @@ export interface ScriptProcessOptions {
 
 interface Call {
   readonly id: number
-  readonly options: RunOptions
+  readonly options: ScriptRunOptions
   readonly settle: (outcome: CallFrameOutcome) => void
   bytes: number
   hasBegun: boolean
@@ -137,10 +137,10 @@ export class ScriptProcess {
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
-    { id: shown, name: command }: Pick<Command, 'id' | 'name'>,
+    { id: shown, name: command }: Pick<SkillCommand, 'id' | 'name'>,
     input: string,
     scratchDirectory: string,
-    options: RunOptions,
+    options: ScriptRunOptions,
   ): Promise<CallFrameOutcome> {
     const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
     signal?.throwIfAborted()

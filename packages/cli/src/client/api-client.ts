@@ -1,4 +1,4 @@
-import type { Explanation } from '@skillstoke/core'
+import type { SkillExplanation } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
@@ -94,9 +94,12 @@ export class ApiClient {
    * folder, or by a path.
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
-  async why(name: string, options: { readonly session?: string } = {}): Promise<Explanation> {
+  async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
     const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
-    return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/why${query}`)) as Explanation
+    return (await this.#request(
+      'GET',
+      `/api/skills/${encodeURIComponent(name)}/why${query}`,
+    )) as SkillExplanation
   }
 
   /** What was refused of a skill, or waits, or else what changed last; of a name or of `source/name`. */

@@ -1,20 +1,21 @@
 import type {
-  Command,
   Diagnostic,
   Digest,
-  Explanation,
-  Facet,
   SkillChange,
+  SkillCommand,
+  SkillExplanation,
+  SkillFacet,
   SkillStatus,
   SourceStatus,
 } from '@skillstoke/core'
-import type { Rollback, SourceReport } from '@skillstoke/core/internal'
 import type {
   CommandProgress,
-  Containment,
   NotSkills,
   RevisionRecord,
+  RollbackOutcome,
+  ScriptContainment,
   ScriptLine,
+  SourceReport,
 } from '@skillstoke/core/source'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
@@ -110,7 +111,7 @@ export interface SkillDetail {
   /** The text on the disk when it was refused; the diagnostics are about its lines. */
   readonly refusedText: string | null
   /** Where the skill stopped on its way to a conversation. */
-  readonly explanation: Explanation
+  readonly explanation: SkillExplanation
 }
 
 /** `GET /api/skills/:name/diff` */
@@ -157,7 +158,7 @@ export interface GrantRequest {
 export interface SkillScriptsInfo {
   /** Of the code that serves; null when none does. */
   readonly revision: Digest | null
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   /** Files below `scripts/` that are no part of the commands. */
   readonly scripts: readonly string[]
   /** What the scripts may do beyond computing, what they ask for, and what of it nobody has granted. */
@@ -167,7 +168,7 @@ export interface SkillScriptsInfo {
   /** What is wrong with the newest code. */
   readonly problems: readonly Diagnostic[]
   /** What keeps scripts from the rest of the machine. */
-  readonly containment: Containment
+  readonly containment: ScriptContainment
 }
 
 /** `POST /api/run` */
@@ -195,7 +196,7 @@ export interface RollbackResult {
   readonly from?: Digest | undefined
   readonly to: Digest
   /** Whether the old files were written, or the old revision was pinned, or nothing was to be done. */
-  readonly how: Rollback['how']
+  readonly how: RollbackOutcome['how']
 }
 
 /** `GET /api/skills/:name/history` */
@@ -272,7 +273,7 @@ export interface TimelineChange {
   /** Revisions before and after. */
   readonly from: Digest | null
   readonly to: Digest | null
-  readonly facets: readonly Facet[]
+  readonly facets: readonly SkillFacet[]
 }
 
 export interface TimelineProblem {

@@ -1,6 +1,6 @@
 import type { Digest, SkillRuntime } from '@skillstoke/core'
-import { type Rollback, shortDigest, targetOf } from '@skillstoke/core/internal'
-import type { RevisionRecord } from '@skillstoke/core/source'
+import { shortDigest, targetOf } from '@skillstoke/core/internal'
+import type { RevisionRecord, RollbackOutcome } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
@@ -112,7 +112,7 @@ const PLANNED: Words = {
   pinned: 'the old revision would be pinned; nothing was changed',
 }
 
-function describeRollback({ skill, from, to, how }: Rollback, words: Words): string {
+function describeRollback({ skill, from, to, how }: RollbackOutcome, words: Words): string {
   const name = toTerminalLine(skill)
   if (how === 'unchanged') return `${name} is at ${to} already; name an earlier revision to go further back`
   return `${name}  ${showRevision(from)} -> ${to}: ${words[how]}`

@@ -9,7 +9,7 @@ import {
   splitCommandId,
   toMessage,
 } from '@skillstoke/core/internal'
-import type { CommandProgress, RunOptions, ScriptLine } from '@skillstoke/core/source'
+import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -125,7 +125,7 @@ class Runner {
   async run(target: Exclude<Target, { kind: 'list' }>): Promise<number> {
     const start = performance.now()
     const { json, timeoutMs } = this.#flags
-    const options: RunOptions = {
+    const options: ScriptRunOptions = {
       signal: this.#signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       onProgress: progress => this.#showProgress(progress),
@@ -189,7 +189,7 @@ class Runner {
 
   async #attempt(
     target: Exclude<Target, { kind: 'list' }>,
-    options: RunOptions,
+    options: ScriptRunOptions,
   ): Promise<Omit<RunResult, 'target' | 'durationMs'>> {
     try {
       if (target.kind === 'command') {

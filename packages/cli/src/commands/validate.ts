@@ -9,15 +9,9 @@ import {
   type SkillRuntime,
   validateSkill,
 } from '@skillstoke/core'
-import {
-  checkCapabilities,
-  DEFAULT_LIMITS,
-  mayBeImported,
-  type SourceReport,
-  toMessage,
-} from '@skillstoke/core/internal'
+import { checkCapabilities, mayBeImported, toMessage } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
-import type { NotSkill } from '@skillstoke/core/source'
+import { DEFAULT_LIMITS, type NotSkill, type SourceReport } from '@skillstoke/core/source'
 import { scanScripts } from '@skillstoke/scripts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'

@@ -1,15 +1,14 @@
 import { homedir } from 'node:os'
 import { delimiter, join, relative, resolve } from 'node:path'
 import type { ModelConfig } from '@skillstoke/agent'
-import type { CatalogFormatName, Diagnostic, Scope } from '@skillstoke/core'
+import type { CatalogFormatName, Diagnostic, SkillScope } from '@skillstoke/core'
 import {
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   type DuplicateWinner,
-  type SourceReport,
 } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
-import type { ReadingPolicy } from '@skillstoke/core/source'
+import type { ReadingPolicy, SourceReport } from '@skillstoke/core/source'
 import { SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
@@ -59,7 +58,7 @@ export interface Config {
   readonly stateDirectory: string
   /** The configuration file that was read. */
   readonly file?: string
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** The options by which another command finds the same skills, as they were given. */
   readonly options: readonly string[]
   /** How the catalog is written, and how long it may be. */
@@ -188,7 +187,7 @@ function withoutEmpty(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
-function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): Scope | undefined {
+function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): SkillScope | undefined {
   const include = flags.include ?? file?.scope?.include
   const exclude = flags.exclude ?? file?.scope?.exclude
   if (include === undefined && exclude === undefined) return undefined

@@ -1,4 +1,4 @@
-import type { Scope, SkillRuntime, SkillStatus } from '@skillstoke/core'
+import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
 import { describeNewCapabilities, targetOf } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -20,7 +20,7 @@ export interface ApiOptions {
   readonly state: LiveState
   readonly guard: RequestGuard
   /** What conversations may see, in explanations that are not about one of them. */
-  readonly within: { readonly scope?: Scope }
+  readonly within: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number

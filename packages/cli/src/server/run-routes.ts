@@ -1,6 +1,6 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { declaredCapabilities, findMissing, renderCommandValue } from '@skillstoke/core/internal'
-import type { RunOptions } from '@skillstoke/core/source'
+import type { ScriptRunOptions } from '@skillstoke/core/source'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import type { RunEvent, SkillScriptsInfo } from '../client/api-types.ts'
@@ -109,7 +109,11 @@ function streamRun(wanted: RunRequest, skills: SkillRuntime, outer: AbortSignal)
 // Chunks that nobody has read yet.
 const MAX_BACKLOG = 2_000
 
-async function runOnce(wanted: RunRequest, skills: SkillRuntime, options: RunOptions): Promise<RunEvent> {
+async function runOnce(
+  wanted: RunRequest,
+  skills: SkillRuntime,
+  options: ScriptRunOptions,
+): Promise<RunEvent> {
   const start = performance.now()
   const duration = (): { readonly durationMs: number } => ({
     durationMs: Math.round(performance.now() - start),

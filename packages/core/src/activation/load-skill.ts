@@ -36,40 +36,40 @@ const MAX_MATCHES = 5
  */
 export async function loadSkill(
   requested: string,
-  access: Conversation,
+  conversation: Conversation,
   signal?: AbortSignal,
 ): Promise<LoadOutcome> {
   const query = normalizeName(requested.replace(/^\s*\//, ''))
   if (query === '') {
-    const generation = await access.reader.fresh()
-    const skills = generation.list().filter(skill => access.reader.isInScope(skill.name))
+    const generation = await conversation.reader.fresh()
+    const skills = generation.list().filter(skill => conversation.reader.isInScope(skill.name))
     return { kind: 'list', skills, generation }
   }
-  const { reader } = access
+  const { reader } = conversation
   const generation = await (isAddressable(query) ? reader.refresh(query) : reader.fresh())
   const skill = isAddressable(query)
-    ? findByNameOrFolder(generation, query, access.reader.isInScope)
+    ? findByNameOrFolder(generation, query, conversation.reader.isInScope)
     : undefined
   if (skill !== undefined) {
-    const body = await access.reader.readBody(skill)
+    const body = await conversation.reader.readBody(skill)
     signal?.throwIfAborted()
     // One that another source comes before is known to the conversation by the name that it was asked for.
-    access.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
+    conversation.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation
     .reports()
-    .find(each => each.name === query && each.status === 'broken' && access.reader.isInScope(each.name))
+    .find(each => each.name === query && each.status === 'broken' && conversation.reader.isInScope(each.name))
   if (report !== undefined) return { kind: 'broken', report, generation }
-  return findOthers(query, generation, access)
+  return findOthers(query, generation, conversation)
 }
 
-function findOthers(query: string, generation: Generation, access: Conversation): LoadOutcome {
-  const scoped = generation.list().filter(skill => access.reader.isInScope(skill.name))
+function findOthers(query: string, generation: Generation, conversation: Conversation): LoadOutcome {
+  const scoped = generation.list().filter(skill => conversation.reader.isInScope(skill.name))
   const names = scoped.map(skill => skill.name)
   const suggestions = findNearNames(query, names)
   if (suggestions.length === 0) {
-    const ranked = access.reader.search(query, { limit: MAX_MATCHES }).map(hit => hit.skill)
+    const ranked = conversation.reader.search(query, { limit: MAX_MATCHES }).map(hit => hit.skill)
     const skills = ranked.length > 0 ? ranked : findContaining(query, scoped).slice(0, MAX_MATCHES)
     if (skills.length > 0) return { kind: 'matches', query, skills, generation }
   }

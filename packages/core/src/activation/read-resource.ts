@@ -35,25 +35,27 @@ export interface ResourceRequest {
  */
 export async function readResource(
   request: ResourceRequest,
-  access: Conversation,
+  conversation: Conversation,
   signal?: AbortSignal,
 ): Promise<ResourceContent> {
   const path = parseSkillPath(request.path.replace(/^\.\//, ''))
   const name = normalizeName(request.skill.replace(/^\s*\//, ''))
-  const { reader } = access
+  const { reader } = conversation
   const generation = await (isAddressable(name) ? reader.refresh(name) : reader.fresh())
   const skill = isAddressable(name)
-    ? findByNameOrFolder(generation, name, access.reader.isInScope)
+    ? findByNameOrFolder(generation, name, conversation.reader.isInScope)
     : undefined
   if (skill === undefined) {
-    const names = generation.list().flatMap(each => (access.reader.isInScope(each.name) ? each.name : []))
+    const names = generation
+      .list()
+      .flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : []))
     throw new SkillError(
       'SKILL_NOT_FOUND',
       `there is no skill ${JSON.stringify(name)}${suggest(name, names)}`,
     )
   }
-  const loaded = (access.ledger.find(name) ?? access.ledger.find(skill.name))?.revision
-  const { revision, files } = await findRevision(skill, request.revision, access)
+  const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision
+  const { revision, files } = await findRevision(skill, request.revision, conversation)
   const file = files.find(each => each.path === path)
   if (file === undefined) {
     const paths = files.map(each => each.path)
@@ -63,9 +65,9 @@ export async function readResource(
       `${JSON.stringify(skill.name)} has no file ${JSON.stringify(path)}${suggest(path, paths) || `; it has: ${shown}`}`,
     )
   }
-  const bytes = await access.reader.readFile({ name: skill.name, revision, files }, path)
+  const bytes = await conversation.reader.readFile({ name: skill.name, revision, files }, path)
   signal?.throwIfAborted()
-  access.ledger.saw(skill.name, revision)
+  conversation.ledger.saw(skill.name, revision)
   return {
     skill: skill.name,
     path,
@@ -82,7 +84,7 @@ const MIN_DIGITS = 8
 async function findRevision(
   skill: Skill,
   wanted: string | undefined,
-  access: Conversation,
+  conversation: Conversation,
 ): Promise<{ revision: Digest; files: readonly SkillFile[] }> {
   if (wanted === undefined || wanted === '') return { revision: skill.revision, files: skill.files }
   const digits = wanted.replace(/^sha256:/, '').toLowerCase()
@@ -91,8 +93,8 @@ async function findRevision(
   if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
   // A revision is a digest of files and says nothing of whose they are: only what this conversation was given of
   // this skill may be asked for, or a scope could be walked around with a digest.
-  const revision = access.ledger.seen(skill.name).find(matches)
-  const files = revision === undefined ? undefined : await access.reader.listFiles(revision)
+  const revision = conversation.ledger.seen(skill.name).find(matches)
+  const files = revision === undefined ? undefined : await conversation.reader.listFiles(revision)
   if (revision === undefined || files === undefined) {
     throw new SkillError(
       'REVISION_NOT_FOUND',

@@ -27,7 +27,7 @@ export interface SlashOptions {
  */
 export async function expandSlash(
   message: string,
-  access: Conversation,
+  conversation: Conversation,
   options: SlashOptions = {},
 ): Promise<SlashExpansion> {
   const unchanged = { text: message }
@@ -35,16 +35,16 @@ export async function expandSlash(
   const [word] = command?.split(/\s/, 1) ?? []
   if (command === undefined || word === undefined || word === '') return unchanged
   if (options.reserved?.includes(word) === true) return unchanged
-  if (isLoadableName(normalizeName(word))) await access.reader.refresh(normalizeName(word))
-  const found = findCommand(command, word, access)
+  if (isLoadableName(normalizeName(word))) await conversation.reader.refresh(normalizeName(word))
+  const found = findCommand(command, word, conversation)
   if (found === undefined) return unchanged
   const { skill, rest } = found
-  const body = await access.reader.readBody(skill).catch((thrown: unknown) => {
+  const body = await conversation.reader.readBody(skill).catch((thrown: unknown) => {
     if (SkillError.isInstance(thrown, 'REVISION_NOT_FOUND')) return undefined
     throw thrown
   })
   if (body === undefined) return unchanged
-  access.activate(skill, skill.name)
+  conversation.activate(skill, skill.name)
   const names = readArgumentNames(skill.extra['argument-hint'])
   const block = renderBlock(skill.name, substituteArguments(body, rest, names))
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }
@@ -53,19 +53,19 @@ export async function expandSlash(
 function findCommand(
   command: string,
   word: string,
-  access: Conversation,
+  conversation: Conversation,
 ): { skill: Skill; rest: string } | undefined {
-  const generation = access.reader.current
+  const generation = conversation.reader.current
   // Compared in the form that names have; what follows the name is taken from the message as it was typed.
   const text = command.normalize('NFKC')
   let best: Skill | undefined
   for (const skill of generation.list()) {
     const { name } = skill
     const isNamed = text.startsWith(name) && /^(?:\s|$)/.test(text.slice(name.length))
-    if (isNamed && name.length > (best?.name.length ?? 0) && access.reader.isInScope(name)) best = skill
+    if (isNamed && name.length > (best?.name.length ?? 0) && conversation.reader.isInScope(name)) best = skill
   }
   const length = best === undefined ? word.length : lengthOfName(command, best.name)
-  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), access.reader.isInScope)
+  const skill = best ?? findByNameOrFolder(generation, normalizeName(word), conversation.reader.isInScope)
   return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
 }
 

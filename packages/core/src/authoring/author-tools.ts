@@ -3,7 +3,7 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readTextField } from '../tool/tool-input.ts'
-import type { AgentAuthor, SkillWriter, WriteResult } from './skill-writer.ts'
+import type { AgentAuthor, SkillWriteResult, SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
   /** Which names may be written. @default all that the writer allows */
@@ -90,7 +90,7 @@ function createWriteTool(
   })
 }
 
-function toAnswer(result: WriteResult, { conversation }: AgentAuthor): ToolResult {
+function toAnswer(result: SkillWriteResult, { conversation }: AgentAuthor): ToolResult {
   const lines = [`Written: ${result.path}`, `base_digest: ${result.digest.slice(7, 15)}`]
   if (result.isCopiedUp) lines.push('The other files of the skill were copied to the same folder.')
   if (result.isHeld) {

@@ -82,7 +82,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillWriterOptions> = {
   clock: true,
 }
 
-export interface WriteRequest {
+export interface SkillWriteRequest {
   readonly skill: string
   /** Relative to the skill's folder, `/`-separated. */
   readonly path: string
@@ -100,7 +100,7 @@ export interface WriteRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface WriteResult {
+export interface SkillWriteResult {
   /** Absolute path of the file. */
   readonly path: string
   readonly digest: Digest
@@ -163,7 +163,7 @@ export class SkillWriter {
    * TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
    * skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
    */
-  async write(request: WriteRequest): Promise<WriteResult> {
+  async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
     const { skill: name, content, signal } = request
     signal?.throwIfAborted()
     if (typeof name !== 'string' || typeof request.path !== 'string')
@@ -323,7 +323,7 @@ export class SkillWriter {
       .filter(report => report.name === name && report.source === label)
   }
 
-  async #reloadSkill(name: string): Promise<Pick<WriteResult, 'errors' | 'isHeld'>> {
+  async #reloadSkill(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors } = await this.#parts.reloads.reloadSkill(name)
     const isHeld = this.#reportsOf(name).some(({ status }) => status === 'pending')
     return { errors: errors.map(({ message }) => message), isHeld }
@@ -387,7 +387,7 @@ export class SkillWriter {
     return { place: { name, folder, location, skillFile, isThere, known, served, isElsewhere }, path }
   }
 
-  async #makeLive(name: string): Promise<Pick<WriteResult, 'errors' | 'isHeld'>> {
+  async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors, isHeld } = await this.#reloadSkill(name)
     const served = this.#find(name)
     // One that is held is expected to be served as it was.
@@ -397,10 +397,10 @@ export class SkillWriter {
   }
 
   async #writeFile(
-    request: WriteRequest,
+    request: SkillWriteRequest,
     place: Place,
     bytes: Uint8Array,
-  ): Promise<Omit<WriteResult, 'errors' | 'isHeld' | 'advice'>> {
+  ): Promise<Omit<SkillWriteResult, 'errors' | 'isHeld' | 'advice'>> {
     const { fileSystem, root } = this.#layer
     const { folder, location, served, isElsewhere } = place
     const { path } = request

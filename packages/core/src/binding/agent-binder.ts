@@ -1,4 +1,4 @@
-import { LATE, within } from '../host.ts'
+import { LATE, waitAtMost } from '../host.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 import { type AgentBinderOptions, AgentBinding, type BindOptions } from './agent-binding.ts'
@@ -84,7 +84,7 @@ export class AgentBinder {
       pending.add(binding)
       work.push(done.then(() => void pending.delete(binding)))
     }
-    const outcome = await within(this.#options.clock, PATIENCE_MS, Promise.all(work))
+    const outcome = await waitAtMost(this.#options.clock, PATIENCE_MS, Promise.all(work))
     if (outcome === LATE) for (const binding of pending) this.#slow.add(binding)
   }
 }

@@ -1,6 +1,6 @@
-import type { Scope } from '../catalog/scope.ts'
+import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
-import { type Clock, LATE, type Logger, within } from '../host.ts'
+import { type Clock, LATE, type Logger, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
@@ -23,7 +23,7 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   /** Appended to the instructions that the agent has of its own, and kept up to date there. @default none */
   readonly instructions?: InstructionsBuilder
   /** Which skills the agent may see. @default all */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** Whether unbinding takes off what the binding had added. @default 'remove' */
   readonly unbind?: UnbindMode
   /** How long a call of the agent, the resolver or the builder may take, in milliseconds. @default 30,000 */
@@ -271,7 +271,7 @@ export class AgentBinding implements AsyncDisposable {
 
   async #guard<T>(what: string, call: () => T | Promise<T>): Promise<T> {
     const timeoutMs = this.#options.timeoutMs ?? DEFAULT_BINDING_TIMEOUT_MS
-    const result = await within(this.#host.clock, timeoutMs, (async () => await call())())
+    const result = await waitAtMost(this.#host.clock, timeoutMs, (async () => await call())())
     if (result === LATE) throw new SkillError('HOOK_FAILED', `${what} took longer than ${timeoutMs} ms`)
     return result
   }

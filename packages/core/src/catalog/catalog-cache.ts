@@ -1,13 +1,13 @@
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { locationOf } from './catalog-format.ts'
-import { type Catalog, type CatalogOptions, renderCatalog } from './render-catalog.ts'
-import { createScopeTest, isUnrestricted, type Scope, type ScopeTest } from './scope.ts'
+import { type CatalogOptions, renderCatalog, type SkillCatalog } from './render-catalog.ts'
+import { createScopeTest, isUnrestricted, type ScopeTest, type SkillScope } from './scope.ts'
 
 interface CachedCatalog {
   readonly isInScope: ScopeTest
   skills: readonly Skill[]
-  catalog: Catalog
+  catalog: SkillCatalog
 }
 
 /** Catalogs by audience: rendered again only when something that they show has changed. */
@@ -20,17 +20,19 @@ export class CatalogCache {
   }
 
   /** The catalog of a generation for one scope; the same object as long as its text would be the same. */
-  render(generation: Generation, scope: Scope | undefined): Catalog {
+  render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
     const key = scope === undefined ? '' : JSON.stringify([scope.include ?? [], scope.exclude ?? []])
     const skills = generation.list()
     let cached = this.#byScope.get(key)
     if (cached === undefined) {
       const isInScope = createScopeTest(scope)
-      cached = { isInScope, skills, catalog: renderCatalog(within(skills, isInScope), this.#options) }
+      cached = { isInScope, skills, catalog: renderCatalog(listInScope(skills, isInScope), this.#options) }
       this.#byScope.set(key, cached)
     } else if (cached.skills !== skills) {
-      if (!isSameListing(within(cached.skills, cached.isInScope), within(skills, cached.isInScope))) {
-        cached.catalog = renderCatalog(within(skills, cached.isInScope), this.#options)
+      if (
+        !isSameListing(listInScope(cached.skills, cached.isInScope), listInScope(skills, cached.isInScope))
+      ) {
+        cached.catalog = renderCatalog(listInScope(skills, cached.isInScope), this.#options)
       }
       cached.skills = skills
     }
@@ -39,7 +41,7 @@ export class CatalogCache {
 }
 
 /** The skills of a list that a scope lets through. */
-export function within(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
+export function listInScope(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
   return isUnrestricted(isInScope) ? skills : skills.filter(skill => isInScope(skill.name))
 }
 

@@ -39,7 +39,7 @@ export function checkCatalogOptions(owner: string, options: CatalogOptions | und
 export const DEFAULT_CATALOG_TOKENS = 4_000
 
 /** The names and descriptions disclosed to one agent, as text for its system prompt. */
-export interface Catalog {
+export interface SkillCatalog {
   /** Empty when there is no skill. */
   readonly text: string
   readonly tokens: number
@@ -53,7 +53,7 @@ export interface Catalog {
  * Renders the names and descriptions disclosed to one agent. `skills` must be sorted by name: equal input gives equal
  * bytes. Skills that do not fit the budget are left out from the end, never silently.
  */
-export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): Catalog {
+export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): SkillCatalog {
   checkCatalogOptions('renderCatalog()', options)
   const { format = DEFAULT_CATALOG_FORMAT } = options
   if (skills.length === 0) return Object.freeze({ text: '', tokens: 0, listed: [], omitted: [] })

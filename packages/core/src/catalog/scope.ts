@@ -3,7 +3,7 @@ import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
 /** Which skills one agent may see. Patterns are names in which `*` stands for any characters. */
-export interface Scope {
+export interface SkillScope {
   /** When given, only names that match one of these. */
   readonly include?: readonly string[]
   /** Names that match one of these are out, whatever `include` says. */
@@ -19,7 +19,7 @@ const EVERYTHING: ScopeTest = () => true
  * An empty or missing `include` means unrestricted.
  * @throws {SkillError} INVALID_OPTION for other fields, and for an empty pattern, which would silently match nothing
  */
-export function createScopeTest(scope: Scope | undefined): ScopeTest {
+export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   if (scope !== undefined) checkScope(scope)
   const include = (scope?.include ?? []).map(toPattern)
   const exclude = (scope?.exclude ?? []).map(toPattern)
@@ -38,7 +38,7 @@ export function isUnrestricted(test: ScopeTest): boolean {
 }
 
 /** A scope that is written wrongly must not let everything through. */
-function checkScope(scope: Scope): void {
+function checkScope(scope: SkillScope): void {
   const fields = typeof scope === 'object' && scope !== null ? Object.entries(scope) : undefined
   const wrong = fields?.find(
     ([name, value]) =>

@@ -1,8 +1,8 @@
 import type { Logger } from '../host.ts'
 import type { SkillReport } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
-import type { Subscriber } from '../registry/subscriptions.ts'
-import type { Facet } from '../skill/diff-skills.ts'
+import type { UpdateSubscriber } from '../registry/subscriptions.ts'
+import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { EventBus, SkillProblem } from './event-bus.ts'
 import { logUpdate } from './log-update.ts'
 
@@ -10,11 +10,11 @@ export interface EmitOptions {
   readonly bus: EventBus
   readonly logger: Logger
   /** A change in none of these facets makes no `skill:modified`; the batch has it all the same. */
-  readonly modifiedOn: ReadonlySet<Facet>
+  readonly modifiedOn: ReadonlySet<SkillFacet>
 }
 
 /** Logs the problems of a registry update, then tells a bus of each change, each problem and the batch. */
-export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): Subscriber {
+export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): UpdateSubscriber {
   return async update => {
     logUpdate(logger, update) // first, because a handler of the bus may take its time
     await emitUpdate(update, bus, modifiedOn)
@@ -24,7 +24,7 @@ export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): Subscri
 async function emitUpdate(
   update: RegistryUpdate,
   bus: EventBus,
-  modifiedOn: ReadonlySet<Facet>,
+  modifiedOn: ReadonlySet<SkillFacet>,
 ): Promise<void> {
   for (const change of update.changes) {
     switch (change.kind) {

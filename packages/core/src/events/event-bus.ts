@@ -6,14 +6,18 @@ import type { SkillStatus } from '../registry/generation.ts'
 import type { SkillChange } from '../registry/registry-update.ts'
 import type { ScriptEvents } from '../script/script-events.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
-import type { Facet } from '../skill/diff-skills.ts'
+import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
 /** Everything that may be told outside, by event name. */
 export interface SkillEvents extends ScriptEvents {
   'skill:added': { readonly skill: Skill }
-  'skill:modified': { readonly oldSkill: Skill; readonly newSkill: Skill; readonly changed: readonly Facet[] }
+  'skill:modified': {
+    readonly oldSkill: Skill
+    readonly newSkill: Skill
+    readonly changed: readonly SkillFacet[]
+  }
   'skill:removed': { readonly skill: Skill }
   /** Two skills have one name: this one is not served. */
   'skill:shadowed': SkillProblem

@@ -1,13 +1,13 @@
 import { checkChoice, checkNumber, SkillError, toMessage } from '../errors.ts'
-import { type Clock, LATE, systemClock, within } from '../host.ts'
+import { type Clock, LATE, systemClock, waitAtMost } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type {
   DirectoryEntry,
   FileKind,
+  FileReadOptions,
   FileStat,
   FileSystem,
   OpenedFile,
-  ReadOptions,
 } from './file-system.ts'
 
 /** What has to be known of a file. */
@@ -39,7 +39,7 @@ export interface SimpleFiles {
 
 const SEPARATORS = ['/', '\\'] as const
 
-export interface AdaptOptions {
+export interface AdaptFileSystemOptions {
   /** `FileSystem.identity`: such as the address of a bucket, and whose rights count there. @default none */
   readonly identity?: string
   /** What stands between the parts of a path there. @default '/' */
@@ -53,7 +53,7 @@ export interface AdaptOptions {
   readonly clock?: Clock
 }
 
-const KNOWN: KnownOptions<AdaptOptions> = {
+const KNOWN: KnownOptions<AdaptFileSystemOptions> = {
   identity: true,
   separator: true,
   timeoutMs: true,
@@ -66,18 +66,18 @@ export const DEFAULT_FILE_TIMEOUT_MS = 30_000
 const DEFAULT_CONCURRENCY = 8
 
 /** Makes a file system of three functions: a database, a bucket, an API, a remote disk. */
-export function adaptFileSystem(files: SimpleFiles, options: AdaptOptions = {}): FileSystem {
+export function adaptFileSystem(files: SimpleFiles, options: AdaptFileSystemOptions = {}): FileSystem {
   return new AdaptedFileSystem(files, options)
 }
 
 class AdaptedFileSystem implements FileSystem {
   readonly identity?: string
   readonly #files: SimpleFiles
-  readonly #options: Required<Omit<AdaptOptions, 'identity'>>
+  readonly #options: Required<Omit<AdaptFileSystemOptions, 'identity'>>
   readonly #waiting: (() => void)[] = []
   #running = 0
 
-  constructor(files: SimpleFiles, options: AdaptOptions) {
+  constructor(files: SimpleFiles, options: AdaptFileSystemOptions) {
     checkOptions('adaptFileSystem()', options, KNOWN)
     for (const name of ['list', 'stat', 'read'] as const) {
       if (typeof (files as Partial<SimpleFiles> | undefined)?.[name] !== 'function')
@@ -109,7 +109,7 @@ class AdaptedFileSystem implements FileSystem {
     return toStat(await this.#call(path, native => this.#files.stat(native)))
   }
 
-  async read(path: string, { inside, maxBytes, signal }: ReadOptions): Promise<OpenedFile> {
+  async read(path: string, { inside, maxBytes, signal }: FileReadOptions): Promise<OpenedFile> {
     signal?.throwIfAborted()
     const real = await this.resolve(path)
     if (!inside.some(folder => isInside(this.#normalize(real), this.#normalize(folder)))) {
@@ -177,7 +177,7 @@ class AdaptedFileSystem implements FileSystem {
         if (isNothing(thrown)) return undefined
         throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, { cause: thrown })
       })
-      const result = await within(clock, timeoutMs, work)
+      const result = await waitAtMost(clock, timeoutMs, work)
       if (result === LATE) {
         const late = new SkillError('IO_FAILED', `${JSON.stringify(path)}: no answer after ${timeoutMs} ms`)
         abort?.abort(late)

@@ -24,7 +24,7 @@ export interface DirectoryEntry {
   readonly kind: FileKind
 }
 
-export interface ReadOptions {
+export interface FileReadOptions {
   /** Absolute folders; the opened file must be inside one of them, links resolved. */
   readonly inside: readonly string[]
   /** Larger files are refused before a byte is read. */
@@ -60,7 +60,7 @@ export interface FileSystem {
   /** Facts of what is at the path, links followed. */
   stat(path: string): Promise<FileStat>
   /** Opens first, then verifies that the opened file is a regular one inside, then reads it whole. */
-  read(path: string, options: ReadOptions): Promise<OpenedFile>
+  read(path: string, options: FileReadOptions): Promise<OpenedFile>
   /** The path with all links resolved. */
   resolve(path: string): Promise<string>
   /**

@@ -1,6 +1,6 @@
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from './file-system.ts'
-import type { WritableFileSystem, WriteOptions } from './writable-file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from './file-system.ts'
+import type { FileWriteOptions, WritableFileSystem } from './writable-file-system.ts'
 
 interface MemoryFile {
   readonly kind: 'file'
@@ -28,7 +28,7 @@ export class MemoryFileSystem implements WritableFileSystem {
   }
 
   /** Writes a file and the folders above it. */
-  write(path: string, content: string | Uint8Array, options: Partial<WriteOptions> = {}): void {
+  write(path: string, content: string | Uint8Array, options: Partial<FileWriteOptions> = {}): void {
     assertInside(path, options.inside)
     const { parent, name } = this.#parentOf(path, true)
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content.slice()
@@ -38,7 +38,7 @@ export class MemoryFileSystem implements WritableFileSystem {
   }
 
   /** Removes a file or a folder with everything in it; nothing happens when there is none. */
-  remove(path: string, options: Pick<Partial<WriteOptions>, 'inside'> = {}): void {
+  remove(path: string, options: Pick<Partial<FileWriteOptions>, 'inside'> = {}): void {
     assertInside(path, options.inside)
     if (this.#find(path) === undefined) return
     const { parent, name } = this.#parentOf(path, false)
@@ -47,7 +47,7 @@ export class MemoryFileSystem implements WritableFileSystem {
   }
 
   /** Moves a file or folder to where nothing is. */
-  move(from: string, to: string, options: Partial<WriteOptions> = {}): void {
+  move(from: string, to: string, options: Partial<FileWriteOptions> = {}): void {
     assertInside(from, options.inside)
     assertInside(to, options.inside)
     if (this.#find(to) !== undefined)
@@ -77,7 +77,7 @@ export class MemoryFileSystem implements WritableFileSystem {
     return this.#get(path).stat
   }
 
-  async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const normal = split(path).join('/')
     if (!options.inside.some(folder => isInside(normal, split(folder).join('/')))) {
       throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} is outside ${options.inside.join(', ')}`)

@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileStat, FileSystem, OpenedFile, ReadOptions } from './file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, FileSystem, OpenedFile } from './file-system.ts'
 import type { FileTree, TreeFile } from './file-tree.ts'
 
 type Node = TreeFile | Folder
@@ -38,7 +38,7 @@ export class TreeFileSystem implements FileSystem {
     return node.kind === 'directory' ? folderStat(this.#version) : fileStat(node)
   }
 
-  async read(path: string, { maxBytes, signal }: ReadOptions): Promise<OpenedFile> {
+  async read(path: string, { maxBytes, signal }: FileReadOptions): Promise<OpenedFile> {
     const node = this.#get(path)
     if (node.kind !== 'file')
       throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)

@@ -1,9 +1,9 @@
 import type { FolderMove, FolderPlace } from '../registry/admission.ts'
-import type { Capability } from '../skill/capabilities.ts'
+import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
 
 /** What somebody decides about one folder of one source. */
-export type Decision =
+export type SkillDecision =
   /** This revision may be served. */
   | {
       readonly kind: 'approve'
@@ -22,12 +22,12 @@ export type Decision =
   /** Scripts of the folder may do this. */
   | {
       readonly kind: 'grant'
-      readonly capabilities: readonly Capability[]
+      readonly capabilities: readonly ScriptCapability[]
       /** The only revision that may; absent where whatever is written may. */
       readonly revision?: Digest
     }
   /** And may not any more, at any revision. */
-  | { readonly kind: 'revoke'; readonly capabilities: readonly Capability[] }
+  | { readonly kind: 'revoke'; readonly capabilities: readonly ScriptCapability[] }
   /** An agent is about to write this file. */
   | {
       readonly kind: 'write'
@@ -52,7 +52,7 @@ export interface DecisionMeta {
   readonly note?: string
 }
 
-export type RecordedDecision = Decision & DecisionMeta
+export type RecordedDecision = SkillDecision & DecisionMeta
 
 /** What an agent wrote and nobody has approved yet. */
 export interface AgentWrite extends DecisionMeta, WrittenFile {
@@ -61,7 +61,7 @@ export interface AgentWrite extends DecisionMeta, WrittenFile {
 
 /** One thing that scripts may do. */
 export interface Grant extends DecisionMeta {
-  readonly capability: Capability
+  readonly capability: ScriptCapability
   readonly revision?: Digest
 }
 
@@ -73,7 +73,7 @@ export interface FolderDecisions {
   readonly disabled?: DecisionMeta
   readonly granted: readonly Grant[]
   /** What was taken back and not given again, by a grant or by another approval. */
-  readonly revoked: ReadonlySet<Capability>
+  readonly revoked: ReadonlySet<ScriptCapability>
   /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
   readonly writes: readonly AgentWrite[]
   /** The latest note about a text that had to be dropped: whatever nobody has approved waits until somebody does. */
@@ -128,7 +128,7 @@ const NOTHING: FolderDecisions = Object.freeze({
   approved: new Map(),
   rejected: new Map(),
   granted: [],
-  revoked: new Set<Capability>(),
+  revoked: new Set<ScriptCapability>(),
   writes: [],
 })
 
@@ -232,7 +232,7 @@ function withWrite(
 }
 
 /** Whether a decision would change nothing of what holds for a folder. */
-export function holdsAlready(now: FolderDecisions | undefined, decision: Decision): boolean {
+export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDecision): boolean {
   const { approved, rejected, granted, revoked, pinned, disabled } = now ?? NOTHING
   switch (decision.kind) {
     case 'approve':

@@ -1,6 +1,6 @@
-import { type Capability, declaredCapabilities, isCapability } from '../skill/capabilities.ts'
+import { declaredCapabilities, isCapability, type ScriptCapability } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { FolderDecisions } from './decisions.ts'
 
 /**
@@ -10,9 +10,9 @@ import type { FolderDecisions } from './decisions.ts'
  */
 export function grantedTo(
   skill: Skill,
-  trust: Trust,
+  trust: SourceTrust,
   decided: FolderDecisions | undefined,
-): readonly Capability[] {
+): readonly ScriptCapability[] {
   const granted = (decided?.granted ?? []).filter(({ revision }) =>
     trust === 'auto' && revision === undefined ? true : revision === skill.revision,
   )

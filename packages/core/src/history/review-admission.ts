@@ -7,7 +7,7 @@ import type {
   StandingDecision,
 } from '../registry/admission.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 import type { AgentWrite, DecisionMeta, DecisionStore, FolderDecisions } from './decisions.ts'
 
@@ -64,7 +64,7 @@ function decide(
 }
 
 interface Case {
-  readonly trust: Trust
+  readonly trust: SourceTrust
   readonly isFrozen: boolean
   readonly write: AgentWrite | undefined
   readonly forgotten: AgentWrite | undefined

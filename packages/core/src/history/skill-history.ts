@@ -44,7 +44,7 @@ export interface RollbackOptions {
 
 const KNOWN: KnownOptions<RollbackOptions> = { revision: true, by: true, confirmHidden: true }
 
-export interface Rollback {
+export interface RollbackOutcome {
   readonly skill: string
   readonly from: Digest | undefined
   readonly to: Digest
@@ -115,7 +115,7 @@ export class SkillHistory {
    * INVALID_OPTION for one that was rejected, or is not whole; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
    * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
    */
-  async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<Rollback> {
+  async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<RollbackOutcome> {
     checkOptions('rollback()', options, KNOWN)
     const { by = 'somebody', confirmHidden = false } = options
     const { found, ...done } = await this.#plan(target, options.revision, parseWholeRevision)
@@ -132,7 +132,7 @@ export class SkillHistory {
    * Tells what `rollback` would do; nothing is changed. The first digits of a revision are enough here, and `to` is whole.
    * @throws {SkillError} as `rollback`
    */
-  async planRollback(target: SkillTarget, revision?: string): Promise<Rollback> {
+  async planRollback(target: SkillTarget, revision?: string): Promise<RollbackOutcome> {
     const { found: _, ...plan } = await this.#plan(target, revision, findRevision)
     return plan
   }
@@ -141,7 +141,7 @@ export class SkillHistory {
     target: SkillTarget,
     revision: string | undefined,
     read: ReadRevision,
-  ): Promise<Rollback & { readonly found: Known }> {
+  ): Promise<RollbackOutcome & { readonly found: Known }> {
     const found = await this.#find(target)
     const { place, name, source, isGone, serving, newest = serving } = found
     const to = await this.#findRollback(found, revision, read)

@@ -9,13 +9,13 @@ import {
   type SkillSession,
 } from '../index.ts'
 import {
-  type Decision,
   FileSource,
   MemoryDecisions,
   MemoryFileSystem,
   MemoryRevisionLog,
   MemorySkillStore,
   NO_SETTLE,
+  type SkillDecision,
 } from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
 import { describeNewCapabilities } from './capabilities.ts'
@@ -754,7 +754,7 @@ describe('describeNewCapabilities() names what a revision may do that the one be
 test('decisions add up in the order in which they were made', async () => {
   const decisions = new MemoryDecisions()
   const place = { origin: 'o', location: 'l' }
-  const made: Decision[] = [
+  const made: SkillDecision[] = [
     { kind: 'approve', revision: 'sha256:1' },
     { kind: 'reject', revision: 'sha256:1' },
     { kind: 'pin', revision: 'sha256:2' },

@@ -5,7 +5,7 @@ import type { SkillReader } from '../reader/skill-reader.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { type SkillReport, targetOf } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import { CAPABILITY_FORMS, type Capability, isCapability } from '../skill/capabilities.ts'
+import { CAPABILITY_FORMS, isCapability, type ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
@@ -13,10 +13,10 @@ import type { Skill } from '../skill/skill.ts'
 import { flushStore } from '../store/flush-store.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import {
-  type Decision,
   type DecisionStore,
   holdsAlready,
   type RecordedDecision,
+  type SkillDecision,
   withDecision,
 } from './decisions.ts'
 import { grantedTo } from './grants.ts'
@@ -185,7 +185,7 @@ export class SkillReview {
    */
   async grant(
     target: SkillTarget,
-    capabilities: readonly Capability[],
+    capabilities: readonly ScriptCapability[],
     options: DecideOptions = {},
   ): Promise<DecidedSkill> {
     checkCapabilities(capabilities)
@@ -200,7 +200,7 @@ export class SkillReview {
   /** Takes back what was granted, at every revision. @throws {SkillError} as `grant` */
   async revoke(
     target: SkillTarget,
-    capabilities: readonly Capability[],
+    capabilities: readonly ScriptCapability[],
     options: DecisionNote = {},
   ): Promise<DecidedSkill> {
     checkCapabilities(capabilities)
@@ -208,7 +208,7 @@ export class SkillReview {
   }
 
   /** Returns what the scripts of a revision may do, wherever its folder is now. */
-  grantedTo(skill: Skill): readonly Capability[] {
+  grantedTo(skill: Skill): readonly ScriptCapability[] {
     const { registry, decisions } = this.#options
     const trust = registry.findSource(skill.source)?.trust
     const place = registry.placeOf(skill)
@@ -224,12 +224,12 @@ export class SkillReview {
    * The folder that a name means, live or not.
    * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION when several sources have the name and none of them serves it
    */
-  find(target: SkillTarget): Found {
+  find(target: SkillTarget): DecidableFolder {
     return this.#find(target, ({ serving }) => serving !== undefined)
   }
 
   /** The folder that `approve` and `reject` mean: among several of one name the only one that waits. @throws {SkillError} as `find` */
-  findWaiting(target: SkillTarget): Found {
+  findWaiting(target: SkillTarget): DecidableFolder {
     return this.#find(target, isWaiting)
   }
 
@@ -262,7 +262,7 @@ export class SkillReview {
     if (!confirmHidden) refuseHidden(name, await this.findHidden(place, revision))
   }
 
-  async #approve({ report, place }: Found, options: DecideOptions): Promise<DecidedSkill> {
+  async #approve({ report, place }: DecidableFolder, options: DecideOptions): Promise<DecidedSkill> {
     const revision = checkNewest(report, options.revision)
     await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#options.registry.findNewest(place)
@@ -274,7 +274,7 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: FolderPlace, decision: Decision, options: DecideOptions): Promise<DecidedSkill> {
+  async #decide(place: FolderPlace, decision: SkillDecision, options: DecideOptions): Promise<DecidedSkill> {
     checkOptions(`${decision.kind}()`, options, KNOWN)
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
@@ -306,7 +306,7 @@ export class SkillReview {
   }
 
   /** The folder that is meant; among several of one name the only one for which there is something to decide. */
-  #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): Found {
+  #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
     // A copy is meant only where its source is named: the skill has all of them.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
@@ -342,7 +342,7 @@ export interface FolderRevisions {
 }
 
 /** The folder that a target means. */
-export interface Found {
+export interface DecidableFolder {
   readonly report: SkillReport
   readonly place: FolderPlace
 }

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError } from '../index.ts'
-import type { WriteOptions } from '../source-entry.ts'
+import type { FileWriteOptions } from '../source-entry.ts'
 
 const isLinux = process.platform === 'linux'
 const TEMPORARY = '.tmp-'
@@ -35,7 +35,7 @@ interface OpenFolder {
  * Writes a new file beside the old one and moves it into its place. The folders on the way are opened one after the other
  * without following links, and made where they are missing, so nothing is ever written outside.
  */
-export function writeWhole(path: string, content: Uint8Array, options: WriteOptions): void {
+export function writeWhole(path: string, content: Uint8Array, options: FileWriteOptions): void {
   const { inside, isExecutable = false } = options
   const { folders, name } = splitInside(path, inside)
   withFolder(inside, folders, true, folder => {

@@ -21,7 +21,7 @@ import { isDamage, openPrivateDatabase } from './private-database.ts'
 import { isAlive } from './process-group.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
-export interface CollectOptions {
+export interface CollectGarbageOptions {
   /** How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. @default 3,600,000 */
   readonly graceMs?: number
   /** Steps in the history of one skill whose files are kept. @default 100 */
@@ -30,10 +30,10 @@ export interface CollectOptions {
   readonly isDryRun?: boolean
 }
 
-const KNOWN: KnownOptions<CollectOptions> = { graceMs: true, keepRevisions: true, isDryRun: true }
+const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevisions: true, isDryRun: true }
 
 /** What a collection did, or would do. */
-export interface Collection {
+export interface GarbageReport {
   /** Revisions that the history no longer keeps. */
   readonly forgotten: number
   /** Revisions and files that nothing needs any more. */
@@ -64,8 +64,8 @@ const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
  */
 export async function collectGarbage(
   stateDirectory: string,
-  options: CollectOptions = {},
-): Promise<Collection> {
+  options: CollectGarbageOptions = {},
+): Promise<GarbageReport> {
   checkOptions('collectGarbage()', options, KNOWN)
   const folder = join(stateDirectory, 'store')
   if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
@@ -79,7 +79,11 @@ export async function collectGarbage(
   }
 }
 
-async function collect(stateDirectory: string, folder: string, options: CollectOptions): Promise<Collection> {
+async function collect(
+  stateDirectory: string,
+  folder: string,
+  options: CollectGarbageOptions,
+): Promise<GarbageReport> {
   const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
     index.exec('PRAGMA busy_timeout = 5000')
@@ -95,7 +99,11 @@ async function collect(stateDirectory: string, folder: string, options: CollectO
 }
 
 /** Only the next runtime knows what is served: it captures again what is missing, and nothing is collected before. */
-async function replaceIndex(folder: string, thrown: unknown, options: CollectOptions): Promise<string> {
+async function replaceIndex(
+  folder: string,
+  thrown: unknown,
+  options: CollectGarbageOptions,
+): Promise<string> {
   if (options.isDryRun === true) return describeDamage(PACK_INDEX, folder, thrown)
   return await openStateDatabase(folder, PACK_INDEX, (kept, damage) => {
     try {
@@ -148,7 +156,7 @@ class Collector {
   readonly #isDryRun: boolean
   readonly #before: number
 
-  constructor(folder: string, index: DatabaseSync, { graceMs, isDryRun }: CollectOptions) {
+  constructor(folder: string, index: DatabaseSync, { graceMs, isDryRun }: CollectGarbageOptions) {
     this.#folder = folder
     this.#index = index
     this.#isDryRun = isDryRun === true
@@ -165,7 +173,7 @@ class Collector {
     kept: ReadonlySet<string> | undefined,
     doomed: ReadonlySet<string>,
     damaged: readonly DamagedBlob[],
-  ): Collection {
+  ): GarbageReport {
     const before = this.#sizeOfPacks()
     // Nobody writes to the index until this is done, so nothing that is needed now can be taken for garbage.
     this.#index.exec('BEGIN IMMEDIATE')

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { DEFAULT_SETTLE } from '../internal-entry.ts'
+import { DEFAULT_SETTLE } from '../source-entry.ts'
 
 /**
  * Whether git is changing the work tree that holds one of these directories: it keeps `index.lock` for as long as a

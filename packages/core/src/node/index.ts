@@ -27,7 +27,7 @@ export { openPackStore } from './pack-store.ts'
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
-export { type Collection, type CollectOptions, collectGarbage } from './collect-garbage.ts'
+export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
 // For authors of sources: requests that reach no address of this machine or its network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'

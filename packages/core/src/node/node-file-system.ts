@@ -5,11 +5,11 @@ import { toMessage } from '../internal-entry.ts'
 import type {
   DirectoryEntry,
   FileKind,
+  FileReadOptions,
   FileStat,
+  FileWriteOptions,
   OpenedFile,
-  ReadOptions,
   WritableFileSystem,
-  WriteOptions,
 } from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
 import { directOperations, type FileOperations, pooledOperations } from './file-operations.ts'
@@ -67,7 +67,7 @@ export class NodeFileSystem implements WritableFileSystem {
     return await this.#call(path, operations => operations.realpath(path))
   }
 
-  async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     return await this.#call(path, async operations => {
       // Not blocking, so that a pipe without a writer opens at once and is then refused.
       const descriptor = await operations.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -89,7 +89,7 @@ export class NodeFileSystem implements WritableFileSystem {
     })
   }
 
-  async write(path: string, content: Uint8Array, options: WriteOptions): Promise<void> {
+  async write(path: string, content: Uint8Array, options: FileWriteOptions): Promise<void> {
     try {
       writeWhole(path, content, options)
     } catch (thrown) {
@@ -97,7 +97,7 @@ export class NodeFileSystem implements WritableFileSystem {
     }
   }
 
-  async move(from: string, to: string, { inside }: Pick<WriteOptions, 'inside'>): Promise<void> {
+  async move(from: string, to: string, { inside }: Pick<FileWriteOptions, 'inside'>): Promise<void> {
     try {
       moveInside(from, to, inside)
     } catch (thrown) {
@@ -105,7 +105,7 @@ export class NodeFileSystem implements WritableFileSystem {
     }
   }
 
-  async remove(path: string, { inside }: Pick<WriteOptions, 'inside'>): Promise<void> {
+  async remove(path: string, { inside }: Pick<FileWriteOptions, 'inside'>): Promise<void> {
     try {
       removeInside(path, inside)
     } catch (thrown) {

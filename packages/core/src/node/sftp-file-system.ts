@@ -1,4 +1,9 @@
-import { type AdaptOptions, adaptFileSystem, type FileKind, type FileSystem } from '../source-entry.ts'
+import {
+  type AdaptFileSystemOptions,
+  adaptFileSystem,
+  type FileKind,
+  type FileSystem,
+} from '../source-entry.ts'
 
 /** What is used of an SFTP client: that of the package `ssh2-sftp-client`, connected, or anything like it. */
 export interface SftpClient {
@@ -27,7 +32,7 @@ const EXECUTABLE_BY_OWNER = 0o100
  * Files of another machine over SFTP. The connection stays with whoever made it: when it is lost the skills stay, and
  * the source says so until the client is connected again. Changes are found by looking.
  */
-export function sftpFileSystem(client: SftpClient, options: AdaptOptions = {}): FileSystem {
+export function sftpFileSystem(client: SftpClient, options: AdaptFileSystemOptions = {}): FileSystem {
   return adaptFileSystem(
     {
       list: async path =>

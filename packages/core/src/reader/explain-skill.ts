@@ -1,5 +1,5 @@
-import type { Catalog } from '../catalog/render-catalog.ts'
-import { createScopeTest, type Scope } from '../catalog/scope.ts'
+import type { SkillCatalog } from '../catalog/render-catalog.ts'
+import { createScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, type DiagnosticCode, isAboutScripts, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
@@ -22,7 +22,7 @@ export const EXPLANATION_STEPS = [
 
 export type ExplanationStep = (typeof EXPLANATION_STEPS)[number]
 
-export interface Explanation {
+export interface SkillExplanation {
   /** What was asked for. */
   readonly name: string
   /** Name of the skill, if it was asked for by its folder or by a path. */
@@ -38,9 +38,9 @@ export interface Explanation {
 
 /** A conversation, as far as an explanation needs it. Every `SkillSession` is one. */
 export interface ToldConversation {
-  readonly scope: Scope | undefined
+  readonly scope: SkillScope | undefined
   /** The catalog in its system prompt. */
-  readonly catalogDetails: Catalog
+  readonly catalogDetails: SkillCatalog
   /** The generation of which it was told last. */
   readonly generation: Generation
   /** What it has loaded. */
@@ -50,8 +50,8 @@ export interface ToldConversation {
 /** For whom a skill is explained, and from which state. */
 export interface ExplainedFor {
   readonly generation: Generation
-  readonly scope: Scope | undefined
-  readonly catalog: Catalog
+  readonly scope: SkillScope | undefined
+  readonly catalog: SkillCatalog
   readonly conversation: ToldConversation | undefined
 }
 
@@ -69,7 +69,7 @@ interface Answer {
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
 
 /** Describes the way of a skill, step by step, up to the first step that failed. */
-export function explainSkill(asked: string, audience: ExplainedFor, answer: Answer): Explanation {
+export function explainSkill(asked: string, audience: ExplainedFor, answer: Answer): SkillExplanation {
   const { target, notSkills = [] } = answer
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
   const walked =

@@ -2,7 +2,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { NotSkill } from '../source/not-skill.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import type { CommandOffers } from './command-offer.ts'
-import { type ExplainedFor, type Explanation, explainSkill } from './explain-skill.ts'
+import { type ExplainedFor, explainSkill, type SkillExplanation } from './explain-skill.ts'
 import { type AskedPlace, findAsked, isAt, toPlaces } from './find-asked.ts'
 
 export interface SkillExplainerOptions extends ExplainedFor {
@@ -22,7 +22,7 @@ export class SkillExplainer {
   }
 
   /** Answers from one generation, without a look at the sources. */
-  explain(asked: string): Explanation {
+  explain(asked: string): SkillExplanation {
     const { generation, sources, commands } = this.#options
     const target = findAsked(asked, generation, sources.list())
     const offer = target === undefined ? undefined : commands?.offer(target.report.name)
@@ -33,7 +33,7 @@ export class SkillExplainer {
   }
 
   /** Answers like `explain`; when no skill was meant, looks at the sources for the reason. */
-  async why(asked: string): Promise<Explanation> {
+  async why(asked: string): Promise<SkillExplanation> {
     const { generation, sources } = this.#options
     const target = findAsked(asked, generation, sources.list())
     if (target !== undefined && target.inside === undefined) return this.explain(asked)

@@ -1,6 +1,6 @@
 import type { CatalogCache } from '../catalog/catalog-cache.ts'
-import type { Catalog } from '../catalog/render-catalog.ts'
-import { createScopeTest, type Scope, type ScopeTest } from '../catalog/scope.ts'
+import type { SkillCatalog } from '../catalog/render-catalog.ts'
+import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
 import { SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
@@ -14,7 +14,7 @@ import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
-import type { Explanation, ToldConversation } from './explain-skill.ts'
+import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
 import { SkillExplainer } from './skill-explainer.ts'
 
 /** What a reader answers from. All readers of a runtime share it. */
@@ -34,7 +34,7 @@ export interface ConversationView {
   /** Shows what this conversation wrote and no person has approved yet. @default nothing of the kind */
   readonly id?: string
   /** Which skills exist for it. @default all */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** A generation to answer from; the reader then never looks at the sources. @default the newest */
   readonly pinned?: Generation | undefined
 }
@@ -83,7 +83,7 @@ export class SkillReader {
   }
 
   /** The skills that this reader may see, given to `forConversation`. */
-  get scope(): Scope | undefined {
+  get scope(): SkillScope | undefined {
     return this.#view.scope
   }
 
@@ -163,7 +163,7 @@ export class SkillReader {
   }
 
   /** Renders names and descriptions for a prompt; returns the same object until its text would differ. */
-  catalog(): Catalog {
+  catalog(): SkillCatalog {
     return this.#parts.catalogs.render(this.current, this.#view.scope)
   }
 
@@ -182,12 +182,12 @@ export class SkillReader {
    * Tells where a skill stopped on its way to a conversation: found, parsed, eligible, commands, scoped, listed, announced,
    * loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
    */
-  explain(asked: string, conversation?: ToldConversation): Explanation {
+  explain(asked: string, conversation?: ToldConversation): SkillExplanation {
     return this.#explainer(conversation).explain(asked)
   }
 
   /** Answers like `explain`; when no skill was meant, looks at the sources for the reason. */
-  async why(asked: string, conversation?: ToldConversation): Promise<Explanation> {
+  async why(asked: string, conversation?: ToldConversation): Promise<SkillExplanation> {
     return await this.#explainer(conversation).why(asked)
   }
 

@@ -1,6 +1,6 @@
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 
 /** One folder of one source, wherever the process runs: what lasting decisions are about. */
 export interface FolderPlace {
@@ -34,7 +34,7 @@ export interface AdmissionRequest {
   readonly live: Skill | undefined
   /** What the source is on this machine. */
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** Whether the source has a folder with a skill at a location. */
   isPresent(location: string): boolean
   /** Nothing of the source was ever shown before, neither in this process nor in an earlier one with the same store. */

@@ -4,7 +4,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { AdmissionPolicy, AdmissionVerdict, StandingDecision } from './admission.ts'
 import type { Candidate, FolderSeat, HeldRevision, Standing } from './candidate.ts'
@@ -35,7 +35,7 @@ export interface CandidateBuilderOptions {
 export interface CandidateSource extends LastGoodSource {
   /** Its place in the order of precedence. */
   readonly index: number
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** Nothing of it was ever shown before; absent until that is known. */
   readonly isFirst: boolean | undefined
   /** Whether there is a skill at a location. */

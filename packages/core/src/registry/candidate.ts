@@ -5,7 +5,7 @@ import { shortDigest } from '../skill/digest.ts'
 import { describeLookalikes, LookalikeNames } from '../skill/lookalike-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { AdmissionVerdict } from './admission.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
@@ -35,7 +35,7 @@ export interface Candidate {
   readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
   readonly source: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** Whether being shadowed is an error and not a warning. */
   readonly refusesDuplicates: boolean
 }

@@ -1,5 +1,5 @@
 import { compareText } from '../skill/compare.ts'
-import { diffSkills, type Facet } from '../skill/diff-skills.ts'
+import { diffSkills, type SkillFacet } from '../skill/diff-skills.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { Generation, SkillReport } from './generation.ts'
 
@@ -11,7 +11,7 @@ export type SkillChange =
       readonly name: string
       readonly oldSkill: Skill
       readonly newSkill: Skill
-      readonly facets: readonly Facet[]
+      readonly facets: readonly SkillFacet[]
     }
   | { readonly kind: 'removed'; readonly name: string; readonly skill: Skill }
 

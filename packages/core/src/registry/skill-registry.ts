@@ -15,7 +15,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
@@ -29,7 +29,7 @@ import { NameIndex } from './name-index.ts'
 import { type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { ReportChanges } from './report-changes.ts'
-import { type Phase, type Subscriber, Subscriptions } from './subscriptions.ts'
+import { type Phase, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -66,7 +66,7 @@ export interface RegisteredSource {
   readonly label: string
   /** What it is on this machine: the key under which its last good revisions outlive the process. */
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** How forgiving its texts are read. */
   readonly reading?: Partial<ReadingPolicy>
 }
@@ -300,7 +300,7 @@ export class SkillRegistry {
    * Calls back after each visible change, when the new generation is already `current`.
    * Returns a function that unsubscribes.
    */
-  subscribe(subscriber: Subscriber, options: { readonly phase?: Phase } = {}): () => void {
+  subscribe(subscriber: UpdateSubscriber, options: { readonly phase?: Phase } = {}): () => void {
     return this.#subscriptions.add(subscriber, options.phase ?? 'events')
   }
 

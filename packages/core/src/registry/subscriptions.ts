@@ -6,7 +6,7 @@ import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 export const PHASES = ['tools', 'commands', 'instructions', 'events', 'mcp'] as const
 export type Phase = (typeof PHASES)[number]
 
-export type Subscriber = (update: RegistryUpdate) => void | Promise<void>
+export type UpdateSubscriber = (update: RegistryUpdate) => void | Promise<void>
 
 export interface SubscriptionsOptions {
   readonly clock: Clock
@@ -31,7 +31,7 @@ export class Subscriptions {
   }
 
   /** @throws {SkillError} INVALID_OPTION for a phase that does not exist */
-  add(subscriber: Subscriber, phase: Phase): () => void {
+  add(subscriber: UpdateSubscriber, phase: Phase): () => void {
     checkChoice('phase', phase, PHASES)
     const subscription = new Subscription(subscriber, phase, this.#options)
     this.#subscriptions.add(subscription)
@@ -70,13 +70,13 @@ export class Subscriptions {
 
 class Subscription {
   readonly phase: Phase
-  readonly #subscriber: Subscriber
+  readonly #subscriber: UpdateSubscriber
   readonly #options: SubscriptionsOptions
   #isLate = false
   #isCancelled = false
   #held: RegistryUpdate | undefined
 
-  constructor(subscriber: Subscriber, phase: Phase, options: SubscriptionsOptions) {
+  constructor(subscriber: UpdateSubscriber, phase: Phase, options: SubscriptionsOptions) {
     this.#subscriber = subscriber
     this.phase = phase
     this.#options = options

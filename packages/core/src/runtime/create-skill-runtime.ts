@@ -1,4 +1,4 @@
-import { within } from '../host.ts'
+import { waitAtMost } from '../host.ts'
 import { assembleRuntime } from './assemble-runtime.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
@@ -31,7 +31,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     await changes.finishSwaps()
     await sources.start()
     // Handlers that are added later must not hear of what was there from the beginning.
-    await within(clock, MAX_CODE_WAIT_MS, Promise.all([registry.delivered(), scripts.ready()]))
+    await waitAtMost(clock, MAX_CODE_WAIT_MS, Promise.all([registry.delivered(), scripts.ready()]))
     isStarted = true
     reloads.assertDemands()
   } catch (thrown) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DirectoryEntry, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import type { DirectoryEntry, FileReadOptions, OpenedFile } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
 import type { FileSourceOptions } from '../source/file-source-options.ts'
@@ -193,7 +193,7 @@ class CountingFileSystem extends MemoryFileSystem {
     return await super.list(path)
   }
 
-  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     this.calls.push(`read ${path}`)
     return await super.read(path, options)
   }

@@ -11,7 +11,7 @@ import type { AdmissionPolicy } from '../registry/admission.ts'
 import { INVALID_POLICIES, type InvalidPolicy } from '../registry/candidate-builder.ts'
 import { DUPLICATE_POLICIES, type DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
-import { FACETS, type Facet } from '../skill/diff-skills.ts'
+import { FACETS, type SkillFacet } from '../skill/diff-skills.ts'
 import { checkSettle, DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
@@ -80,7 +80,7 @@ export interface RuntimeTuning {
   /** When sources are looked at besides their own events and `reload`. */
   readonly triggers?: Partial<ReadTriggers>
   /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
-  readonly modifiedOn?: readonly Facet[]
+  readonly modifiedOn?: readonly SkillFacet[]
   /** @default portableHasher */
   readonly hasher?: Hasher
 }
@@ -112,7 +112,7 @@ export interface ResolvedRuntimeOptions {
   readonly settle: SettlePolicy
   readonly rehashMs: number
   readonly triggers: ReadTriggers
-  readonly modifiedOn: ReadonlySet<Facet>
+  readonly modifiedOn: ReadonlySet<SkillFacet>
   readonly hasher: Hasher
 }
 

@@ -4,15 +4,15 @@ import { expandSlash, type SlashExpansion, type SlashOptions } from '../activati
 import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
-import type { Scope } from '../catalog/scope.ts'
+import type { SkillScope } from '../catalog/scope.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { Phase, Subscriber } from '../registry/subscriptions.ts'
-import type { Command } from '../script/command.ts'
+import type { Phase, UpdateSubscriber } from '../registry/subscriptions.ts'
+import type { SkillCommand } from '../script/command.ts'
 import {
   createAdminTools,
   createCommandTools,
@@ -36,7 +36,7 @@ import type { ScriptReload } from './skill-reloads.ts'
 /** For which skills a call counts. */
 export interface ScopeOptions {
   /** @default all skills */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
 }
 
 export interface ToolsOptions extends ScopeOptions {
@@ -73,7 +73,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * Calls back after each visible change; returns a function that unsubscribes. Phases are called in their order, and a
    * subscriber that throws or hangs does not affect the others.
    */
-  subscribe(subscriber: Subscriber, options?: { readonly phase?: Phase }): () => void {
+  subscribe(subscriber: UpdateSubscriber, options?: { readonly phase?: Phase }): () => void {
     return this.#parts.registry.subscribe(subscriber, options)
   }
 
@@ -155,7 +155,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * @throws {SkillError} INVALID_OPTION when nothing runs scripts
    */
   commandTools(
-    options: ScopeOptions & { readonly toName?: (command: Command) => string } = {},
+    options: ScopeOptions & { readonly toName?: (command: SkillCommand) => string } = {},
   ): readonly ToolDefinition[] {
     checkOptions('commandTools()', options, { ...KNOWN_SCOPE, toName: true })
     this.scripts.assertRun()

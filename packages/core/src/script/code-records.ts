@@ -1,7 +1,7 @@
 import type { DecisionStore } from '../history/decisions.ts'
 import type { SkillReview } from '../history/skill-review.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
-import type { Capability } from '../skill/capabilities.ts'
+import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -22,7 +22,7 @@ export class CodeRecords {
   }
 
   /** Returns what the scripts of a revision may do, wherever its folder is now. */
-  grantedTo(skill: Skill): readonly Capability[] {
+  grantedTo(skill: Skill): readonly ScriptCapability[] {
     return this.#options.review.grantedTo(skill)
   }
 

@@ -1,11 +1,11 @@
 import { SkillError } from '../errors.ts'
 import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
-import type { Command, ScriptScan } from './command.ts'
+import type { ScriptScan, SkillCommand } from './command.ts'
 
 /** What a skill offers, and what is wrong with the rest. */
 interface Offered {
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   readonly problems: readonly Diagnostic[]
   /** What was found in the newest code without running it. */
   readonly scan: ScriptScan | undefined

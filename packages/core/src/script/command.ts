@@ -3,7 +3,7 @@ import type { Digest } from '../skill/digest.ts'
 import type { CommandHints } from './define-command.ts'
 
 /** A command that a skill offers, as callers see it. */
-export interface Command {
+export interface SkillCommand {
   /** `skill.name`: how it is addressed. */
   readonly id: string
   readonly skill: string
@@ -23,7 +23,7 @@ export interface Command {
 }
 
 /** What a scan finds without running anything. */
-export interface ScannedCommand extends Omit<Command, 'inputSchema' | 'isDynamic'> {
+export interface ScannedCommand extends Omit<SkillCommand, 'inputSchema' | 'isDynamic'> {
   /** Absent when it is no literal. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
   /** The name under which the file exports it. */
@@ -51,7 +51,7 @@ export interface ScriptText {
 }
 
 /** Returns a command whose schema is a new copy at each reading, because validators write into the one they are given. */
-export function withOwnSchema({ inputSchema, ...rest }: Command): Command {
+export function withOwnSchema({ inputSchema, ...rest }: SkillCommand): SkillCommand {
   return Object.freeze({
     ...rest,
     get inputSchema() {

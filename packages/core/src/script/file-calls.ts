@@ -1,11 +1,11 @@
 import { SkillError } from '../errors.ts'
-import { type Capability, findMissing } from '../skill/capabilities.ts'
+import { findMissing, type ScriptCapability } from '../skill/capabilities.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { CodeRecords } from './code-records.ts'
 
 interface FileCall {
   readonly skill: Skill
-  readonly grants: readonly Capability[]
+  readonly grants: readonly ScriptCapability[]
   readonly stop: AbortController
 }
 

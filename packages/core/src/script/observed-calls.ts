@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../host.ts'
 import type { ScriptCall, ScriptEvents } from './script-events.ts'
-import type { RunOptions, ScriptRunner } from './script-runner.ts'
+import type { ScriptRunner, ScriptRunOptions } from './script-runner.ts'
 
 export interface ObservedCallsOptions {
   readonly runner: ScriptRunner | undefined
@@ -23,8 +23,8 @@ export class ObservedCalls {
   /** Runs a call, and emits its start, its progress, its lines and its end. */
   async observe<Result>(
     target: Omit<ScriptCall, 'call'>,
-    options: RunOptions,
-    work: (options: RunOptions) => Promise<Result>,
+    options: ScriptRunOptions,
+    work: (options: ScriptRunOptions) => Promise<Result>,
   ): Promise<Result> {
     const { tell, clock, logger } = this.#options
     const call = { call: ++this.#count, ...target }

@@ -1,15 +1,15 @@
 import { SkillError } from '../errors.ts'
-import type { Capability } from '../skill/capabilities.ts'
+import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { decodeUnmarkedText } from '../skill/text.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import {
-  type Command,
   mayBeImported,
   type ScannedCommand,
   type ScriptScan,
   type ScriptText,
+  type SkillCommand,
   withOwnSchema,
 } from './command.ts'
 import type { LoadedProgram, ScriptProgram } from './script-runner.ts'
@@ -24,7 +24,7 @@ export interface Code {
 export interface ScannedCode extends Code {
   readonly kind: 'scanned'
   readonly scan: ScriptScan
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
 }
 
 /** Code that was loaded and checked. */
@@ -50,12 +50,16 @@ export function toServing(
   return { kind: 'started', skill, program, scan, commands: loaded.commands.map(withOwnSchema), loaded }
 }
 
-function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): Command {
+function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand): SkillCommand {
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
 /** The code of a revision, read from the store. */
-export function toProgram(skill: Skill, grants: readonly Capability[], store: SkillStore): ScriptProgram {
+export function toProgram(
+  skill: Skill,
+  grants: readonly ScriptCapability[],
+  store: SkillStore,
+): ScriptProgram {
   return {
     skill: skill.name,
     revision: skill.revision,

@@ -4,7 +4,7 @@ import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import { FileSource } from '../source/file-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
-import type { Command, ScriptScan, ScriptText } from './command.ts'
+import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 import type { LoadedProgram, ProgramLoad, ScriptProgram, ScriptRunner } from './script-runner.ts'
 
 /** A runner whose commands answer with their own text. */
@@ -48,7 +48,7 @@ class TextRunner implements ScriptRunner {
   async close(): Promise<void> {}
 }
 
-function toCommand(skill: string, path: string, digest: Command['digest']): Command {
+function toCommand(skill: string, path: string, digest: SkillCommand['digest']): SkillCommand {
   return {
     id: `${skill}.go`,
     skill,

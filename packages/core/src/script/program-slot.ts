@@ -1,18 +1,18 @@
 import { SkillError, toMessage } from '../errors.ts'
 import type { Clock, Logger } from '../host.ts'
 import {
-  type Capability,
   checkCapabilities,
   declaredCapabilities,
   findMissing,
   isCapability,
+  type ScriptCapability,
 } from '../skill/capabilities.ts'
 import { type Diagnostic, describePlace, isError } from '../skill/diagnostic.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { CodeRecords } from './code-records.ts'
-import type { Command, ScriptScan } from './command.ts'
+import type { ScriptScan, SkillCommand } from './command.ts'
 import {
   type Code,
   readText,
@@ -39,21 +39,21 @@ export interface CommandSwap {
   readonly skill: string
   /** Of the code that serves from now on; absent when none does. */
   readonly revision?: Digest
-  readonly before: readonly Command[]
-  readonly after: readonly Command[]
+  readonly before: readonly SkillCommand[]
+  readonly after: readonly SkillCommand[]
 }
 
 /** The code that is wanted, and how far it has come. */
 interface Attempt {
   readonly skill: Skill
-  readonly grants: readonly Capability[]
+  readonly grants: readonly ScriptCapability[]
   /** Whether the code is loaded and checked now, or by the first call. */
   readonly isEager: boolean
   /** `lost` means that the machine failed and not the script: the next request makes another attempt. */
   state: 'due' | 'running' | 'ended' | 'lost'
 }
 
-const NO_COMMANDS: readonly Command[] = Object.freeze([])
+const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
 
 /**
  * The code of one folder: the code that serves, the code that is attempted, and the swap from one to the other.
@@ -98,7 +98,7 @@ export class ProgramSlot {
     this.#host = host
   }
 
-  get commands(): readonly Command[] {
+  get commands(): readonly SkillCommand[] {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
@@ -404,7 +404,7 @@ async function closeLoaded(outcome: ProgramLoad | undefined): Promise<void> {
   if (outcome?.kind === 'loaded') await outcome.program.close()
 }
 
-function describeMissing(skill: Skill, missing: readonly Capability[]): Diagnostic {
+function describeMissing(skill: Skill, missing: readonly ScriptCapability[]): Diagnostic {
   const words = missing.join(' ')
   return {
     code: 'CAPABILITY_NOT_GRANTED',

@@ -1,5 +1,5 @@
 import type { Digest } from '../skill/digest.ts'
-import type { Command } from './command.ts'
+import type { SkillCommand } from './command.ts'
 import type { CommandSwap } from './program-slot.ts'
 import type { CommandProgress, ScriptLine } from './script-runner.ts'
 
@@ -18,9 +18,9 @@ export interface ScriptCall {
 export interface CommandsChange {
   readonly skill: string
   readonly revision?: Digest
-  readonly added: readonly Command[]
-  readonly removed: readonly Command[]
-  readonly modified: readonly Command[]
+  readonly added: readonly SkillCommand[]
+  readonly removed: readonly SkillCommand[]
+  readonly modified: readonly SkillCommand[]
 }
 
 /** What may be told outside of scripts, by event name. */
@@ -49,8 +49,8 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
 }
 
 /** Whether callers would have to know: where the command is in its file is not their business. */
-function isDescribedOtherwise(old: Command | undefined, now: Command): boolean {
-  const shown = ({ description, inputSchema, hints }: Command): string =>
+function isDescribedOtherwise(old: SkillCommand | undefined, now: SkillCommand): boolean {
+  const shown = ({ description, inputSchema, hints }: SkillCommand): string =>
     JSON.stringify([description, inputSchema, hints])
   return old !== undefined && shown(old) !== shown(now)
 }

@@ -1,8 +1,8 @@
-import type { Capability } from '../skill/capabilities.ts'
+import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
-import type { Command, ScriptScan, ScriptText } from './command.ts'
+import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 
 /** One revision of a skill as code: the same files whatever is written meanwhile. */
 export interface ScriptProgram {
@@ -12,7 +12,7 @@ export interface ScriptProgram {
   /** @throws {SkillError} REVISION_NOT_FOUND */
   readonly readFile: (path: string) => Promise<Uint8Array>
   /** What it may do beyond computing. */
-  readonly grants: readonly Capability[]
+  readonly grants: readonly ScriptCapability[]
 }
 
 /** How far the work of a command is. */
@@ -29,7 +29,7 @@ export interface ScriptLine {
   readonly text: string
 }
 
-export interface RunOptions {
+export interface ScriptRunOptions {
   /** Ends the work; its reason is thrown. */
   readonly signal?: AbortSignal
   /** How long it may take, in milliseconds, at most 600,000. @default 30,000 */
@@ -42,12 +42,12 @@ export interface RunOptions {
 export interface LoadedProgram {
   readonly revision: Digest
   /** Sorted by name. */
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   /**
    * Runs a command. Calls share no process at the same time.
    * @throws {SkillError} INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT, TOO_LARGE; CLOSED after `close`
    */
-  call(command: string, input: unknown, options?: RunOptions): Promise<unknown>
+  call(command: string, input: unknown, options?: ScriptRunOptions): Promise<unknown>
   /** Takes no more calls, lets those under way end, or ends them after a while; resolves when nothing of it is left. */
   close(options?: { readonly withinMs?: number }): Promise<void>
 }
@@ -57,7 +57,7 @@ export type ProgramLoad =
   | { readonly kind: 'failed'; readonly diagnostics: readonly Diagnostic[] }
 
 /** What a script that is no command left behind. */
-export interface FileRun {
+export interface ScriptFileRun {
   /** Absent when a signal ended it. */
   readonly exitCode?: number
   readonly signal?: string
@@ -69,14 +69,14 @@ export interface FileRun {
 }
 
 /** What keeps scripts from the rest of the machine. */
-export interface Containment {
+export interface ScriptContainment {
   /** `permissions`: those of the JavaScript runtime. `sandbox`: the operating system's, too. */
   readonly kind: 'permissions' | 'sandbox'
   /** For people: what it is, or why there is no more. */
   readonly detail: string
 }
 
-export interface LoadOptions {
+export interface ProgramLoadOptions {
   /** Whether somebody waits for it; what nobody waits for holds up nobody. @default true */
   readonly isUrgent?: boolean
   /** Ends it; it has failed then. */
@@ -86,7 +86,7 @@ export interface LoadOptions {
 /** Runs the code of skills, never in the process of the host. */
 export interface ScriptRunner {
   /** What stands between scripts and this machine. */
-  containment(): Promise<Containment>
+  containment(): Promise<ScriptContainment>
   /**
    * Finds commands without running anything. `known` are the files that had some before, and may be broken now. Nobody wants
    * the result after the signal.
@@ -98,7 +98,7 @@ export interface ScriptRunner {
     signal?: AbortSignal,
   ): Promise<ScriptScan>
   /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
-  load(program: ScriptProgram, scan: ScriptScan, options?: LoadOptions): Promise<ProgramLoad>
+  load(program: ScriptProgram, scan: ScriptScan, options?: ProgramLoadOptions): Promise<ProgramLoad>
   /** Whether a file may be a program that `runFile` knows, as far as its path tells. */
   mayRun(path: string): boolean
   /**
@@ -110,8 +110,8 @@ export interface ScriptRunner {
     program: ScriptProgram,
     path: string,
     args: readonly string[],
-    options?: RunOptions,
-  ): Promise<FileRun>
+    options?: ScriptRunOptions,
+  ): Promise<ScriptFileRun>
   /** Ends everything that runs. Idempotent. */
   close(): Promise<void>
 }

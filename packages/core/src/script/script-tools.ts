@@ -10,30 +10,33 @@ import { toToolName } from '../skill/tool-name.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readObjectField, readTextField } from '../tool/tool-input.ts'
-import type { Command } from './command.ts'
-import type { FileRun } from './script-runner.ts'
+import type { SkillCommand } from './command.ts'
+import type { ScriptFileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
 
 const MAX_CHARACTERS = 40_000
 
 /** The constant tools with which a model runs what skills bring along: `run_skill_command` and `run_skill_script`. */
-export function createScriptTools(access: Conversation, scripts: SkillScripts): readonly ToolDefinition[] {
-  return [createCommandTool(access, scripts), createFileTool(access, scripts)]
+export function createScriptTools(
+  conversation: Conversation,
+  scripts: SkillScripts,
+): readonly ToolDefinition[] {
+  return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
 }
 
 /** Tools with which code is reloaded and unloaded by hand: `skill_reload` and `skill_unload`. */
-export function createAdminTools(access: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
+export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
   return [
     toAdminTool(
       'skill_reload',
       'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
-      access,
+      conversation,
       (name, signal) => admin.reload(name, signal),
     ),
     toAdminTool(
       'skill_unload',
       'End the processes of a skill and take its commands away until it is reloaded.',
-      access,
+      conversation,
       name => admin.unload(name),
     ),
   ]
@@ -51,13 +54,13 @@ export interface ScriptAdmin {
  * a tool runs is decided when it is called.
  */
 export function createCommandTools(
-  access: Conversation,
+  conversation: Conversation,
   scripts: SkillScripts,
-  toName: (command: Command) => string,
+  toName: (command: SkillCommand) => string,
 ): readonly ToolDefinition[] {
   return scripts
     .list()
-    .filter(({ skill }) => access.reader.isInScope(skill))
+    .filter(({ skill }) => conversation.reader.isInScope(skill))
     .map(command =>
       defineToolBySchema({
         name: toName(command),
@@ -65,17 +68,17 @@ export function createCommandTools(
         schema: command.inputSchema,
         hints: command.hints,
         reportsProgress: true,
-        run: (input, call) => runCommand(access, scripts, command.skill, command.name, input, call),
+        run: (input, call) => runCommand(conversation, scripts, command.skill, command.name, input, call),
       }),
     )
 }
 
 /** The name of a command's own tool, as models may have it. */
-export function toCommandToolName({ skill, name }: Command, hasher: Hasher): string {
+export function toCommandToolName({ skill, name }: SkillCommand, hasher: Hasher): string {
   return toToolName(skill, name, hasher)
 }
 
-function createCommandTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
+function createCommandTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {
   return defineTool({
     name: 'run_skill_command',
     description:
@@ -101,12 +104,12 @@ function createCommandTool(access: Conversation, scripts: SkillScripts): ToolDef
         )
       const given = readObjectField(input, 'input')
       if ('isError' in given) return given
-      return await runCommand(access, scripts, parts.skill, parts.command, given.value, call)
+      return await runCommand(conversation, scripts, parts.skill, parts.command, given.value, call)
     },
   })
 }
 
-function createFileTool(access: Conversation, scripts: SkillScripts): ToolDefinition {
+function createFileTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {
   return defineTool({
     name: 'run_skill_script',
     description:
@@ -131,30 +134,30 @@ function createFileTool(access: Conversation, scripts: SkillScripts): ToolDefini
       const args = input['args'] ?? []
       if (!Array.isArray(args) || !args.every(each => typeof each === 'string' || typeof each === 'number'))
         return toolFailure(`"args" is ${JSON.stringify(args)}; it must be a list of texts`)
-      const found = await findSkill(access, scripts, name.value)
+      const found = await findSkill(conversation, scripts, name.value)
       if ('isError' in found) return found
-      return await guard(found.skill, access, async () => {
+      return await guard(found.skill, conversation, async () => {
         const run = await scripts.run(found.skill.name, path.value ?? '', args.map(String), call)
-        return { ...renderRun(run), generation: access.reader.current.digest, revision: run.revision }
+        return { ...renderRun(run), generation: conversation.reader.current.digest, revision: run.revision }
       })
     },
   })
 }
 
 async function runCommand(
-  access: Conversation,
+  conversation: Conversation,
   scripts: SkillScripts,
   name: string,
   command: string,
   input: unknown,
   call: ToolCall,
 ): Promise<ToolResult> {
-  const found = await findSkill(access, scripts, name)
+  const found = await findSkill(conversation, scripts, name)
   if ('isError' in found) return found
-  return await guard(found.skill, access, async () => {
+  return await guard(found.skill, conversation, async () => {
     const result = await scripts.execute(`${found.skill.name}.${command}`, input, call)
-    return toolSuccess(renderValue(result, access), {
-      generation: access.reader.current.digest,
+    return toolSuccess(renderValue(result, conversation), {
+      generation: conversation.reader.current.digest,
       revision: result.revision,
     })
   })
@@ -163,29 +166,32 @@ async function runCommand(
 /** What a script does wrong, or a model, is an answer; an abort and a broken machine are not. */
 async function guard(
   skill: Skill,
-  access: Conversation,
+  conversation: Conversation,
   work: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
   try {
     return await work()
   } catch (thrown) {
     if (!SkillError.isInstance(thrown) || thrown.code === 'CLOSED') throw thrown
-    return toolFailure(thrown.message, { generation: access.reader.current.digest, revision: skill.revision })
+    return toolFailure(thrown.message, {
+      generation: conversation.reader.current.digest,
+      revision: skill.revision,
+    })
   }
 }
 
 async function findSkill(
-  access: Conversation,
+  conversation: Conversation,
   scripts: SkillScripts,
   requested: string,
 ): Promise<{ readonly skill: Skill } | ToolResult> {
   const name = normalizeName(requested)
-  const generation = await access.reader.refresh(name)
-  const skill = findByNameOrFolder(generation, name, access.reader.isInScope)
+  const generation = await conversation.reader.refresh(name)
+  const skill = findByNameOrFolder(generation, name, conversation.reader.isInScope)
   if (skill === undefined) {
     const near = findNearNames(
       name,
-      generation.list().flatMap(each => (access.reader.isInScope(each.name) ? each.name : [])),
+      generation.list().flatMap(each => (conversation.reader.isInScope(each.name) ? each.name : [])),
     )
     const hint =
       near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
@@ -215,14 +221,14 @@ export function renderCommandValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 }
 
-function renderValue({ value, revision, command }: CommandResult, access: Conversation): string {
+function renderValue({ value, revision, command }: CommandResult, conversation: Conversation): string {
   const text = cut(renderCommandValue(value))
-  const loaded = access.ledger.find(command.skill)
+  const loaded = conversation.ledger.find(command.skill)
   if (loaded === undefined || loaded.revision === revision) return text
   return `${text}\nNote: you loaded ${JSON.stringify(command.skill)} at ${shortDigest(loaded.revision)}; this ran at ${shortDigest(revision)}.`
 }
 
-function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: FileRun): ToolResult {
+function renderRun({ exitCode, signal, stdout, stderr, isTruncated }: ScriptFileRun): ToolResult {
   const isError = exitCode !== 0
   const lines = [
     ...(stdout === '' ? [] : [cut(stdout.trimEnd())]),
@@ -241,7 +247,7 @@ function cut(text: string): string {
 function toAdminTool(
   name: string,
   description: string,
-  access: Conversation,
+  conversation: Conversation,
   work: (name: string, signal: AbortSignal | undefined) => Promise<ToolResult>,
 ): ToolDefinition {
   return defineTool({
@@ -255,7 +261,7 @@ function toAdminTool(
       if ('isError' in skill) return skill
       if (!skill.value) return toolFailure('"name" is needed, for example {"name": "git"}')
       const wanted = normalizeName(skill.value)
-      return access.reader.isInScope(wanted)
+      return conversation.reader.isInScope(wanted)
         ? await work(wanted, signal)
         : toolFailure(`no skill ${JSON.stringify(wanted)}`)
     },

@@ -1,5 +1,5 @@
 import { checkNumber, SkillError } from '../errors.ts'
-import { LATE, untilAborted, within } from '../host.ts'
+import { LATE, untilAborted, waitAtMost } from '../host.ts'
 import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
@@ -8,10 +8,10 @@ import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import {
-  type Command,
   type CommandAddress,
   isHelperModule,
   mayExportCommands,
+  type SkillCommand,
   splitCommandId,
   withOwnSchema,
 } from './command.ts'
@@ -21,7 +21,13 @@ import { callSafely, ObservedCalls } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
 import { ProgramSlot, type SlotHost } from './program-slot.ts'
 import { type CommandsChange, type ScriptEvents, toCommandsChange } from './script-events.ts'
-import type { Containment, FileRun, LoadedProgram, RunOptions, ScriptRunner } from './script-runner.ts'
+import type {
+  LoadedProgram,
+  ScriptContainment,
+  ScriptFileRun,
+  ScriptRunner,
+  ScriptRunOptions,
+} from './script-runner.ts'
 
 export interface SkillScriptsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
   /** Absent when the scripts of skills are files like any other. */
@@ -36,7 +42,7 @@ export interface SkillScriptsOptions extends Omit<SlotHost, 'onSwap' | 'runner'>
 export interface CommandResult {
   readonly value: unknown
   readonly revision: Digest
-  readonly command: Command
+  readonly command: SkillCommand
 }
 
 /** What unloading the code of a skill led to. */
@@ -47,7 +53,7 @@ export interface ScriptStatus {
   readonly skill: string
   /** Of the code that serves; absent when none does. */
   readonly revision?: Digest
-  readonly commands: readonly Command[]
+  readonly commands: readonly SkillCommand[]
   /** What is wrong with the newest code. */
   readonly problems: readonly Diagnostic[]
   /** Whether a process of it was started. */
@@ -99,7 +105,7 @@ export class SkillScripts implements CommandOffers {
       const skill = change.kind === 'modified' ? change.newSkill : change.skill
       return change.kind === 'removed' ? [] : (this.#want(skill) ?? [])
     })
-    await within(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
+    await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
   /** Asks again what may be done, after somebody has decided; what is not allowed any more is ended at once. */
@@ -110,7 +116,7 @@ export class SkillScripts implements CommandOffers {
   }
 
   /** Every command that can be called, sorted by id; of one skill, or of all. */
-  list(skill?: string): readonly Command[] {
+  list(skill?: string): readonly SkillCommand[] {
     const served =
       skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
     return served.flatMap(each => this.#slots.get(keyOf(each))?.commands ?? [])
@@ -130,7 +136,7 @@ export class SkillScripts implements CommandOffers {
   }
 
   /** The command of an id, or `undefined`. */
-  find(id: string): Command | undefined {
+  find(id: string): SkillCommand | undefined {
     const parts = splitCommandId(id)
     const skill = parts === undefined ? undefined : this.#options.reader.current.find(parts.skill)
     if (parts === undefined || skill === undefined) return undefined
@@ -190,7 +196,7 @@ export class SkillScripts implements CommandOffers {
    * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
    * TOO_LARGE; the reason of the signal when it aborts
    */
-  async execute(id: string, input: unknown = {}, options: RunOptions = {}): Promise<CommandResult> {
+  async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
@@ -213,10 +219,10 @@ export class SkillScripts implements CommandOffers {
   /** Waits for code that is loading, but no longer than the caller does. */
   async #await<T>(
     { skill, command }: CommandAddress,
-    { signal, timeoutMs }: RunOptions,
+    { signal, timeoutMs }: ScriptRunOptions,
     work: Promise<T>,
   ): Promise<T> {
-    const limited = timeoutMs === undefined ? work : within(this.#options.clock, timeoutMs, work)
+    const limited = timeoutMs === undefined ? work : waitAtMost(this.#options.clock, timeoutMs, work)
     const outcome = await untilAborted(signal, limited)
     if (outcome !== LATE) return outcome
     throw new SkillError('TIMED_OUT', `${skill}.${command}: its code did not load within ${timeoutMs} ms`)
@@ -230,8 +236,8 @@ export class SkillScripts implements CommandOffers {
     name: string,
     path: string,
     args: readonly string[] = [],
-    options: RunOptions = {},
-  ): Promise<FileRun & { readonly revision: Digest }> {
+    options: ScriptRunOptions = {},
+  ): Promise<ScriptFileRun & { readonly revision: Digest }> {
     this.#assertOpen()
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
@@ -308,7 +314,7 @@ export class SkillScripts implements CommandOffers {
   }
 
   /** What stands between scripts and this machine. */
-  async containment(): Promise<Containment> {
+  async containment(): Promise<ScriptContainment> {
     return await this.#runner.containment()
   }
 
@@ -320,10 +326,10 @@ export class SkillScripts implements CommandOffers {
   }
 
   /** The code and the command for a call, of the skill as it is served now. */
-  async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: Command }> {
+  async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
     const skill = this.#options.reader.current.get(name)
     const slot = this.#want(skill)
-    const waited = await within(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
+    const waited = await waitAtMost(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
     // Newer code that takes so long does not hold up what the older one can do.
     const serving = waited === LATE ? slot?.loaded : undefined
@@ -336,9 +342,9 @@ export class SkillScripts implements CommandOffers {
 
   async #run(
     program: LoadedProgram,
-    command: Command,
+    command: SkillCommand,
     input: unknown,
-    options: RunOptions,
+    options: ScriptRunOptions,
   ): Promise<CommandResult> {
     const { revision } = program
     const value = await this.#calls.observe(

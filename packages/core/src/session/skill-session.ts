@@ -6,9 +6,9 @@ import {
 import type { Conversation } from '../activation/conversation.ts'
 import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
-import { within } from '../catalog/catalog-cache.ts'
-import type { Catalog, TokenCounter } from '../catalog/render-catalog.ts'
-import type { Scope, ScopeTest } from '../catalog/scope.ts'
+import { listInScope } from '../catalog/catalog-cache.ts'
+import type { SkillCatalog, TokenCounter } from '../catalog/render-catalog.ts'
+import type { ScopeTest, SkillScope } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
@@ -58,7 +58,7 @@ export interface SessionOptions {
   /** Names the conversation in events and reports. */
   readonly id: string
   /** Which skills this conversation may see. @default all */
-  readonly scope?: Scope
+  readonly scope?: SkillScope
   /** How changes reach the conversation. @default 'append' */
   readonly delivery?: DeliveryMode
   /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
@@ -123,7 +123,7 @@ export const DEFAULT_RESTORE_TOKENS = 8_000
  */
 export class SkillSession implements Disposable {
   readonly id: string
-  readonly scope: Scope | undefined
+  readonly scope: SkillScope | undefined
   /** Constant tool definitions, the same for every conversation. */
   readonly tools: readonly ToolDefinition[]
   /** What the conversation has loaded. */
@@ -141,7 +141,7 @@ export class SkillSession implements Disposable {
   /** What a resumed conversation had been told, until it hears of the difference. */
   #announced: SessionState['announced'] | undefined
   #isTurnTold = false
-  #catalog: Catalog
+  #catalog: SkillCatalog
   #told: Generation
 
   /** Made by `SkillRuntime.session`. */
@@ -183,7 +183,7 @@ export class SkillSession implements Disposable {
   }
 
   /** The catalog with its cost and what did not fit. */
-  get catalogDetails(): Catalog {
+  get catalogDetails(): SkillCatalog {
     return this.#catalog
   }
 
@@ -268,7 +268,7 @@ export class SkillSession implements Disposable {
 
   /** What has to be stored with the conversation so that it can go on later, in another process. */
   state(): SessionState {
-    const listed = within(this.#told.list(), this.#isInScope)
+    const listed = listInScope(this.#told.list(), this.#isInScope)
     return {
       version: 1,
       generation: this.#told.digest,
@@ -378,7 +378,8 @@ export class SkillSession implements Disposable {
   /** A pinned conversation may load any skill of its generation, however old that gets. */
   #pin(): void {
     if (this.delivery !== 'pinned') return
-    for (const skill of within(this.#told.list(), this.#isInScope)) this.#host.retain(this, skill.revision)
+    for (const skill of listInScope(this.#told.list(), this.#isInScope))
+      this.#host.retain(this, skill.revision)
   }
 
   #resume(state: SessionState): void {

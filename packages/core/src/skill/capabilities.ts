@@ -6,7 +6,7 @@ import type { Skill } from './skill.ts'
  * (start programs), `env:NAME` (read one environment variable), `fs.read` and `fs.write` (the workspace of the host), or
  * `fs.read:path` and `fs.write:path` (another place).
  */
-export type Capability = string
+export type ScriptCapability = string
 
 /** Each form that a capability may have: how it is written for people, and what matches it. */
 const FORMS = {
@@ -22,7 +22,7 @@ const FORMS = {
 /** All forms of a capability, for messages. */
 export const CAPABILITY_FORMS: string = Object.keys(FORMS).join(', ')
 
-export function isCapability(word: string): word is Capability {
+export function isCapability(word: string): word is ScriptCapability {
   return Object.values(FORMS).some(form => form.test(word))
 }
 
@@ -46,9 +46,9 @@ export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diag
 
 /** What is wanted and not granted; whoever may write may read. */
 export function findMissing(
-  wanted: readonly Capability[],
-  granted: readonly Capability[],
-): readonly Capability[] {
+  wanted: readonly ScriptCapability[],
+  granted: readonly ScriptCapability[],
+): readonly ScriptCapability[] {
   return wanted.filter(
     capability =>
       !granted.includes(capability) && !granted.includes(capability.replace(/^fs\.read(?=:|$)/, 'fs.write')),

@@ -4,11 +4,11 @@ import type { Skill } from './skill.ts'
 
 /** The parts of a skill that can change. */
 export const FACETS = ['frontmatter', 'body', 'files', 'scripts', 'location'] as const
-export type Facet = (typeof FACETS)[number]
+export type SkillFacet = (typeof FACETS)[number]
 
 /** The facets in which two revisions of a skill differ; empty when they are equal for every reader. */
-export function diffSkills(before: Skill, after: Skill): readonly Facet[] {
-  const facets: Facet[] = []
+export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
+  const facets: SkillFacet[] = []
   const frontmatterChanged = before.frontmatterDigest !== after.frontmatterDigest
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)

@@ -2,4 +2,4 @@
 export const TRUSTS = ['auto', 'review'] as const
 
 /** Whether changes of a source go live by themselves (`auto`), or wait until they are approved (`review`). */
-export type Trust = (typeof TRUSTS)[number]
+export type SourceTrust = (typeof TRUSTS)[number]

@@ -3,7 +3,7 @@ import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { type Clock, systemClock } from '../host.ts'
 import { DEFAULT_LIMITS, REVIEWED_MAX_DIRECTORIES, type SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import { checkFileSourceOptions, type MissingRootPolicy } from './check-file-source-options.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import type { WatchingMode } from './event-trust.ts'
@@ -21,7 +21,7 @@ export interface FileSourceOptions {
   /** How the root is shown to people. @default `root` */
   readonly displayRoot?: string
   /** @default 'auto' */
-  readonly trust?: Trust
+  readonly trust?: SourceTrust
   /** Whether commands on this machine can reach the folders by their path. @default false */
   readonly hasDirectories?: boolean
   /** @default 'within-root', and 'deny' when `trust` is `review` */

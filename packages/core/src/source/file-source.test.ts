@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SkillError } from '../errors.ts'
-import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { portableHasher } from '../host.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
@@ -25,7 +25,7 @@ async function open(
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: ((path: string) => void) | undefined
 
-  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const opened = await super.read(path, options)
     this.onRead?.(path)
     return opened
@@ -128,7 +128,7 @@ class ForgetfulFileSystem extends MemoryFileSystem {
     return this.#frozen.get(path) ?? (await super.stat(path))
   }
 
-  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     const { bytes } = await super.read(path, options)
     return { bytes, stat: await this.stat(path) }
   }

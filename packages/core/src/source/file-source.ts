@@ -1,7 +1,7 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { mapConcurrently } from '../fs/walk.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { EventTrust, hasUnannounced } from './event-trust.ts'
 import {
@@ -34,9 +34,9 @@ import type { SettlePolicy } from './settle.ts'
 import { SharedFiles } from './shared-files.ts'
 import type {
   MarkReason,
-  ReadContext,
   SkillSource,
   SourceHint,
+  SourceReadContext,
   SourceReading,
   SourceState,
   SourceWatch,
@@ -71,7 +71,7 @@ const BUSY_PROBES = 32
 export class FileSource implements SkillSource {
   readonly label: string
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly settle?: Partial<SettlePolicy>
   readonly writable?: WritableFolder
@@ -157,7 +157,7 @@ export class FileSource implements SkillSource {
     else if (isExact && node.skillFile !== undefined) this.#work.reject(node)
   }
 
-  async read(context: ReadContext): Promise<SourceReading> {
+  async read(context: SourceReadContext): Promise<SourceReading> {
     this.#useStore(context.store)
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await createScanPass(this.#options)
@@ -243,7 +243,7 @@ export class FileSource implements SkillSource {
   }
 
   /** Reads the folders that changed, or whose last reading was rejected, and then looks for what moved meanwhile. */
-  async #build(pass: ScanPass, context: ReadContext): Promise<void> {
+  async #build(pass: ScanPass, context: SourceReadContext): Promise<void> {
     for (const folder of this.#work.rejected()) {
       if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
       else this.#work.accept(folder)

@@ -4,13 +4,13 @@ import { compareText } from '../skill/compare.ts'
 import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
 import { renderSkillText, type SkillDefinition } from '../skill/skill-text.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
-import { TRUSTS, type Trust } from '../skill/trust.ts'
+import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { captureSkill, type FileContents } from './capture-skill.ts'
 import type {
-  ReadContext,
   SkillSource,
   SourceHint,
+  SourceReadContext,
   SourceReading,
   SourceState,
   SourceWatch,
@@ -20,7 +20,7 @@ export interface MemorySourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
   /** @default 'auto' */
-  readonly trust?: Trust
+  readonly trust?: SourceTrust
   /** How forgiving the texts are read. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
 }
@@ -36,7 +36,7 @@ export interface MemorySkill extends SkillDefinition {
 export class MemorySource implements SkillSource {
   readonly label: string
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly #folders = new Map<string, FileContents>()
   /** What was captured of a folder, as long as its files are the same. */
@@ -81,7 +81,7 @@ export class MemorySource implements SkillSource {
     return { stop: () => (this.#onHint = undefined), hasHints: () => this.#isDirty }
   }
 
-  async read({ store, hasher }: ReadContext): Promise<SourceReading> {
+  async read({ store, hasher }: SourceReadContext): Promise<SourceReading> {
     if (store !== this.#store) this.#captured.clear()
     this.#store = store
     if (this.#isDirty) {

@@ -8,24 +8,24 @@ import {
   LONGEST_TIMER_MS,
   systemClock,
   untilAborted,
-  within,
+  waitAtMost,
 } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { checkLimits, type SkillLimits } from '../skill/limits.ts'
 import { checkReading, type ReadingPolicy } from '../skill/reading-policy.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
-import { TRUSTS, type Trust } from '../skill/trust.ts'
+import { type SourceTrust, TRUSTS } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { checkLayout, type FileLayout } from './file-layout.ts'
 import { FileSource } from './file-source.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type {
   MarkReason,
-  ReadContext,
   SkillSource,
   SourceChange,
   SourceHint,
+  SourceReadContext,
   SourceReading,
   SourceState,
   SourceVersions,
@@ -75,7 +75,7 @@ export interface RemoteSourceOptions {
   /** What is followed, as people write it: a URL. The key of lasting state. */
   readonly origin: string
   /** @default 'review': a change waits for approval */
-  readonly trust?: Trust
+  readonly trust?: SourceTrust
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
   /** How forgiving the texts are read. @default DEFAULT_READING */
@@ -123,7 +123,7 @@ export const DEFAULT_FIRST_WAIT_MS = 10_000
 export class RemoteSource implements SkillSource {
   readonly label: string
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly isRemote = true
   readonly versions: SourceVersions = {
@@ -202,7 +202,7 @@ export class RemoteSource implements SkillSource {
     return { mode: 'polling', sweepMs: this.#options.pollMs ?? DEFAULT_FETCH_POLL_MS }
   }
 
-  async read(context: ReadContext): Promise<SourceReading> {
+  async read(context: SourceReadContext): Promise<SourceReading> {
     const isFirst = !this.#hasBegun
     if (isFirst) {
       await this.#restore(context)
@@ -214,7 +214,7 @@ export class RemoteSource implements SkillSource {
       const fetching = this.#start(context)
       // Nobody waits for the network for what is on this machine already.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
-      const isLate = waitMs === 0 || (await this.#wait(within(this.#clock, waitMs, fetching))) === LATE
+      const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
     } else if (context.depth !== 'hinted') {
       if (this.#running !== undefined) await this.#wait(this.#running) // it began before whoever asks now
@@ -243,7 +243,7 @@ export class RemoteSource implements SkillSource {
     this.#closing = new AbortController()
   }
 
-  async #restore({ store, hasher, signal }: ReadContext): Promise<void> {
+  async #restore({ store, hasher, signal }: SourceReadContext): Promise<void> {
     try {
       const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
       if (tree !== undefined) this.#take(tree)
@@ -254,7 +254,7 @@ export class RemoteSource implements SkillSource {
   }
 
   /** Shows what was kept all the same, and says what is wrong with the place. */
-  async #askFirst(context: ReadContext): Promise<void> {
+  async #askFirst(context: SourceReadContext): Promise<void> {
     await this.#wait(this.#start(context))
     this.#hasNews = false
     if (this.#failure === undefined) return
@@ -273,7 +273,7 @@ export class RemoteSource implements SkillSource {
   }
 
   /** Asks the remote place; the outcome is taken up by a reading, which is asked for when nobody waits. */
-  #start(context: ReadContext): Promise<void> {
+  #start(context: SourceReadContext): Promise<void> {
     this.#firstFault = undefined
     const abort = new AbortController()
     const { signal: closing } = this.#closing
@@ -293,7 +293,7 @@ export class RemoteSource implements SkillSource {
     return this.#running
   }
 
-  async #fetch({ store, hasher }: ReadContext, signal: AbortSignal): Promise<void> {
+  async #fetch({ store, hasher }: SourceReadContext, signal: AbortSignal): Promise<void> {
     try {
       const known = this.#arrived ?? this.#tree
       const result = await untilAborted(signal, this.#fetcher.fetch({ store, hasher, signal, known }))
@@ -318,7 +318,7 @@ export class RemoteSource implements SkillSource {
     }))
   }
 
-  async #show(context: ReadContext, isStored: boolean): Promise<SourceReading> {
+  async #show(context: SourceReadContext, isStored: boolean): Promise<SourceReading> {
     if (this.#arrived !== undefined) this.#take(this.#arrived)
     const isNew = this.#arrived !== undefined || this.#shownFrom === undefined
     this.#arrived = undefined

@@ -3,7 +3,7 @@ import type { Hasher } from '../host.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
@@ -12,12 +12,12 @@ import type { SettlePolicy } from './settle.ts'
  * How much of a source is looked at: only what was hinted since the last reading, everything (trusting unchanged file
  * facts), or everything with all bytes hashed again.
  */
-export type ReadDepth = 'hinted' | 'full' | 'rehash'
+export type SourceReadDepth = 'hinted' | 'full' | 'rehash'
 
-export interface ReadContext {
+export interface SourceReadContext {
   readonly store: SkillStore
   readonly hasher: Hasher
-  readonly depth: ReadDepth
+  readonly depth: SourceReadDepth
   /**
    * When false, a source that changed while it was read answers `settled: false` and is asked again.
    * When true, time is up: folders that will not hold still keep their last state.
@@ -40,10 +40,10 @@ export interface SourceReading {
 }
 
 /** How a source learns of changes. `degraded`: events for a part, sweeps for the rest. */
-export type WatchMode = 'events' | 'polling' | 'degraded' | 'manual'
+export type SourceWatchMode = 'events' | 'polling' | 'degraded' | 'manual'
 
 export interface SourceState {
-  readonly mode: WatchMode
+  readonly mode: SourceWatchMode
   /** Why the mode is not `events`. */
   readonly reason?: string
   /** How often everything is swept in this mode, in milliseconds; absent when it is not. */
@@ -114,7 +114,7 @@ export interface SkillSource {
   readonly label: string
   /** What it is on this machine (an absolute path, a URL): the key of lasting state. */
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** How forgiving its texts are read; the revision served last is read in the same way after a restart. */
   readonly reading?: Partial<ReadingPolicy>
   /** Where its skills may be written to; absent when they may not. */
@@ -132,7 +132,7 @@ export interface SkillSource {
    * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
    * Throws when the source as a whole fails; the last contents then stay.
    */
-  read(context: ReadContext): Promise<SourceReading>
+  read(context: SourceReadContext): Promise<SourceReading>
   /** Returns how the source learns of changes now. */
   state(): SourceState
   /** Starts reporting hints; called before the first reading. */

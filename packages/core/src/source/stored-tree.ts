@@ -19,7 +19,7 @@ export interface FetchedFile {
  * Keeps what was fetched in the store, so that it is there after a restart, and makes a tree of it. Its version is the digest of
  * all its files.
  */
-export function keepTree(
+export function storeTree(
   origin: string,
   files: readonly FetchedFile[],
   { store, hasher }: Pick<FetchContext, 'store' | 'hasher'>,
@@ -56,7 +56,7 @@ export async function restoreTree(
 }
 
 /** What a tree has below a folder, by the paths within it: what is shown of an entry that cannot be had anew. */
-export async function filesBelow(
+export async function listFilesBelow(
   tree: FileTree | undefined,
   folder: string,
   signal?: AbortSignal,
@@ -71,7 +71,7 @@ export async function filesBelow(
 }
 
 /** What is told of an entry that was not taken: it takes no other with it. */
-export function refuseEntry(path: string, message: string): Diagnostic {
+export function refuseTreeEntry(path: string, message: string): Diagnostic {
   return {
     code: 'ENTRY_REFUSED',
     severity: 'warning',

@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, type Hasher, type Logger, within } from '../host.ts'
+import { type Clock, type Hasher, type Logger, waitAtMost } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -79,13 +79,14 @@ export class SourceReaders {
     this.assertOpen()
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
-    else await within(this.#options.clock, maxWaitMs, read)
+    else await waitAtMost(this.#options.clock, maxWaitMs, read)
   }
 
   /** Looks at one name before it is read, for two seconds at most; does nothing when the triggers leave that out. */
   async refresh(name: string): Promise<void> {
     this.assertOpen()
-    if (this.#options.triggers.onAccess) await within(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
+    if (this.#options.triggers.onAccess)
+      await waitAtMost(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
   }
 
   /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */

@@ -4,9 +4,9 @@ import { SkillRegistry } from '../registry/skill-registry.ts'
 import { EMPTY_CONTENTS } from '../skill/source-contents.ts'
 import { DEFAULT_SETTLE, type SettlePolicy } from '../source/settle.ts'
 import type {
-  ReadContext,
   SkillSource,
   SourceHint,
+  SourceReadContext,
   SourceReading,
   SourceWatch,
 } from '../source/skill-source.ts'
@@ -34,7 +34,7 @@ class NotingSource implements SkillSource {
     this.settle = settle
   }
 
-  async read({ depth, final }: ReadContext): Promise<SourceReading> {
+  async read({ depth, final }: SourceReadContext): Promise<SourceReading> {
     this.finals.push(final)
     this.reads.push(`${this.#clock.monotonic()} ${depth}`)
     await this.onRead()

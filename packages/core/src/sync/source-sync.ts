@@ -2,11 +2,11 @@ import { SkillError, toMessage } from '../errors.ts'
 import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
-import type { Trust } from '../skill/trust.ts'
+import type { SourceTrust } from '../skill/trust.ts'
 import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import type {
-  ReadDepth,
   SkillSource,
+  SourceReadDepth,
   SourceReading,
   SourceState,
   SourceWatch,
@@ -33,7 +33,7 @@ export interface SourceSyncOptions {
 export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
-  readonly trust: Trust
+  readonly trust: SourceTrust
   /** What the place calls the state that was read last: a commit, a digest; absent for folders. */
   readonly version?: string
   /** Wall time of the last successful reading, in milliseconds since the epoch. */
@@ -60,7 +60,7 @@ const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
 interface Request {
-  depth: ReadDepth
+  depth: SourceReadDepth
   readonly promise: Promise<void>
   readonly resolve: () => void
 }
@@ -209,7 +209,7 @@ export class SourceSync {
   }
 
   /** Resolves after a reading that started after this call; failures are in the status, not thrown. */
-  #request(depth: ReadDepth): Promise<void> {
+  #request(depth: SourceReadDepth): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     if (this.#pending === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -232,7 +232,7 @@ export class SourceSync {
     this.#scheduleSweep()
   }
 
-  async #readUntilSettled(depth: ReadDepth): Promise<void> {
+  async #readUntilSettled(depth: SourceReadDepth): Promise<void> {
     const { source, store, hasher, clock } = this.#options
     const waitsForWriters = this.#policy.maxWaitMs > 0
     try {
@@ -274,7 +274,7 @@ export class SourceSync {
     return isBusy
   }
 
-  async #accept(reading: SourceReading, depth: ReadDepth, final: boolean): Promise<void> {
+  async #accept(reading: SourceReading, depth: SourceReadDepth, final: boolean): Promise<void> {
     const { source, registry, clock, logger } = this.#options
     if (final || !this.#hasHints) this.#settle.reset()
     // What was there already says nothing of a place that could not be reached.
@@ -395,9 +395,9 @@ function askedToWaitMs(thrown: unknown): number {
 
 const LONGEST_ASKED_MS = 3_600_000
 
-const DEPTHS: readonly ReadDepth[] = ['hinted', 'full', 'rehash']
+const DEPTHS: readonly SourceReadDepth[] = ['hinted', 'full', 'rehash']
 
-function deeper(a: ReadDepth, b: ReadDepth): ReadDepth {
+function deeper(a: SourceReadDepth, b: SourceReadDepth): SourceReadDepth {
   return DEPTHS.indexOf(a) >= DEPTHS.indexOf(b) ? a : b
 }
 

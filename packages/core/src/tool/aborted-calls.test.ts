@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createAuthorTools } from '../authoring/author-tools.ts'
 import { InProcessWriteLock } from '../authoring/write-lock.ts'
-import type { DirectoryEntry, FileStat, OpenedFile, ReadOptions } from '../fs/file-system.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
-import type { WriteOptions } from '../fs/writable-file-system.ts'
+import type { FileWriteOptions } from '../fs/writable-file-system.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import type { SkillRuntime } from '../runtime/skill-runtime.ts'
 import type { SkillSession } from '../session/skill-session.ts'
@@ -50,7 +50,7 @@ class StallingFiles extends MemoryFileSystem {
     return await super.stat(path)
   }
 
-  override async read(path: string, options: ReadOptions): Promise<OpenedFile> {
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
     await this.#wait()
     return await super.read(path, options)
   }
@@ -161,7 +161,7 @@ describe('write_skill_file', () => {
   test('finishes what it has begun, and rejects then', async () => {
     const stop = new AbortController()
     const files = new (class extends StallingFiles {
-      override write(path: string, content: string | Uint8Array, options?: Partial<WriteOptions>): void {
+      override write(path: string, content: string | Uint8Array, options?: Partial<FileWriteOptions>): void {
         // Just before the bytes are there; the files of the start are texts.
         if (typeof content !== 'string') stop.abort(reason)
         super.write(path, content, options)

@@ -12,7 +12,7 @@ const MAX_CHARACTERS = 40_000
 const ALIASES = ['skill_name', 'relative_path']
 
 /** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
-export function createReadSkillFileTool(access: Conversation): ToolDefinition {
+export function createReadSkillFileTool(conversation: Conversation): ToolDefinition {
   return defineTool({
     name: 'read_skill_file',
     description:
@@ -57,7 +57,7 @@ export function createReadSkillFileTool(access: Conversation): ToolDefinition {
           path: path.value,
           ...(revision.value ? { revision: revision.value } : {}),
         }
-        return renderResource(await readResource(request, access, signal), offset)
+        return renderResource(await readResource(request, conversation, signal), offset)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown

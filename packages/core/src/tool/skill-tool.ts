@@ -16,7 +16,7 @@ const MAX_LISTED_COMMANDS = 50
 const MAX_SCHEMA_CHARACTERS = 4_000
 
 /** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
-export function createSkillTool(access: Conversation, toolName: string): ToolDefinition {
+export function createSkillTool(conversation: Conversation, toolName: string): ToolDefinition {
   return defineTool({
     name: toolName,
     description:
@@ -33,7 +33,7 @@ export function createSkillTool(access: Conversation, toolName: string): ToolDef
       const name = readTextField(input, 'name')
       if ('isError' in name) return name
       try {
-        return toResult(await loadSkill(name.value ?? '', access, signal), access, toolName)
+        return toResult(await loadSkill(name.value ?? '', conversation, signal), conversation, toolName)
       } catch (thrown) {
         if (SkillError.isInstance(thrown)) return toolFailure(thrown.message)
         throw thrown
@@ -42,16 +42,16 @@ export function createSkillTool(access: Conversation, toolName: string): ToolDef
   })
 }
 
-function toResult(outcome: LoadOutcome, access: Conversation, toolName: string): ToolResult {
+function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: string): ToolResult {
   const origin = { generation: outcome.generation.digest }
   const isUnknown = outcome.kind === 'matches' || outcome.kind === 'not-found'
-  if (isUnknown && access.describeUnknownSkill !== undefined) {
-    const skills = outcome.generation.list().filter(skill => access.reader.isInScope(skill.name))
-    return toolFailure(access.describeUnknownSkill(outcome.query, skills), origin)
+  if (isUnknown && conversation.describeUnknownSkill !== undefined) {
+    const skills = outcome.generation.list().filter(skill => conversation.reader.isInScope(skill.name))
+    return toolFailure(conversation.describeUnknownSkill(outcome.query, skills), origin)
   }
   switch (outcome.kind) {
     case 'loaded':
-      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, access), {
+      return toolSuccess(renderLoadedSkill(outcome.skill, outcome.body, conversation), {
         ...origin,
         revision: outcome.skill.revision,
       })

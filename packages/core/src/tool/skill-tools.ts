@@ -5,9 +5,13 @@ import type { ToolDefinition } from './tool-definition.ts'
 
 /** The constant tools of one reader of skills, in the order in which models get them. */
 export function createSkillTools(
-  access: Conversation,
+  conversation: Conversation,
   skillToolName = 'skill',
   more: readonly ToolDefinition[] = [],
 ): readonly ToolDefinition[] {
-  return Object.freeze([createSkillTool(access, skillToolName), createReadSkillFileTool(access), ...more])
+  return Object.freeze([
+    createSkillTool(conversation, skillToolName),
+    createReadSkillFileTool(conversation),
+    ...more,
+  ])
 }

@@ -8,11 +8,11 @@ import {
   type FetchedFile,
   type FetchResult,
   type FileTree,
-  keepTree,
   RemoteSource,
   type RemoteSourceOptions,
   restoreTree,
   type SkillSource,
+  storeTree,
   type TreeFetcher,
 } from '../../source-entry.ts'
 import { checkUrl } from '../http/address-guard.ts'
@@ -143,7 +143,7 @@ class ArchiveFetcher implements TreeFetcher {
       const where = folder === '' ? 'is empty' : `has no folder ${JSON.stringify(folder)}`
       throw new SkillError('NOT_FOUND', `the archive ${this.origin} ${where}`)
     }
-    const tree = keepTree(this.origin, files, context)
+    const tree = storeTree(this.origin, files, context)
     this.#mark = got.mark
     return tree.version === context.known?.version ? {} : { tree }
   }

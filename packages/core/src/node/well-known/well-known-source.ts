@@ -5,13 +5,13 @@ import {
   type FetchedFile,
   type FetchResult,
   type FileTree,
-  filesBelow,
-  keepTree,
+  listFilesBelow,
   RemoteSource,
   type RemoteSourceOptions,
-  refuseEntry,
+  refuseTreeEntry,
   restoreTree,
   type SkillSource,
+  storeTree,
   type TreeFetcher,
 } from '../../source-entry.ts'
 import { DEFAULT_MAX_ARCHIVE_BYTES } from '../archive/archive-source.ts'
@@ -109,7 +109,7 @@ class WellKnownFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { index, url } = await this.#fetchIndex(context.signal)
-    const notices: Diagnostic[] = index.faults.map(fault => refuseEntry(url.href, fault))
+    const notices: Diagnostic[] = index.faults.map(fault => refuseTreeEntry(url.href, fault))
     const skills = new Map<string, FetchedSkill>()
     const queue = [...index.entries]
     const budget = new ByteBudget(this.#maxBytes, url.host)
@@ -125,7 +125,7 @@ class WellKnownFetcher implements TreeFetcher {
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
-            refuseEntry(
+            refuseTreeEntry(
               (entry.kind === 'files' ? url : entry.url).href,
               `${entry.name}: ${toMessage(thrown)}`,
             ),
@@ -138,7 +138,7 @@ class WellKnownFetcher implements TreeFetcher {
     const files = [...skills].flatMap(([name, skill]) =>
       skill.files.map(file => ({ ...file, path: `${name}/${file.path}` })),
     )
-    const tree = keepTree(this.#origin, files, context)
+    const tree = storeTree(this.#origin, files, context)
     notices.sort((a, b) => (a.message < b.message ? -1 : 1))
     return tree.version === context.known?.version ? { notices } : { tree, notices }
   }
@@ -192,7 +192,7 @@ class WellKnownFetcher implements TreeFetcher {
 
   /** What a restarted process still has of a skill. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
-    const files = await filesBelow(tree, name)
+    const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
   }
 
