@@ -8,6 +8,7 @@ const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 2 }
 export default defineConfig({
   test: {
     coverage: { include: ['packages/*/src/**/*.ts'], exclude: ['**/*.test.ts'] },
+    // Vitest starts the projects in the order of their names: the longest files come first, the shortest fill up the end.
     projects: [
       { resolve: { alias: sourceAliases() }, test: { ...shared, ...UNIT, isolate: false } },
       { test: { ...shared, ...SYSTEM } },
