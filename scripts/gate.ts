@@ -1,8 +1,11 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 
-// The one gate for people, CI and releases. Each step is a command that can be run alone; the first failure ends it.
+// The one gate for people, CI and releases. Each step is a command that can be run alone. A step that the tests need ends
+// the gate if it fails; the others run beside the tests, one at a time and after them in priority.
 
 interface Step {
   readonly name: string
@@ -14,14 +17,17 @@ const RESULTS = '.tmp/test-results.json'
 const packages = readdirSync('packages').map(name => join('packages', name))
 const published = packages.filter(directory => !readManifest(directory).private)
 
-const steps: readonly Step[] = [
+const before: readonly Step[] = [
   { name: 'format and lint', command: ['biome', 'ci', '--error-on-warnings', '.'] },
   { name: 'build and types', command: ['tsc', '-b'] },
-  { name: 'types of the page', command: ['tsc', '-p', 'packages/dashboard'] },
   {
     name: 'build of the page',
     command: ['npm', 'run', '--silent', 'build', '--workspace', 'packages/dashboard'],
   },
+]
+
+const beside: readonly Step[] = [
+  { name: 'types of the page', command: ['tsc', '-p', 'packages/dashboard'] },
   { name: 'lint with types', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'unused code and dependencies', command: ['knip'] },
   ...published.flatMap((directory): Step[] => [
@@ -32,30 +38,59 @@ const steps: readonly Step[] = [
       directory,
     },
   ]),
-  {
-    name: 'tests and examples',
-    command: ['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${RESULTS}`],
-  },
 ]
+
+const tests: Step = {
+  name: 'tests and examples',
+  command: ['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${RESULTS}`],
+}
+
+const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
 installPrograms()
-for (const { name, command, directory } of steps) {
+if (await runAll(before)) {
+  const [areTestsGreen, areOthersGreen] = await Promise.all([
+    run(tests, { isShown: true }),
+    runAll(beside, { isLowPriority: true }),
+  ])
+  process.exitCode = report(areTestsGreen && areOthersGreen ? 0 : 1)
+} else process.exitCode = 1
+
+interface RunOptions {
+  /** @default false: the output is printed if the step fails */
+  readonly isShown?: boolean
+  /** @default false */
+  readonly isLowPriority?: boolean
+}
+
+/** Runs steps one after the other, up to the first failure. */
+async function runAll(steps: readonly Step[], options: RunOptions = {}): Promise<boolean> {
+  for (const step of steps) if (!(await run(step, options))) return false
+  return true
+}
+
+async function run({ name, command, directory = '.' }: Step, options: RunOptions): Promise<boolean> {
+  const { isShown = false, isLowPriority = false } = options
   const start = performance.now()
-  const [program, ...args] = command
-  const isTests = name === 'tests and examples'
-  const run = spawnSync(program ?? '', args, {
-    cwd: directory ?? '.',
-    stdio: isTests ? 'inherit' : ['ignore', 'pipe', 'pipe'],
-    encoding: 'utf8',
+  const [program = '', ...args] = command
+  const child = spawn(program, args, {
+    cwd: directory,
+    stdio: isShown ? 'inherit' : ['ignore', 'pipe', 'pipe'],
   })
+  if (isLowPriority && child.pid !== undefined) setPriority(child.pid, LOW_PRIORITY)
+  const exited = new Promise<number | string | null>(resolve => {
+    child.once('error', error => resolve(error.message))
+    child.once('close', resolve)
+  })
+  const read = async (stream: typeof child.stdout): Promise<string> =>
+    stream === null ? '' : await text(stream)
+  const [stdout, stderr, code] = await Promise.all([read(child.stdout), read(child.stderr), exited])
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
-  console.log(`${run.status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`)
-  if (isTests) process.exitCode = report(run.status ?? 1)
-  if (run.status === 0) continue
-  if (!isTests) console.log([run.stdout, run.stderr, run.error?.message].filter(Boolean).join('\n'))
-  process.exitCode = 1
-  break
+  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`)
+  if (code !== 0)
+    console.log([stdout, stderr, typeof code === 'string' ? code : ''].filter(Boolean).join('\n'))
+  return code === 0
 }
 
 /** Prints the closing line; in CI a skipped test counts as a failure, because everything it needs can be had there. */

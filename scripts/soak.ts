@@ -9,7 +9,7 @@ if (!Number.isInteger(runs) || runs < 1) {
   process.exit(2)
 }
 const start = performance.now()
-const { status } = spawnSync('vitest', ['run', 'tests/model.test.ts'], {
+const { status } = spawnSync('vitest', ['run', 'tests/endurance/model.test.ts'], {
   stdio: 'inherit',
   env: { ...process.env, SKILLSTOKE_MODEL_RUNS: String(runs) },
 })

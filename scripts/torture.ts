@@ -8,7 +8,7 @@ if (!Number.isInteger(seconds) || seconds < 1) {
   console.error(`"${process.argv[2]}" is no number of seconds; use a whole number from 1`)
   process.exit(2)
 }
-const { status } = spawnSync('vitest', ['run', 'tests/torture.test.ts'], {
+const { status } = spawnSync('vitest', ['run', 'tests/endurance/torture.test.ts'], {
   stdio: 'inherit',
   env: { ...process.env, SKILLSTOKE_TORTURE_SECONDS: String(seconds) },
 })

@@ -12,7 +12,7 @@ import {
 import { basename } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
-import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke, stokeProcess } from './fixtures/cli.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 interface ListedSkill {
@@ -42,6 +42,25 @@ function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv
     env: { HOME: folder.at('home'), XDG_STATE_HOME: folder.at('state'), NO_COLOR: '1' },
   }
 }
+
+test('a process of its own prints and exits as a verb does in a thread', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  folder.write('skills/broken/SKILL.md', 'no frontmatter')
+  const flags = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  const words = [
+    ['list', ...flags],
+    ['validate', folder.at('skills')],
+    ['show', 'none', ...flags],
+    ['nonsense'],
+    ['--help'],
+  ]
+  const inThread = words.map(each => stoke(each, sandbox(folder)))
+  const inProcess = words.map(each => stokeProcess(each, sandbox(folder)))
+  const plain = ({ status, stdout, stderr }: CliRun<unknown>): unknown => ({ status, stdout, stderr })
+  expect(inThread.map(plain)).toEqual(inProcess.map(plain))
+  expect(inProcess.map(({ status }) => status)).toEqual([0, 1, 1, 2, 0])
+})
 
 describe('stoke list', () => {
   test('reads the default roots in their order, under labels that are no paths of this machine', () => {
@@ -109,16 +128,16 @@ describe('stoke list', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', folder.at('skills'), '--state', folder.at('state')]
-    const before = stoke<Listed>(['list', '--json', ...flags]).json
+    const before = stokeProcess<Listed>(['list', '--json', ...flags]).json
     folder.write('skills/pdf/SKILL.md', 'broken')
-    const after = stoke<Listed>(['list', '--json', ...flags]).json
+    const after = stokeProcess<Listed>(['list', '--json', ...flags]).json
     expect(after.generation.digest).toBe(before.generation.digest)
     expect(after.skills[0]).toMatchObject({
       status: 'broken',
       revision: null,
       serving: before.skills[0]?.serving,
     })
-    expect(stoke(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
+    expect(stokeProcess(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
   })
 
   test('writes nothing into a root, and the state of one owner nowhere else', () => {

@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { get } from 'node:http'
 import { connect } from 'node:net'
 import { hostname } from 'node:os'
@@ -6,7 +15,7 @@ import { join } from 'node:path'
 import { GENERATION_META_KEY } from '@skillstoke/mcp'
 import { ApiClient, ApiError, type ServerEvent, type UpdateEvent } from 'skillstoke/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { stoke } from './fixtures/cli.ts'
+import { stoke, stokeProcess } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { startClient } from './fixtures/mcp-client.ts'
 import { commandText } from './fixtures/scripts.ts'
@@ -356,8 +365,11 @@ describe('the event stream', () => {
     const { startId } = await dev.client.status()
     expect(first[0]?.id).toMatch(new RegExp(`^${startId}-\\d+$`))
     const places: string[] = []
+    using staging = new TemporaryFolder()
     for (const name of ['a', 'b', 'c']) {
-      folder.writeSkill(name)
+      // Moved in whole: a text that is seen while it is written would be an update of its own.
+      staging.writeSkill(name)
+      renameSync(staging.at(name), folder.at(name))
       await dev.client.reload()
     }
     const missed = await readEvents(dev, first[0]?.id, 3, 'update')
@@ -429,7 +441,7 @@ test('a dev that cannot begin says why in one line, and leaves nothing behind', 
     ['--port', port],
     ['--host', '192.0.2.1', '--port', '0'],
   ]) {
-    const run = stoke(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
+    const run = stokeProcess(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
     expect(run.status, args.join(' ')).toBe(2)
     expect(run.stderr.trimEnd()).toMatch(
       /^error: (port \d+ is taken; name another one|cannot listen on)[^\n]*$/,

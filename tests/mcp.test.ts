@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
-import { BIN, stoke } from './fixtures/cli.ts'
+import { BIN, stokeProcess } from './fixtures/cli.ts'
 import { startDev } from './fixtures/dev.ts'
 import { CLIENT_KINDS, overHttp, overStdio, startClient } from './fixtures/mcp-client.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
@@ -116,14 +116,14 @@ describe('stoke mcp', () => {
     folder.writeSkill('skills/refund')
     folder.write('skillstoke.json', '{"roots": ["skills"]}')
     const env = { SKILLSTOKE_STATE: state.path }
-    const refused = stoke(['mcp'], { cwd: folder.path, env })
+    const refused = stokeProcess(['mcp'], { cwd: folder.path, env })
     expect(refused).toMatchObject({ status: 2, stdout: '' })
     expect(refused.stderr).toContain('serves only folders that you name')
     for (const args of [
       ['--root', 'skills'],
       ['--config', 'skillstoke.json'],
     ])
-      expect(stoke(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
+      expect(stokeProcess(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
   })
 
   test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('ends on %s', async signal => {

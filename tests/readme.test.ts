@@ -54,7 +54,7 @@ describe('what the pages show can be run', () => {
     const named = PAGES.flatMap(page =>
       [
         ...readFileSync(page, 'utf8').matchAll(
-          /npm (?:run )?(start|test|bench|format|changeset|test:only)\b/g,
+          /npm (?:run )?(start|check|test:watch|test:only|test|bench|format|changeset|soak|torture|requirements)\b/g,
         ),
       ].map(match => match[1] ?? ''),
     )

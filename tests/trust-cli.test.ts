@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
-import { BIN, type CliRun, stoke } from './fixtures/cli.ts'
+import { BIN, type CliRun, stoke, stokeProcess } from './fixtures/cli.ts'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { GitServer } from './fixtures/git-server.ts'
@@ -277,7 +277,7 @@ test('frozen holds what is new over processes, and the switch is understood or r
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const run = (frozen: string, ...args: string[]): CliRun<{ skills: Row[] }> =>
-    stoke([...args, '--root', 'skills', '--state', folder.at('state')], {
+    stokeProcess([...args, '--root', 'skills', '--state', folder.at('state')], {
       cwd: folder.path,
       env: { SKILLSTOKE_FROZEN: frozen },
     })

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { homedir } from 'node:os'
@@ -646,8 +638,9 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {
-      mkdirSync(folder.at(`work/out/${at}`), { recursive: true })
-      for (let file = 0; file < 1_000; file++) writeFileSync(folder.at(`work/out/${at}/${file}`), '')
+      const first = folder.write(`work/out/${at}/0`, '')
+      // Entries are what counts, and links to one file are made in less time than files.
+      for (let file = 1; file < 1_000; file++) linkSync(first, folder.at(`work/out/${at}/${file}`))
     }
     folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')
     writeSkill(folder, 'fs.write:out', 'return 1', 'skills/deploy')
@@ -657,7 +650,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     })
     await skills.review.grant('deploy', ['fs.write:out'])
     await expect(run(skills)).rejects.toThrow('it has more than 100,000 entries')
-  }, 60_000)
+  }, 180_000)
 })
 
 test(`a granted secret is in nothing that leaves the script: result, error, lines, progress, events, logs`, async () => {

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { openCrashRuntime } from './fixtures/crash-runtime.ts'
-import { GitRepository } from './fixtures/git-repository.ts'
-import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+import { openCrashRuntime } from '../fixtures/crash-runtime.ts'
+import { GitRepository } from '../fixtures/git-repository.ts'
+import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const CRASHES = 40
 

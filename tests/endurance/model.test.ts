@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { verifies } from '@skillstoke/requirements'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { worldCommands } from './model/commands.ts'
-import { SkillWorld } from './model/skill-world.ts'
+import { worldCommands } from '../model/commands.ts'
+import { SkillWorld } from '../model/skill-world.ts'
 
 interface Seed {
   readonly seed: number
@@ -17,7 +17,7 @@ const RUNS = Number(process.env['SKILLSTOKE_MODEL_RUNS'] ?? 200)
 const PROGRESS = 500
 const MS_A_RUN = 5_000
 const seeds = JSON.parse(
-  readFileSync(new URL('model/seeds.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../model/seeds.json', import.meta.url), 'utf8'),
 ) as readonly Seed[]
 let runs = 0
 

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import type { Held } from './fixtures/decider.ts'
-import { TemporaryFolder } from './fixtures/skill-folder.ts'
+import type { Held } from '../fixtures/decider.ts'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const KILLS = 200
 const WORKERS = 4

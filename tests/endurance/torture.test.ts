@@ -2,9 +2,9 @@ import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, test } from 'vitest'
-import { type DevProcess, startDev } from './fixtures/dev.ts'
-import { commandText } from './fixtures/scripts.ts'
-import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+import { type DevProcess, startDev } from '../fixtures/dev.ts'
+import { commandText } from '../fixtures/scripts.ts'
+import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 // Many clients call while somebody saves, breaks, mends, moves and half-writes skills: `npm run torture -- 300` for long.
 const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)

@@ -5,8 +5,8 @@ import { nodeHasher } from '@skillstoke/core/node'
 import type { SkillFile } from '@skillstoke/core/source'
 import { GENERATION_META_KEY, REVISION_META_KEY } from '@skillstoke/mcp'
 import { expect, test } from 'vitest'
-import { type DevProcess, startDev } from './fixtures/dev.ts'
-import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
+import { type DevProcess, startDev } from '../fixtures/dev.ts'
+import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const EDIT_EVERY_MS = 20
 const DURATION_MS = 30_000

@@ -1,0 +1,28 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+interface Manifest {
+  readonly name: string
+  readonly exports?: Readonly<Record<string, string | { readonly default: string }>>
+}
+
+interface Alias {
+  readonly find: RegExp
+  readonly replacement: string
+}
+
+/** Resolves each entry point of our packages to its source, so that unit tests need no build. */
+export function sourceAliases(): Alias[] {
+  return readdirSync('packages').flatMap(folder => {
+    const manifest = join('packages', folder, 'package.json')
+    if (!existsSync(manifest)) return []
+    const { name, exports = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as Manifest
+    return Object.entries(exports).flatMap(([door, target]): Alias[] => {
+      const built = typeof target === 'string' ? target : target.default
+      const source = built.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')
+      if (source === built) return []
+      const specifier = name + door.slice(1)
+      return [{ find: new RegExp(`^${specifier}$`), replacement: resolve('packages', folder, source) }]
+    })
+  })
+}
