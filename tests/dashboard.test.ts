@@ -391,7 +391,8 @@ describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
     await page.getByRole('list', { name: 'New capabilities' }).getByText('scripts/run.sh').waitFor()
     if (shots !== undefined) await page.screenshot({ path: `${shots}/pending.png` })
     await page.getByRole('tab', { name: 'difference' }).click()
-    await page.getByText('+Second.').waitFor()
+    // The decision above shows the same difference.
+    await page.getByRole('tabpanel').getByText('+Second.').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('tab', { name: 'history' }).click()
     await page.getByRole('cell', { name: 'Eve (commit)' }).waitFor()
