@@ -24,7 +24,7 @@ test.each([
   [{ maxProcesses: 0 }, 'maxProcesses is 0; use a number from 1 on'],
   [{ idleMs: -1 }, 'idleMs is -1; use a number from 0 to 2147483647'],
   [{ drainMs: Number.NaN }, 'drainMs is null; use a number from 0 to 2147483647'],
-  [{ sandbx: 'require' } as never, 'there is no option "sandbx"'],
+  [{ sandbx: 'require' } as never, 'unknown option "sandbx"; did you mean "sandbox"?'],
   [{ limits: { stdout: '1' as never } }, 'stdout is "1"; use a number from 0 to 2147483647'],
 ])('childProcesses(%j) is refused', (options, message) => {
   expect(() => childProcesses(options)).toThrow(message)

@@ -424,7 +424,7 @@ describe('the inspector of a host', () => {
   })
 
   test(`stays shut in a host that runs scripts ${verifies('PROMISE-8')}`, async () => {
-    const runner = ` childProcesses();${WAIT}`
+    const runner = `import { childProcesses } from '@skillstoke/scripts'; childProcesses();${WAIT}`
     expect(await openHost(runner)).toEqual({ isOpened: false })
   })
 })

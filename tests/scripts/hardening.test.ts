@@ -340,7 +340,7 @@ test('what a script says of itself is looked at before anybody else sees it', as
 describe('commands that their author surely meant', () => {
   test.each([
     ["import { defineCommand } from 'skillstoke/comand'", 'scripts cannot import "skillstoke/comand"'],
-    ["import { defineCommand } from '@skillstoke/core/command'", 'scripts cannot import "@skillstoke/core"'],
+    ["import { defineCommand } from '@skillstoke/core'", 'scripts cannot import "@skillstoke/core"'],
     [
       "import { defineComand } from 'skillstoke/command'",
       '"skillstoke/command" has no export "defineComand"',
