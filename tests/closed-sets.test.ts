@@ -22,7 +22,7 @@ import { FACETS } from '../packages/core/src/skill/diff-skills.ts'
 import { MISSING_ROOT_POLICIES } from '../packages/core/src/source/check-file-source-options.ts'
 import { SYMLINK_POLICIES } from '../packages/core/src/source/entry-classifier.ts'
 import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
-import { stoke } from './fixtures/cli.ts'
+import { stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,', () => {
@@ -59,11 +59,11 @@ describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,',
     folder.writeSkill('skills/pdf')
     const flags = ['--root', 'skills', '--state', folder.at('state')]
     const options = { cwd: folder.path, env }
-    expect(stoke(['render', '--format', 'names-only', ...flags], options).stdout.trim()).toBe('pdf')
-    expect(stoke(['render', '--help'], options).stdout).toContain('names-only')
-    expect(stoke(['render', '--format', 'html', ...flags], options).stderr).toContain('names-only')
+    expect(stokeProcess(['render', '--format', 'names-only', ...flags], options).stdout.trim()).toBe('pdf')
+    expect(stokeProcess(['render', '--help'], options).stdout).toContain('names-only')
+    expect(stokeProcess(['render', '--format', 'html', ...flags], options).stderr).toContain('names-only')
     folder.write('skillstoke.json', '{ "catalog": { "format": "names-only" } }')
-    expect(stoke(['render', ...flags], options).stdout.trim()).toBe('pdf')
+    expect(stokeProcess(['render', ...flags], options).stdout.trim()).toBe('pdf')
     const schema = pathToFileURL(resolve('packages/cli/dist/config/config-schema.js')).href
     expect(
       run(`
@@ -90,7 +90,7 @@ test('each form of a capability is one, and the help lists all of them', () => {
   for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
     expect([word, isCapability(word)]).toEqual([word, false])
-  expect(stoke(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
+  expect(stokeProcess(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
 })
 
 test('every preset has its policies, and no other has', () => {
