@@ -98,10 +98,13 @@ describe('SkillAgent.open()', () => {
 
 test('who lost against another writer opens the conversation again, and goes on', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+  // Each has a runtime of its own, as two processes have.
   await using skills = await open(files)
+  await using others = await open(files)
   const store = new MemoryConversationStore()
   const model = new ScriptedModel(() => ({ text: 'Yes.' }))
-  const [one, two] = [new SkillAgent({ skills, model, store }), new SkillAgent({ skills, model, store })]
+  const one = new SkillAgent({ skills, model, store })
+  const two = new SkillAgent({ skills: others, model, store })
   await one.conversation('chat').send('First.')
   const other = await two.open('chat')
   await one.conversation('chat').send('Second.')

@@ -31,16 +31,21 @@ export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
 }
 
 /** Returns the scope of what both scopes let through; `undefined` lets everything through. */
-export function intersectScopes(outer: SkillScope | undefined, inner: SkillScope | undefined): SkillScope | undefined {
+export function intersectScopes(
+  outer: SkillScope | undefined,
+  inner: SkillScope | undefined,
+): SkillScope | undefined {
   if (outer === undefined || inner === undefined) return outer ?? inner
   return { ...inner, within: intersectScopes(outer, inner.within) as SkillScope }
 }
 
 /** Returns one text for equal scopes. */
 export function keyOfScope(scope: SkillScope | undefined): string {
-  if (scope === undefined) return ''
-  const { include = [], exclude = [], within } = scope
-  return JSON.stringify([include, exclude, keyOfScope(within)])
+  return scope === undefined ? '' : JSON.stringify(toLists(scope))
+}
+
+function toLists({ include = [], exclude = [], within }: SkillScope): unknown {
+  return [include, exclude, ...(within === undefined ? [] : [toLists(within)])]
 }
 
 function createOwnTest(scope: SkillScope | undefined): ScopeTest {
