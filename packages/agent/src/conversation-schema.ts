@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /** Tables of a conversation store. JSON is kept as text, times are milliseconds since the epoch. */
@@ -15,7 +15,10 @@ export interface ConversationTables {
     seq: number
     id: string
     role: string
+    /** JSON; empty when the content is a text that is stored once. */
     content: string
+    /** Digest of the system text that is the content. */
+    text: string | null
     at: number
     generation: number | null
     digest: string | null
@@ -27,6 +30,8 @@ export interface ConversationTables {
     seq: number
     generation: string
     listing: string
+    /** Digest of the catalog; null for a state of version 1. */
+    catalog: string | null
     ledger: string
     seen: string
   }
@@ -34,6 +39,11 @@ export interface ConversationTables {
   listing: {
     digest: string
     announced: string
+  }
+  /** System texts and catalogs, by the SHA-256 of the JSON: most conversations share them. */
+  text: {
+    digest: string
+    content: string
   }
 }
 
@@ -78,6 +88,31 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('seen', 'text', column => column.notNull())
         .addPrimaryKeyConstraint('session_key', ['tenant', 'conversation', 'seq'])
         .execute()
+    },
+  },
+  '2026-11-23-texts-once': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await database.schema
+        .createTable('text')
+        .addColumn('digest', 'text', column => column.primaryKey())
+        .addColumn('content', 'text', column => column.notNull())
+        .execute()
+      await database.schema
+        .alterTable('message')
+        .addColumn('text', 'text', column => column.references('text.digest'))
+        .execute()
+      await database.schema
+        .alterTable('session')
+        .addColumn('catalog', 'text', column => column.references('text.digest'))
+        .execute()
+      // Finds out whether a text is still in use, without a look at every message.
+      await database.schema
+        .createIndex('message_text')
+        .on('message')
+        .column('text')
+        .where(sql.ref('text'), 'is not', null)
+        .execute()
+      await database.schema.createIndex('session_catalog').on('session').column('catalog').execute()
     },
   },
 }

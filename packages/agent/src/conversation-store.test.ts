@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Kysely, sql } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { openConversationStore } from './sqlite-conversation-store.ts'
+import { openSqliteDialect } from './sqlite-database.ts'
 import { conversationStoreConformance } from './testing/index.ts'
 
 let folder: string
@@ -62,6 +66,56 @@ describe('openConversationStore()', () => {
     expect(ticks).toBeGreaterThan(0)
     expect(await stores[0]?.read('t', 'c-2-19')).toHaveLength(2)
     for (const store of stores) await store.close()
+  })
+
+  test('keeps system texts and catalogs once for all conversations, and not longer than one has them', async () => {
+    const digest = `sha256:${'0'.repeat(64)}` as const
+    const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
+    const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
+    const countTexts = (): number => {
+      const database = new DatabaseSync(pathOf())
+      const [row] = database.prepare('SELECT count(*) AS count FROM text').all()
+      database.close()
+      return Number(row?.['count'])
+    }
+    await using store = await openConversationStore(pathOf())
+    const system = { ...message('s'), role: 'system', content: 'You help. <skills>' } as const
+    for (const id of ['one', 'two']) {
+      await store.append('t', id, 0, [system], state)
+      await store.append('t', id, 1, [message('a')], state)
+    }
+    expect(countTexts()).toBe(2)
+    await store.remove('t', 'one')
+    expect(countTexts()).toBe(2)
+    await store.remove('t', 'two')
+    expect(countTexts()).toBe(0)
+  })
+
+  test('reads what an earlier version has stored', async () => {
+    mkdirSync(join(folder, 'state'))
+    const digest = `sha256:${'0'.repeat(64)}` as const
+    const before = new Kysely<ConversationTables>({ dialect: openSqliteDialect(pathOf()) })
+    const name = '2026-11-22-conversations'
+    const provider = { getMigrations: async () => ({ [name]: MIGRATIONS[name] as Migration }) }
+    await new Migrator({ db: before, provider }).migrateToLatest()
+    await sql`insert into conversation values ('t', 'c', 1)`.execute(before)
+    await sql`insert into message values ('t', 'c', 1, 's', 'system', '"You help."', 0, null, null)`.execute(
+      before,
+    )
+    await sql`insert into listing values ('x', '[["pdf","0123"]]')`.execute(before)
+    await sql`insert into session values ('t', 'c', 1, ${digest}, 'x', '[]', '{}')`.execute(before)
+    await before.destroy()
+    await using store = await openConversationStore(pathOf())
+    expect((await store.read('t', 'c')).map(({ content }) => content)).toEqual(['You help.'])
+    expect(await store.readSession('t', 'c')).toEqual({
+      version: 1,
+      generation: digest,
+      announced: [['pdf', '0123']],
+      ledger: [],
+      seen: {},
+    })
+    await store.remove('t', 'c')
+    expect(await store.read('t', 'c')).toEqual([])
   })
 
   test('nobody else can read what is said', async () => {

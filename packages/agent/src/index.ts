@@ -1,15 +1,14 @@
 // The agent and its conversations. No tool sorts the blocks.
 
 // For hosts: the agent.
+export { SkillAgent, type SkillAgentOptions } from './skill-agent.ts'
+export type { AgentEvent } from './agent-event.ts'
 export {
-  type AgentEvent,
   Conversation,
   DEFAULT_MAX_STEPS,
-  SkillAgent,
-  type SkillAgentOptions,
   type TurnOptions,
   type TurnResult,
-} from './skill-agent.ts'
+} from './conversation.ts'
 export type { PrefixReading } from './prefix-meter.ts'
 
 // For hosts: models, offline by default, any other by configuration.

@@ -1,4 +1,5 @@
 import type { SessionState } from '@skillstoke/core'
+import { nodeHasher } from '@skillstoke/core/node'
 import {
   ConversationConflictError,
   type ConversationMessage,
@@ -11,6 +12,8 @@ export class MemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, StoredMessage[]>()
   /** By conversation: what it had been told when it had so many messages. */
   readonly #sessions = new Map<string, Map<number, SessionState>>()
+  /** By digest: conversations share them. */
+  readonly #catalogs = new Map<string, NonNullable<SessionState['catalog']>>()
 
   async append(
     tenant: string,
@@ -34,9 +37,18 @@ export class MemoryConversationStore implements ConversationStore {
     const end = expectSeq + messages.length
     if (session !== undefined) {
       const sessions = this.#sessions.get(key) ?? new Map<number, SessionState>()
-      this.#sessions.set(key, sessions.set(end, structuredClone(session)))
+      this.#sessions.set(key, sessions.set(end, this.#share(structuredClone(session))))
     }
     return end
+  }
+
+  /** Keeps one catalog for all states that have the same. */
+  #share(state: SessionState): SessionState {
+    if (state.catalog === undefined) return state
+    const digest = nodeHasher.sha256(JSON.stringify(state.catalog))
+    const catalog = this.#catalogs.get(digest) ?? state.catalog
+    this.#catalogs.set(digest, catalog)
+    return { ...state, catalog }
   }
 
   async readSession(tenant: string, conversation: string): Promise<SessionState | undefined> {
@@ -66,6 +78,10 @@ export class MemoryConversationStore implements ConversationStore {
   async remove(tenant: string, conversation: string): Promise<void> {
     this.#conversations.delete(keyOf(tenant, conversation))
     this.#sessions.delete(keyOf(tenant, conversation))
+    const used = new Set(
+      [...this.#sessions.values()].flatMap(states => [...states.values()].map(each => each.catalog)),
+    )
+    for (const [digest, catalog] of this.#catalogs) if (!used.has(catalog)) this.#catalogs.delete(digest)
   }
 }
 

@@ -101,7 +101,7 @@ function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
     skills.set(known, { ...skills.get(known), name: known, description: unescapeXml(description ?? '') })
   }
   for (const [, name] of text.matchAll(/^- removed: (.+)$/gm)) skills.delete(unescapeXml(name ?? ''))
-  for (const [, name] of text.matchAll(/^- you loaded (\S+) at \S+, it is now /gm)) {
+  for (const [, name] of text.matchAll(/^- you loaded (\S+) at \S+, it is now \S+: load it again/gm)) {
     const skill = skills.get(unescapeXml(name ?? ''))
     if (skill !== undefined) skill.isStale = true
   }

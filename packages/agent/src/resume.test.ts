@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
@@ -9,9 +8,11 @@ import { dynamicTool, jsonSchema } from 'ai'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import type { AgentEvent } from './agent-event.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { createOfflineModel } from './offline-model.ts'
-import { type AgentEvent, SkillAgent } from './skill-agent.ts'
+import type { PrefixReading } from './prefix-meter.ts'
+import { SkillAgent } from './skill-agent.ts'
 import { openConversationStore } from './sqlite-conversation-store.ts'
 
 let folder: string
@@ -31,41 +32,58 @@ const systemOf = (request: ScriptedModel['requests'][number] | undefined): strin
   request?.prompt.flatMap(message => (message.role === 'system' ? message.content : [])).join('\n') ?? ''
 
 describe('SkillAgent.open()', () => {
-  test(`goes on in another process: today's system text, old words as they were, and what changed is told ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+  /** A conversation of one process that goes on in another one, after changes. */
+  async function continueIn(delivery: 'append' | 'rebuild'): Promise<{
+    readonly first: ScriptedModel['requests'][number] | undefined
+    readonly request: ScriptedModel['requests'][number] | undefined
+    readonly prefix: PrefixReading
+    readonly before: readonly unknown[]
+    readonly after: readonly unknown[]
+  }> {
     const files = new MemoryFileSystem({
       '/skills/refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }),
       '/skills/old/SKILL.md': skillText('old'),
     })
     const path = join(folder, 'conversations.sqlite')
+    const readRows = async (): Promise<readonly unknown[]> => {
+      await using store = await openConversationStore(path)
+      return await store.read('local', 'chat')
+    }
+    const earlier = new ScriptedModel(call =>
+      call === 1 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Within 30 days.' },
+    )
     {
       await using skills = await open(files)
       await using store = await openConversationStore(path)
-      const model = new ScriptedModel(call =>
-        call === 1 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Within 30 days.' },
-      )
-      await new SkillAgent({ skills, model, store }).conversation('chat').send('May I?')
+      await new SkillAgent({ skills, model: earlier, store, delivery }).conversation('chat').send('May I?')
     }
-    const stored = (): unknown[] => {
-      const database = new DatabaseSync(path)
-      const rows = database.prepare('SELECT * FROM message ORDER BY seq').all()
-      database.close()
-      return rows
-    }
-    const before = stored()
+    const before = await readRows()
     files.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
     files.write('/skills/new/SKILL.md', skillText('new'))
     files.remove('/skills/old')
-
     await using skills = await open(files)
     await using store = await openConversationStore(path)
     const model = new ScriptedModel(() => ({ text: 'Now 60.' }))
-    const agent = new SkillAgent({ skills, model, store })
+    const agent = new SkillAgent({ skills, model, store, delivery })
     const conversation = await agent.open('chat')
     expect(await agent.open('chat')).toBe(conversation)
+    const prefix = conversation.comparePrefix()
     await conversation.send('And now?')
-    const [request] = model.requests
-    expect(systemOf(request)).toContain('<name>new</name>')
-    expect(systemOf(request)).not.toContain('<name>old</name>')
+    return {
+      first: earlier.requests.at(-1),
+      request: model.requests[0],
+      prefix,
+      before,
+      after: await readRows(),
+    }
+  }
+
+  test(`goes on in another process: its whole prefix as it was, and what changed is told ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
+    const { first, request, prefix, before, after } = await continueIn('append')
+    expect(first && request && ScriptedModel.toParts(request).slice(0, first.prompt.length + 1)).toEqual(
+      first && ScriptedModel.toParts(first),
+    )
+    expect(prefix).toMatchObject({ isUnchanged: true, last: expect.any(String) })
     expect(request?.prompt.map(({ role }) => role)).toEqual([
       'system',
       'user',
@@ -75,12 +93,42 @@ describe('SkillAgent.open()', () => {
       'user',
       'user',
     ])
-    expect(textOf(request)).toContain('Within 30 days.')
     const told = JSON.stringify(request?.prompt.at(-1))
     for (const line of ['you loaded refund at', '- removed: old', '- added: new'])
       expect(told).toContain(line)
-    expect(stored().slice(0, before.length)).toEqual(before)
+    expect(after.slice(0, before.length)).toEqual(before)
+  })
+
+  test(`goes on with today's system text when it rebuilds, and old words as they were ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+    const { request, before, after } = await continueIn('rebuild')
+    expect(systemOf(request)).toContain('<name>new</name>')
+    expect(systemOf(request)).not.toContain('<name>old</name>')
+    expect(textOf(request)).toContain('Within 30 days.')
+    expect(JSON.stringify(request?.prompt.at(-1))).toContain('you loaded refund at')
+    expect(after.slice(0, before.length)).toEqual(before)
     expect(JSON.stringify(before[0])).toContain('<name>old</name>')
+    expect(JSON.stringify(after).match(/"role":"system"/g)).toHaveLength(1)
+  })
+
+  test('says that the prefix changed when the instructions are others, and stores them', async () => {
+    const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+    await using skills = await open(files)
+    const store = new MemoryConversationStore()
+    const model = new ScriptedModel(() => ({ text: 'Yes.' }))
+    {
+      using conversation = new SkillAgent({ skills, model, store }).conversation('chat')
+      await conversation.send('First.')
+    }
+    const agent = new SkillAgent({ skills, model, store, instructions: 'You are brief.' })
+    const conversation = await agent.open('chat')
+    expect(conversation.comparePrefix().isUnchanged).toBe(false)
+    await conversation.send('Second.')
+    const systems = (await store.read('local', 'chat')).filter(({ role }) => role === 'system')
+    expect(systems.map(({ seq, content }) => [seq, String(content).split('\n')[0]])).toEqual([
+      [1, 'You are a helpful assistant.'],
+      [4, 'You are brief.'],
+    ])
+    expect(systemOf(model.requests[1])).toBe(systems[1]?.content)
   })
 
   test('a conversation that nobody has stored begins, and one without a session goes on', async () => {
@@ -96,12 +144,126 @@ describe('SkillAgent.open()', () => {
   })
 })
 
-test('who lost against another writer opens the conversation again, and goes on', async () => {
+describe('a notice', () => {
+  /** A conversation that is told of a change with its next model call, by a model that fails until it is repaired. */
+  async function failing(): Promise<{
+    readonly files: MemoryFileSystem
+    readonly skills: SkillRuntime
+    readonly store: MemoryConversationStore
+    readonly model: ScriptedModel
+    readonly agent: SkillAgent
+    readonly repair: () => void
+  }> {
+    const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+    const skills = await open(files)
+    const store = new MemoryConversationStore()
+    let isBroken = true
+    const model = new ScriptedModel(() => {
+      if (isBroken) throw new Error('the model failed')
+      return { text: 'Yes.' }
+    })
+    const agent = new SkillAgent({ skills, model, store, maxRetries: 0 })
+    agent.conversation('chat')
+    files.write('/skills/tone/SKILL.md', skillText('tone'))
+    return { files, skills, store, model, agent, repair: () => (isBroken = false) }
+  }
+
+  const count = (request: ScriptedModel['requests'][number] | undefined): number =>
+    textOf(request).split('- added: tone').length - 1
+
+  test('of a model call that failed is said once, by this process and by the next', async () => {
+    const { files, skills, store, model, agent, repair } = await failing()
+    await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
+    const state = await store.readSession('local', 'chat')
+    expect(state?.announced.map(([name]) => name)).toEqual(['refund', 'tone'])
+    repair()
+    await agent.conversation('chat').send('Two.')
+    expect(count(model.requests.at(-1))).toBe(1)
+    await skills.close()
+    await using later = await open(files)
+    const other = new ScriptedModel(() => ({ text: 'Yes.' }))
+    await (await new SkillAgent({ skills: later, model: other, store }).open('chat')).send('Three.')
+    expect(count(other.requests[0])).toBe(1)
+  })
+
+  test.each(['skills-updated', 'model-call'] as const)(
+    'is said once when the turn is dropped at %s',
+    async kind => {
+      const { skills, model, agent, repair } = await failing()
+      for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
+      repair()
+      await agent.conversation('chat').send('Two.')
+      expect(count(model.requests.at(-1))).toBe(1)
+      await skills.close()
+    },
+  )
+
+  test('is said once when the turn is aborted before the model call', async () => {
+    const { skills, model, agent, repair } = await failing()
+    const controller = new AbortController()
+    const turn = (async () => {
+      for await (const event of agent.conversation('chat').stream('One.', { signal: controller.signal }))
+        if (event.kind === 'skills-updated') controller.abort(new Error('enough'))
+    })()
+    await expect(turn).rejects.toThrow()
+    repair()
+    await agent.conversation('chat').send('Two.')
+    expect(count(model.requests.at(-1))).toBe(1)
+    await skills.close()
+  })
+
+  test('that could not be stored is not in the history, and said the next time', async () => {
+    const { skills, store, model, agent, repair } = await failing()
+    repair()
+    const append = store.append.bind(store)
+    store.append = async (...args) => {
+      if (JSON.stringify(args[3]).includes('skills_update')) throw new Error('disk full')
+      return await append(...args)
+    }
+    const conversation = agent.conversation('chat')
+    await expect(conversation.send('One.')).rejects.toThrow('disk full')
+    expect(JSON.stringify(conversation.messages)).not.toContain('skills_update')
+    store.append = append
+    await conversation.send('Two.')
+    expect(count(model.requests[0])).toBe(1)
+    await skills.close()
+  })
+})
+
+test('a conversation that is closed can be opened again, and one in use is refused to another agent', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
   await using skills = await open(files)
   const store = new MemoryConversationStore()
   const model = new ScriptedModel(() => ({ text: 'Yes.' }))
   const [one, two] = [new SkillAgent({ skills, model, store }), new SkillAgent({ skills, model, store })]
+  const conversation = one.conversation('chat')
+  await conversation.send('First.')
+  expect(() => two.conversation('chat')).toThrow(expect.objectContaining({ code: 'DUPLICATE_SESSION' }))
+  conversation.close()
+  conversation.close()
+  expect(skills.sessions()).toEqual([])
+  // What is stored is newer than a conversation that somebody has forgotten: it takes over.
+  const taken = await two.open('chat')
+  const again = await one.open('chat')
+  await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })
+  await again.send('Second.')
+  expect(model.requests.at(-1)?.prompt.map(({ role }) => role)).toEqual([
+    'system',
+    'user',
+    'assistant',
+    'user',
+  ])
+})
+
+test('who lost against another writer opens the conversation again, and goes on', async () => {
+  const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
+  // Each has a runtime of its own, as two processes have.
+  await using skills = await open(files)
+  await using others = await open(files)
+  const store = new MemoryConversationStore()
+  const model = new ScriptedModel(() => ({ text: 'Yes.' }))
+  const one = new SkillAgent({ skills, model, store })
+  const two = new SkillAgent({ skills: others, model, store })
   await one.conversation('chat').send('First.')
   const other = await two.open('chat')
   await one.conversation('chat').send('Second.')

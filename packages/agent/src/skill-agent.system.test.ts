@@ -4,10 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { OpenAiServer } from '../../../tests/fixtures/openai-server.ts'
 import { ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'
 import { skillText } from '../../../tests/fixtures/skill-folder.ts'
+import type { AgentEvent } from './agent-event.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 import { createOfflineModel } from './offline-model.ts'
 import { resolveModel } from './resolve-model.ts'
-import { type AgentEvent, SkillAgent } from './skill-agent.ts'
+import { SkillAgent } from './skill-agent.ts'
 
 async function open(fileSystem: MemoryFileSystem): Promise<SkillRuntime> {
   return await createSkillRuntime({

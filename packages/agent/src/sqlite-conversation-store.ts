@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { type Digest, type SessionState, SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { createStateDirectory, openWriteLock } from '@skillstoke/core/node'
-import { Kysely, type Selectable, type Transaction } from 'kysely'
+import { Kysely, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { type ConversationTables, MIGRATIONS } from './conversation-schema.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type MessageRole,
   type StoredMessage,
 } from './conversation-store.ts'
+import { findTexts, type MessageRow, putText, removeUnusedTexts, storeText } from './shared-texts.ts'
 import { openSqliteDialect, whileBusy } from './sqlite-database.ts'
 
 type Database = Kysely<ConversationTables>
@@ -81,10 +82,13 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
       if (await isRepeat(writing, tenant, conversation, expectSeq, messages)) return end
       if (seq !== expectSeq) throw new ConversationConflictError(conversation, expectSeq, seq)
       if (messages.length > 0) {
-        const rows = messages.map((message, index) =>
-          toRow(tenant, conversation, expectSeq + index + 1, message),
-        )
-        await writing.insertInto('message').values(rows).execute()
+        for (const [index, message] of messages.entries()) {
+          const row = toRow(tenant, conversation, expectSeq + index + 1, message)
+          await writing
+            .insertInto('message')
+            .values(await storeText(writing, row))
+            .execute()
+        }
         await writing
           .updateTable('conversation')
           .set({ seq: end })
@@ -105,7 +109,9 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     this.#assertOpen()
     let query = this.#database
       .selectFrom('message')
-      .selectAll()
+      .leftJoin('text', 'text.digest', 'message.text')
+      .selectAll('message')
+      .select('text.content as textContent')
       .where('tenant', '=', tenant)
       .where('conversation', '=', conversation)
       .where('seq', '>', range.after ?? 0)
@@ -119,15 +125,19 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     const row = await this.#database
       .selectFrom('session')
       .innerJoin('listing', 'listing.digest', 'session.listing')
+      .leftJoin('text', 'text.digest', 'session.catalog')
       .select(['session.generation', 'session.ledger', 'session.seen', 'listing.announced'])
+      .select('text.content as catalog')
       .where('session.tenant', '=', tenant)
       .where('session.conversation', '=', conversation)
       .orderBy('session.seq', 'desc')
       .limit(1)
       .executeTakeFirst()
     if (row === undefined) return undefined
+    // Rows that were written before catalogs were stored are states of version 1.
+    const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
-      version: 1,
+      ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),
       generation: row.generation as Digest,
       announced: JSON.parse(row.announced) as SessionState['announced'],
       ledger: JSON.parse(row.ledger) as SessionState['ledger'],
@@ -182,6 +192,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async remove(tenant: string, conversation: string): Promise<void> {
     await this.#write(async writing => {
+      const used = await findTexts(writing, tenant, conversation)
       await writing
         .deleteFrom('conversation')
         .where('tenant', '=', tenant)
@@ -197,6 +208,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
         .deleteFrom('listing')
         .where('digest', 'not in', query => query.selectFrom('session').select('listing'))
         .execute()
+      await removeUnusedTexts(writing, used)
     })
   }
 
@@ -259,6 +271,7 @@ async function saveSession(
   const row = {
     generation: state.generation,
     listing,
+    catalog: state.catalog === undefined ? null : await putText(writing, JSON.stringify(state.catalog)),
     ledger: JSON.stringify(state.ledger),
     seen: JSON.stringify(state.seen),
   }
@@ -269,12 +282,7 @@ async function saveSession(
     .execute()
 }
 
-function toRow(
-  tenant: string,
-  conversation: string,
-  seq: number,
-  message: ConversationMessage,
-): Selectable<ConversationTables['message']> {
+function toRow(tenant: string, conversation: string, seq: number, message: ConversationMessage): MessageRow {
   const { id, role, content, at, skills } = message
   return {
     tenant,
@@ -283,14 +291,16 @@ function toRow(
     id,
     role,
     content: JSON.stringify(content),
+    text: null,
     at,
     generation: skills?.generation ?? null,
     digest: skills?.digest ?? null,
   }
 }
 
-function toMessageOf(row: Selectable<ConversationTables['message']>): StoredMessage {
-  const { seq, id, role, content, at, generation, digest } = row
+function toMessageOf(row: MessageRow & { readonly textContent: string | null }): StoredMessage {
+  const { seq, id, role, at, generation, digest } = row
+  const content = row.textContent ?? row.content
   return {
     seq,
     id,

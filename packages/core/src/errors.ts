@@ -36,6 +36,8 @@ export type SkillErrorCode =
   | 'REVISION_NOT_FOUND'
   /** Two sources carry the same label. */
   | 'DUPLICATE_SOURCE'
+  /** Another open session has this id. */
+  | 'DUPLICATE_SESSION'
   /** What is to be written was changed by somebody else meanwhile. */
   | 'CHANGED_SINCE_READ'
   /** This source is not written to. */

@@ -6,13 +6,9 @@ export { SkillRuntime } from './runtime/skill-runtime.ts'
 export type { SkillRuntimeOptions } from './runtime/skill-runtime-options.ts'
 export { type ConversationView, type FreshOptions, SkillReader } from './reader/skill-reader.ts'
 export { type MemorySkill, MemorySource } from './source/memory-source.ts'
-export {
-  type DeliveryMode,
-  type SessionOptions,
-  type SessionRebase,
-  type SessionUpdate,
-  SkillSession,
-} from './session/skill-session.ts'
+export { SkillSession } from './session/skill-session.ts'
+export type { DeliveryMode, SessionOptions } from './session/session-options.ts'
+export type { SessionOffer, SessionUpdate } from './session/session-offer.ts'
 export type { SessionState } from './session/session-state.ts'
 export type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from './tool/tool-definition.ts'
 export {

@@ -37,7 +37,7 @@ export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-
 export { DUPLICATE_WINNERS, type DuplicateWinner } from './registry/duplicate-policy.ts'
 export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
-export type { ApplyAt } from './session/skill-session.ts'
+export type { ApplyAt } from './session/session-options.ts'
 export type { UnbindMode } from './binding/agent-binding.ts'
 
 // For what runs scripts, and what calls them.

@@ -77,6 +77,35 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
+    name: 'a session of version 1 has no catalog, before and after one of version 2',
+    async check(store) {
+      const old = withoutCatalog(state('one'))
+      await store.append('t', 'c', 0, [message('a')], old)
+      equal(await store.readSession('t', 'c'), old, 'as it was stored')
+      await store.append('t', 'c', 1, [], state('one'))
+      equal(await store.readSession('t', 'c'), state('one'), 'the newer one')
+    },
+  },
+  {
+    name: 'system texts are read as they were said, also when others have the same',
+    async check(store) {
+      const system = (id: string): ConversationMessage => ({
+        id,
+        role: 'system',
+        content: 'You help.',
+        at: 0,
+      })
+      await store.append('t', 'c', 0, [system('s'), message('a')], state('one'))
+      await store.append('t', 'd', 0, [system('s')], state('one'))
+      await store.fork('t', 'c', 2, 'fork')
+      for (const gone of ['c', 'd']) {
+        await store.remove('t', gone)
+        equal((await store.read('t', 'fork'))[0]?.content, 'You help.', `still there without ${gone}`)
+        equal(await store.readSession('t', 'fork'), state('one'), `its session without ${gone}`)
+      }
+    },
+  },
+  {
     name: 'fork() copies messages and what was told up to a place',
     async check(store) {
       await store.append('t', 'c', 0, [message('a')], state('one'))
@@ -121,7 +150,19 @@ function message(id: string): ConversationMessage {
 
 function state(name: string): SessionState {
   const ledger = [{ name, revision: DIGEST, toldRevision: DIGEST }]
-  return { version: 1, generation: DIGEST, announced: [[name, '0123']], ledger, seen: { [name]: [DIGEST] } }
+  const catalog = {
+    digest: DIGEST,
+    text: `<skill>${name}</skill>`,
+    tokens: 7,
+    listed: [name],
+    omitted: ['b'],
+  }
+  const announced: SessionState['announced'] = [[name, '0123']]
+  return { version: 2, generation: DIGEST, catalog, announced, ledger, seen: { [name]: [DIGEST] } }
+}
+
+function withoutCatalog({ catalog: _catalog, ...rest }: SessionState): SessionState {
+  return { ...rest, version: 1 }
 }
 
 async function idsOf(store: ConversationStore, conversation: string): Promise<string[]> {

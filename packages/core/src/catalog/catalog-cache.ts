@@ -2,7 +2,7 @@ import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { locationOf } from './catalog-format.ts'
 import { type CatalogOptions, renderCatalog, type SkillCatalog } from './render-catalog.ts'
-import { createScopeTest, isUnrestricted, type ScopeTest, type SkillScope } from './scope.ts'
+import { createScopeTest, isUnrestricted, keyOfScope, type ScopeTest, type SkillScope } from './scope.ts'
 
 interface CachedCatalog {
   readonly isInScope: ScopeTest
@@ -21,7 +21,7 @@ export class CatalogCache {
 
   /** The catalog of a generation for one scope; the same object as long as its text would be the same. */
   render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
-    const key = scope === undefined ? '' : JSON.stringify([scope.include ?? [], scope.exclude ?? []])
+    const key = keyOfScope(scope)
     const skills = generation.list()
     let cached = this.#byScope.get(key)
     if (cached === undefined) {

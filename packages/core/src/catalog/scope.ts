@@ -8,6 +8,8 @@ export interface SkillScope {
   readonly include?: readonly string[]
   /** Names that match one of these are out, whatever `include` says. */
   readonly exclude?: readonly string[]
+  /** When given, only names that this scope lets through, too: the two scopes intersect. */
+  readonly within?: SkillScope
 }
 
 export type ScopeTest = (name: string) => boolean
@@ -21,6 +23,32 @@ const EVERYTHING: ScopeTest = () => true
  */
 export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   if (scope !== undefined) checkScope(scope)
+  const own = createOwnTest(scope)
+  if (scope?.within === undefined) return own
+  const outer = createScopeTest(scope.within)
+  if (isUnrestricted(own)) return outer
+  return isUnrestricted(outer) ? own : name => own(name) && outer(name)
+}
+
+/** Returns the scope of what both scopes let through; `undefined` lets everything through. */
+export function intersectScopes(
+  outer: SkillScope | undefined,
+  inner: SkillScope | undefined,
+): SkillScope | undefined {
+  if (outer === undefined || inner === undefined) return outer ?? inner
+  return { ...inner, within: intersectScopes(outer, inner.within) as SkillScope }
+}
+
+/** Returns one text for equal scopes. */
+export function keyOfScope(scope: SkillScope | undefined): string {
+  return scope === undefined ? '' : JSON.stringify(toLists(scope))
+}
+
+function toLists({ include = [], exclude = [], within }: SkillScope): unknown {
+  return [include, exclude, ...(within === undefined ? [] : [toLists(within)])]
+}
+
+function createOwnTest(scope: SkillScope | undefined): ScopeTest {
   const include = (scope?.include ?? []).map(toPattern)
   const exclude = (scope?.exclude ?? []).map(toPattern)
   if (include.length === 0 && exclude.length === 0) return EVERYTHING
@@ -42,7 +70,8 @@ function checkScope(scope: SkillScope): void {
   const fields = typeof scope === 'object' && scope !== null ? Object.entries(scope) : undefined
   const wrong = fields?.find(
     ([name, value]) =>
-      !['include', 'exclude'].includes(name) || (value !== undefined && !Array.isArray(value)),
+      name !== 'within' &&
+      (!['include', 'exclude'].includes(name) || (value !== undefined && !Array.isArray(value))),
   )
   if (fields !== undefined && wrong === undefined) return
   throw new SkillError(

@@ -43,6 +43,8 @@ export interface ToldConversation {
   readonly catalogDetails: SkillCatalog
   /** The generation of which it was told last. */
   readonly generation: Generation
+  /** Tells whether it was told of a skill. */
+  knows(name: string): boolean
   /** What it has loaded. */
   readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }
 }
@@ -143,7 +145,7 @@ function* walk(
     ]
     return
   }
-  const isAnnounced = conversation.generation.find(name) !== undefined
+  const isAnnounced = conversation.knows(name)
   if (isListed || !isAnnounced) {
     yield [
       'listed',

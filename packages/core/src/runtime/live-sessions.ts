@@ -1,10 +1,13 @@
 import type { Conversation } from '../activation/conversation.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
+import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { createScriptTools } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
-import { type SessionHost, type SessionOptions, SkillSession } from '../session/skill-session.ts'
+import type { SessionHost } from '../session/session-host.ts'
+import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
+import { SkillSession } from '../session/skill-session.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
@@ -16,11 +19,15 @@ export interface LiveSessionsOptions {
   readonly countTokens: TokenCounter
 }
 
-/** Creates conversations, and keeps the revisions they were given. A conversation that nothing refers to has ended. */
+/**
+ * Opens conversations, and keeps the revisions they were given. A conversation that nothing refers to has ended, but its id is
+ * free only when the garbage collector has noticed: a host closes its sessions, or resumes the stored state.
+ */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions
   readonly #host: SessionHost
-  readonly #sessions = new Set<WeakRef<SkillSession>>()
+  /** By id. */
+  readonly #sessions = new Map<string, WeakRef<SkillSession>>()
   readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
   readonly #finalizer: FinalizationRegistry<Set<Digest>>
 
@@ -29,11 +36,13 @@ export class LiveSessions {
     this.#options = options
     this.#finalizer = new FinalizationRegistry(revisions => {
       for (const revision of revisions) store.release(revision)
+      this.list() // forgets the ids of the collected, too
     })
     this.#host = {
       reader,
       hasher,
       countTokens,
+      openChild: (options, parent) => this.create(options, parent),
       retain: (session, revision) => this.#retain(session, revision),
       ended: session => this.#end(session),
       scriptTools: (conversation: Conversation) =>
@@ -41,26 +50,33 @@ export class LiveSessions {
     }
   }
 
-  create(options: SessionOptions): SkillSession {
-    const session = new SkillSession(this.#host, options)
-    this.#sessions.add(new WeakRef(session))
+  /** @throws {SkillError} INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is resumed */
+  create(options: SessionOptions, parent?: SkillSession): SkillSession {
+    checkSessionOptions(options)
+    const other = this.#sessions.get(options.id)?.deref()
+    // A state that is resumed is newer than a session that its host may have dropped.
+    if (other !== undefined && (options.resume === undefined || isAncestor(other, parent)))
+      throw createDuplicate(options.id)
+    const session = new SkillSession(this.#host, options, parent)
+    other?.close()
+    this.#sessions.set(session.id, new WeakRef(session))
     return session
   }
 
   list(): readonly SkillSession[] {
     const alive: SkillSession[] = []
-    for (const reference of this.#sessions) {
+    for (const [id, reference] of this.#sessions) {
       const session = reference.deref()
-      if (session === undefined) this.#sessions.delete(reference)
+      if (session === undefined) this.#sessions.delete(id)
       else alive.push(session)
     }
     return alive
   }
 
-  /** Takes a conversation off the list, and lets its revisions go. */
+  /** Takes a conversation off the list with those that work for it, and lets its revisions go. */
   #end(session: SkillSession): void {
-    for (const reference of this.#sessions)
-      if (reference.deref() === session) this.#sessions.delete(reference)
+    if (this.#sessions.get(session.id)?.deref() === session) this.#sessions.delete(session.id)
+    for (const child of this.list()) if (child.parent === session) child.close()
     const retained = this.#retained.get(session)
     if (retained === undefined) return
     for (const revision of retained) this.#options.store.release(revision)
@@ -79,4 +95,17 @@ export class LiveSessions {
     retained.add(revision)
     this.#options.store.retain(revision)
   }
+}
+
+function isAncestor(session: SkillSession, child: SkillSession | undefined): boolean {
+  return child !== undefined && (child === session || isAncestor(session, child.parent))
+}
+
+function createDuplicate(id: string): SkillError {
+  const shown = JSON.stringify(id)
+  return new SkillError(
+    'DUPLICATE_SESSION',
+    `the session ${shown} is already open; close() it first, pass its stored state as "resume", or use another id`,
+    { data: { id } },
+  )
 }

@@ -20,7 +20,8 @@ import {
   toCommandToolName,
 } from '../script/script-tools.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
-import type { SessionOptions, SkillSession } from '../session/skill-session.ts'
+import type { SessionOptions } from '../session/session-options.ts'
+import type { SkillSession } from '../session/skill-session.ts'
 import type { NotSkills } from '../source/not-skill.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
@@ -114,7 +115,10 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     return await this.#parts.reloads.reloadScripts(name)
   }
 
-  /** Starts a conversation that follows the skills. @throws {SkillError} CLOSED, INVALID_OPTION */
+  /**
+   * Starts a conversation that follows the skills, or continues a stored one.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is resumed
+   */
   session(options: SessionOptions): SkillSession {
     this.#parts.sources.assertOpen()
     return this.#parts.sessions.create(options)

@@ -173,7 +173,7 @@ describe('SessionOptions.resume', () => {
   /** What a store does to it. */
   const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
-  test('a conversation goes on in another process: today’s catalog, and the net difference to what it was told', async () => {
+  test('a conversation goes on in another process: its catalog, and the net difference to what it was told', async () => {
     const first = await open(['maps', 'pdf', 'tone'])
     const session = first.skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -185,8 +185,8 @@ describe('SessionOptions.resume', () => {
     first.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Newer.'))
     await using it = await openOn(first.files)
     const resumed = it.skills.session({ id: 's', resume: state })
-    expect(resumed.catalog).toContain('<name>new</name>')
-    expect(resumed.state().announced).toEqual(state.announced)
+    expect(resumed.catalog).toBe(session.catalog)
+    expect(resumed.state()).toEqual(state)
     const lines = (await resumed.update())?.text.split('\n').slice(1, -1)
     expect(lines).toEqual([
       expect.stringMatching(/^- you loaded pdf at .* load it again/),

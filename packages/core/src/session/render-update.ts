@@ -1,18 +1,14 @@
-import type { LedgerEntry } from '../activation/ledger.ts'
 import { escapeText } from '../catalog/escape.ts'
 import { type Digest, shortDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { ListingDiff } from './listing-diff.ts'
-
-/** A skill in the conversation's context that is now another revision. */
-export interface LoadedChange {
-  readonly entry: LedgerEntry
-  readonly skill: Skill
-}
+import type { LoadedChange, LoadedFileChange } from './loaded-change.ts'
 
 const MAX_NAMES = 12
 const MAX_CHARACTERS = 1_200
 const MAX_DESCRIPTION = 300
+const MAX_FILES = 6
+const MAX_PATH = 80
 
 /**
  * The one message that tells a conversation the net difference: facts, not commands, and short. What does not fit is
@@ -40,11 +36,35 @@ export function renderUpdate(diff: ListingDiff, loaded: readonly LoadedChange[],
   return [`<skills_update generation="${shortDigest(digest)}">`, ...shown, '</skills_update>'].join('\n')
 }
 
-function describeLoaded({ entry, skill }: LoadedChange): string {
+function describeLoaded({ entry, skill, needsLoading, files }: LoadedChange): string {
   const name = escapeText(entry.name)
+  const before = shortDigest(entry.revision)
   const now = shortDigest(skill.revision)
-  if (skill.revision === entry.revision) return `- you loaded ${name} at ${now}; it is ${now} again`
-  return `- you loaded ${name} at ${shortDigest(entry.revision)}, it is now ${now}: load it again before relying on it`
+  const what = describeFiles(files)
+  if (skill.revision === entry.revision) return `- you loaded ${name} at ${now}; it is ${now} again${what}`
+  const change = `- you loaded ${name} at ${before}, it is now ${now}`
+  if (needsLoading) return `${change}: load it again before relying on it${what}`
+  const answers = files.length === 0 ? '' : '; reads and calls answer from the new files'
+  return `${change} with the same instructions${what}${answers}`
+}
+
+const KINDS = ['changed', 'added', 'removed'] as const satisfies readonly LoadedFileChange['kind'][]
+
+function describeFiles(files: readonly LoadedFileChange[]): string {
+  const shown = files.slice(0, MAX_FILES)
+  const parts = KINDS.flatMap(kind => {
+    const paths = shown.filter(file => file.kind === kind).map(({ path }) => describePath(path))
+    return paths.length === 0 ? [] : `; ${kind}: ${paths.join(', ')}`
+  })
+  const rest = files.length - shown.length
+  return `${parts.join('')}${rest > 0 ? `; and ${rest} more files` : ''}`
+}
+
+/** A path that could be read as more than a path stands in quotes, which it cannot contain itself. */
+function describePath(path: string): string {
+  const escaped = escapeText(path)
+  const short = escaped.length > MAX_PATH ? `${escaped.slice(0, MAX_PATH - 1)}…` : escaped
+  return /^[\w./@+-]+$/.test(short) ? short : `"${short}"`
 }
 
 function describeSkill(skill: Skill): string {

@@ -1,19 +1,32 @@
 import type { LedgerEntry } from '../activation/ledger.ts'
+import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
-import type { Digest } from '../skill/digest.ts'
+import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
+/** Names with what stands for their descriptions, sorted by name. */
+export type Announced = readonly (readonly [name: string, description: string])[]
+
+/** The catalog in the system prompt of a conversation. A store that keeps each digest once stores it once for all conversations. */
+export interface FrozenCatalog extends SkillCatalog {
+  /** Digest of `text`. */
+  readonly digest: Digest
+}
+
 /**
- * What a conversation was told and has loaded, as a JSON value: to be stored with its messages and given to
- * `SkillRuntime.session` when it goes on, in this process or another.
+ * What a conversation was told and has loaded, as a JSON value. Store it with the messages, and pass it to
+ * `SkillRuntime.session` as `resume` when the conversation continues, in this process or another.
  */
 export interface SessionState {
-  readonly version: 1
+  /** `state()` returns version 2. A state of version 1 has no catalog, so the conversation continues with today's. */
+  readonly version: 1 | 2
   /** Digest of the generation of which it was told last. */
   readonly generation: Digest
+  /** The catalog of its system prompt; present in version 2. It is the largest part of the state, up to 4,000 tokens by default. */
+  readonly catalog?: FrozenCatalog
   /** The skills it was told of: each name, and the first digits of its description's digest. Sorted by name. */
-  readonly announced: readonly (readonly [name: string, description: string])[]
+  readonly announced: Announced
   readonly ledger: readonly LedgerEntry[]
   /** The revisions of which it was given something, by name, newest last. */
   readonly seen: Readonly<Record<string, readonly Digest[]>>
@@ -22,7 +35,7 @@ export interface SessionState {
 const DIGITS = 16
 const keys = new WeakMap<Skill, string>()
 
-/** What stands for a description in a stored state. Skills are immutable, so it is computed once for each. */
+/** Returns what stands for a description in a stored state. Skills are immutable, so it is computed once for each. */
 export function descriptionKey(skill: Skill, hasher: Hasher): string {
   let key = keys.get(skill)
   if (key === undefined) {
@@ -32,14 +45,99 @@ export function descriptionKey(skill: Skill, hasher: Hasher): string {
   return key
 }
 
-/** @throws {SkillError} INVALID_OPTION when this is no state, or one of a newer version */
-export function checkSessionState(state: SessionState): SessionState {
-  const { version, announced, ledger, seen } = state
-  const isWhole =
-    version === 1 && Array.isArray(announced) && Array.isArray(ledger) && typeof seen === 'object'
-  if (isWhole && seen !== null) return state
+const frozen = new WeakMap<SkillCatalog, FrozenCatalog>()
+
+/** Returns a catalog with its digest. Catalogs are immutable, so it is computed once for each. */
+export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCatalog {
+  let kept = frozen.get(catalog)
+  if (kept === undefined) {
+    const { text, tokens, listed, omitted } = catalog
+    kept = Object.freeze({ digest: digestOf(text, hasher), text, tokens, listed, omitted })
+    frozen.set(catalog, kept)
+  }
+  return kept
+}
+
+/** @throws {SkillError} INVALID_OPTION when this is no state, is damaged, or has a newer version; the message names the field */
+export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
+  if (!isRecord(state)) refuse('it', state, 'an object')
+  const { version, generation, announced, ledger, seen, catalog } = state
+  if (version !== 1 && version !== 2) refuse('version', version, '1 or 2')
+  check('generation', generation, isDigestText, DIGEST)
+  checkList('announced', announced, 'a list of names with digits', (field, pair) =>
+    check(field, pair, isPairOfTexts, 'a name and the digits of its description'),
+  )
+  checkList('ledger', ledger, 'a list of loaded skills', checkEntry)
+  if (!isRecord(seen)) refuse('seen', seen, 'an object with a list of revisions for each name')
+  for (const [name, revisions] of Object.entries(seen))
+    checkList(`seen[${JSON.stringify(name)}]`, revisions, 'a list of revisions', (field, revision) =>
+      check(field, revision, isDigestText, DIGEST),
+    )
+  if (version === 2) checkCatalog(catalog, hasher)
+  return state
+}
+
+const DIGEST = '"sha256:" and 64 digits'
+
+function checkEntry(field: string, entry: unknown): void {
+  if (!isRecord(entry)) refuse(field, entry, 'an object')
+  check(`${field}.name`, entry['name'], isText, 'a name')
+  check(`${field}.revision`, entry['revision'], isDigestText, DIGEST)
+  if (entry['toldRevision'] !== undefined)
+    check(`${field}.toldRevision`, entry['toldRevision'], isDigestText, `${DIGEST}, or nothing`)
+}
+
+function checkCatalog(catalog: unknown, hasher: Hasher): void {
+  if (!isRecord(catalog)) refuse('catalog', catalog, 'an object')
+  const { text, digest, tokens, listed, omitted } = catalog
+  check('catalog.text', text, value => typeof value === 'string', 'a text')
+  check('catalog.tokens', tokens, value => Number.isFinite(value) && Number(value) >= 0, 'a number from 0 on')
+  for (const [name, list] of Object.entries({ listed, omitted }))
+    checkList(`catalog.${name}`, list, 'a list of names', (field, value) =>
+      check(field, value, isText, 'a name'),
+    )
+  const actual = digestOf(text as string, hasher)
+  check('catalog.digest', digest, value => value === actual, `${actual}, the digest of its text`)
+}
+
+function checkList(
+  field: string,
+  list: unknown,
+  expected: string,
+  checkItem: (field: string, item: unknown) => void,
+): void {
+  if (!Array.isArray(list)) refuse(field, list, expected)
+  for (const [index, item] of list.entries()) checkItem(`${field}[${index}]`, item)
+}
+
+function check(field: string, value: unknown, isRight: (value: unknown) => boolean, expected: string): void {
+  if (!isRight(value)) refuse(field, value, expected)
+}
+
+const SHOWN_CHARACTERS = 80
+
+function refuse(field: string, value: unknown, expected: string): never {
+  const text = JSON.stringify(value) ?? 'missing'
+  const shown = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
   throw new SkillError(
     'INVALID_OPTION',
-    `the state of the session has version ${JSON.stringify(version)}; a state of version 1 is expected`,
+    `the state of the session is damaged: ${field} is ${shown}; expected ${expected}. Pass what state() returned, or leave "resume" out`,
+    { data: { field } },
   )
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function isDigestText(value: unknown): boolean {
+  return typeof value === 'string' && isDigest(value)
+}
+
+function isPairOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every(isText)
 }

@@ -1,121 +1,30 @@
-import {
-  ALLOWED_TOOLS_POLICIES,
-  type AllowedToolsPolicy,
-  isToolAllowed,
-} from '../activation/allowed-tools.ts'
 import type { Conversation } from '../activation/conversation.ts'
-import { type Ledger, type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
+import type { Ledger } from '../activation/ledger.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { listInScope } from '../catalog/catalog-cache.ts'
-import type { SkillCatalog, TokenCounter } from '../catalog/render-catalog.ts'
-import type { ScopeTest, SkillScope } from '../catalog/scope.ts'
-import { checkChoice, SkillError } from '../errors.ts'
-import type { Hasher } from '../host.ts'
-import { checkOptions, type KnownOptions } from '../options.ts'
+import type { SkillCatalog } from '../catalog/render-catalog.ts'
+import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
+import { SkillError } from '../errors.ts'
 import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
-import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
-import { type LoadedChange, renderUpdate } from './render-update.ts'
-import { checkSessionState, descriptionKey, type SessionState } from './session-state.ts'
-
-/** What a session needs of the runtime it belongs to. */
-export interface SessionHost {
-  readonly reader: SkillReader
-  /** Keeps a revision readable for as long as the session is in use. */
-  retain(session: SkillSession, revision: Digest): void
-  /** The conversation is over: what was kept for it may go. */
-  ended(session: SkillSession): void
-  /** The tools that run scripts for a conversation; none where scripts are not run. */
-  scriptTools(conversation: Conversation): readonly ToolDefinition[]
-  readonly hasher: Hasher
-  readonly countTokens: TokenCounter
-}
-
-/** The values of `DeliveryMode`. */
-export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
-
-/**
- * How changes reach a conversation. `append`: as messages at its end, so that nothing sent before is altered. `rebuild`:
- * by a new catalog at every update, for a system text that is written anew. `silent`: not at all; tools answer from the
- * newest generation all the same. `pinned`: the conversation stays with the generation that it began with, tools included.
- */
-export type DeliveryMode = (typeof DELIVERY_MODES)[number]
-
-/** The values of `ApplyAt`. */
-export const APPLY_AT = ['step', 'turn'] as const
-
-/** Whether a conversation is told of changes before each model call, or before the first one of a turn. */
-export type ApplyAt = (typeof APPLY_AT)[number]
-
-export interface SessionOptions {
-  /** Names the conversation in events and reports. */
-  readonly id: string
-  /** Which skills this conversation may see. @default all */
-  readonly scope?: SkillScope
-  /** How changes reach the conversation. @default 'append' */
-  readonly delivery?: DeliveryMode
-  /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
-  readonly applyAt?: ApplyAt
-  /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
-  readonly allowedTools?: AllowedToolsPolicy
-  /** Name of the tool that loads skills. @default 'skill' */
-  readonly skillToolName?: string
-  /** Writes what that tool answers to a name that no skill has. @default near names, or what a search finds */
-  readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
-  /** What `state` gave when the conversation was stored: it goes on from there, with today's catalog. */
-  readonly resume?: SessionState
-}
-
-const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
-  id: true,
-  scope: true,
-  delivery: true,
-  applyAt: true,
-  allowedTools: true,
-  skillToolName: true,
-  describeUnknownSkill: true,
-  resume: true,
-}
-
-/** The one message that keeps a conversation up to date; append it and leave it there. */
-export interface SessionUpdate {
-  readonly text: string
-  readonly tokens: number
-  /** Number and digest of the generation that the conversation knows from now on. */
-  readonly generation: number
-  readonly digest: Digest
-}
-
-/** What a conversation starts over with after compaction, or when it is resumed. */
-export interface SessionRebase {
-  /** The catalog for the new system prompt. */
-  readonly catalog: string
-  /** Texts of loaded skills at their newest revision, to be put back into the context. */
-  readonly restore: readonly { readonly name: string; readonly revision: Digest; readonly text: string }[]
-  /** Loaded skills that are gone or did not fit; the conversation no longer has them. */
-  readonly dropped: readonly string[]
-  readonly generation: number
-  readonly digest: Digest
-}
-
-export interface UpdateOptions {
-  /** Whether what is on disk by now is waited for, instead of telling of the newest generation as it is. @default true */
-  readonly fresh?: boolean
-}
-
-export interface RebaseOptions {
-  /** Tokens that restored skills may take together. @default 8,000 */
-  readonly maxTokens?: number
-}
-
-export const DEFAULT_RESTORE_TOKENS = 8_000
+import { ActiveSkills } from './active-skills.ts'
+import { chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
+import type { SessionHost } from './session-host.ts'
+import type { OfferOptions, SessionOffer, SessionUpdate } from './session-offer.ts'
+import {
+  checkSessionOptions,
+  type DeliveryMode,
+  type InheritedOptions,
+  type SessionOptions,
+} from './session-options.ts'
+import { checkSessionState, type SessionState } from './session-state.ts'
+import { type Proposal, TellingRecord } from './telling-record.ts'
 
 /**
  * What one conversation was told. The catalog and the tools never change under it; changes reach it as messages that
@@ -123,6 +32,13 @@ export const DEFAULT_RESTORE_TOKENS = 8_000
  */
 export class SkillSession implements Disposable {
   readonly id: string
+  /** The session that this one works for. */
+  readonly parent: SkillSession | undefined
+  /**
+   * The conversation in whose name skills are written: the id of this session, or that of the session at the top of its
+   * parents. Pass it to `createAuthorTools` as `author.conversation`.
+   */
+  readonly conversation: string
   readonly scope: SkillScope | undefined
   /** Constant tool definitions, the same for every conversation. */
   readonly tools: readonly ToolDefinition[]
@@ -130,103 +46,129 @@ export class SkillSession implements Disposable {
   readonly ledger: Ledger
   readonly delivery: DeliveryMode
   readonly #host: SessionHost
+  readonly #inherited: InheritedOptions
+  readonly #view: ConversationView
   readonly #access: Conversation
   /** Reads what was not pinned: the newest generation, with what the conversation itself has written. */
   readonly #reader: SkillReader
-  readonly #isInScope: ScopeTest
-  readonly #applyAt: ApplyAt
   readonly #skillToolName: string
-  /** Skills that were loaded since the turn began. */
-  readonly #active = new Map<string, Skill>()
-  /** What a resumed conversation had been told, until it hears of the difference. */
-  #announced: SessionState['announced'] | undefined
-  #isTurnTold = false
-  #catalog: SkillCatalog
-  #told: Generation
+  readonly #active = new ActiveSkills()
+  readonly #record: TellingRecord
+  #turn = 0
+  #toldTurn = -1
+  #isClosed = false
 
-  /** Made by `SkillRuntime.session`. */
-  constructor(host: SessionHost, options: SessionOptions) {
-    checkSessionOptions(options)
-    this.id = options.id
-    this.scope = options.scope
-    this.delivery = options.delivery ?? 'append'
-    this.#skillToolName = options.skillToolName ?? 'skill'
-    this.#applyAt = options.applyAt ?? 'step'
+  /** Made by `SkillRuntime.session` and `child`. */
+  constructor(host: SessionHost, options: SessionOptions, parent?: SkillSession) {
+    const { id, scope, resume, ...inherited } = options
+    const { delivery = 'append', allowedTools = 'advise', skillToolName = 'skill' } = inherited
+    this.id = id
+    this.parent = parent
+    this.conversation = parent?.conversation ?? id
+    this.scope = scope
+    this.delivery = delivery
+    this.#skillToolName = skillToolName
     this.#host = host
-    const view = { id: options.id, ...(options.scope === undefined ? {} : { scope: options.scope }) }
-    this.#reader = host.reader.forConversation(view)
-    this.#isInScope = this.#reader.isInScope
-    this.#told = this.#reader.current
-    this.#catalog = this.#reader.catalog()
-    this.ledger = new MemoryLedger(revision => host.retain(this, revision))
-    if (options.resume !== undefined) this.#resume(checkSessionState(options.resume))
+    this.#inherited = inherited
+    this.#view = { id: this.conversation, ...(scope === undefined ? {} : { scope }) }
+    this.#reader = host.reader.forConversation(this.#view)
+    const now = this.#newest()
+    this.#record = new TellingRecord({
+      ...{ delivery, generation: now, hasher: host.hasher, countTokens: host.countTokens },
+      isInScope: this.#reader.isInScope,
+      renderCatalog: generation => this.#renderCatalog(generation),
+      onSeen: revision => {
+        if (!this.#isClosed) host.retain(this, revision)
+      },
+    })
+    this.ledger = this.#record.ledger
+    if (resume !== undefined) this.#record.resume(checkSessionState(resume, host.hasher))
     this.#access = {
-      reader: this.delivery === 'pinned' ? host.reader.forConversation(this.#pinned(view)) : this.#reader,
+      reader: delivery === 'pinned' ? host.reader.forConversation(this.#pinnedView()) : this.#reader,
       ledger: this.ledger,
       activate: (skill, name) => {
-        recordLoad(this.ledger, skill, name)
-        this.#active.set(name, skill)
+        this.#record.load(skill, name)
+        this.#active.add(skill, name)
       },
-      allowedTools: options.allowedTools ?? 'advise',
+      allowedTools,
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
     // Asked at each call: a model acts on what it saw before.
     const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
     const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
-    this.tools = createSkillTools(this.#access, this.#skillToolName, scriptTools)
+    this.tools = createSkillTools(this.#access, skillToolName, scriptTools)
     this.#pin()
   }
 
-  /** Text for the system prompt, frozen until `rebase` (with `rebuild`: until `update`); empty when there was no skill. */
+  /**
+   * Text for the system prompt, empty when there was no skill. It stays the same byte for byte until `rebase`, also through
+   * a resume; with `rebuild` it is today's after each `update`, or `commit` of an offer.
+   */
   get catalog(): string {
-    return this.#catalog.text
+    return this.#record.catalog.text
   }
 
   /** The catalog with its cost and what did not fit. */
   get catalogDetails(): SkillCatalog {
-    return this.#catalog
+    return this.#record.catalog
   }
 
-  /** The generation of which the conversation was told last. */
+  /** The newest generation of which the conversation was told. */
   get generation(): Generation {
-    return this.#told
+    return this.#record.generation
   }
 
   /** The skills whose instructions entered the conversation since the turn began, in the order of loading. */
   get active(): readonly Skill[] {
-    return [...this.#active.values()]
+    return this.#active.list()
+  }
+
+  /** Whether the session was closed, or taken over by another one that resumed its conversation. */
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   /** A user is about to be answered: the skills of the turn before are no longer active. */
   beginTurn(): void {
     this.#active.clear()
-    this.#isTurnTold = false
+    this.#turn++
   }
 
   /**
-   * To be called before every model call. Returns nothing, or one message with the net difference since the
-   * conversation was last told. What came and went in between says nothing.
+   * Offers what the conversation was not told yet, as one message to append. Call it before every model call, and
+   * `offer.commit()` once the message is in the history that you keep: a call that fails and a turn that is dropped then
+   * lose nothing. Returns `undefined` when there is nothing to say; what came and went in between says nothing.
+   * @throws {SkillError} CLOSED
    */
-  async update(options: UpdateOptions = {}): Promise<SessionUpdate | undefined> {
-    if (this.delivery === 'pinned' || (this.#applyAt === 'turn' && this.#isTurnTold)) return undefined
-    if (options.fresh !== false) await this.#reader.fresh()
-    this.#isTurnTold = true
-    const now = this.#newest()
-    if (now === this.#told && this.#announced === undefined) return undefined
-    const update = this.#describe(now)
-    for (const { entry, skill } of this.#findLoadedChanges(now))
-      this.ledger.record({ ...entry, toldRevision: skill.revision })
-    this.#noteReturned(now)
-    this.#noteRemoved(now)
-    this.#told = now
-    this.#announced = undefined
-    if (this.delivery === 'rebuild') this.#catalog = this.#reader.catalog()
-    return update
+  async offer(options: OfferOptions = {}): Promise<SessionOffer | undefined> {
+    const proposal = await this.#propose(options)
+    if (proposal === undefined) return undefined
+    const { update, catalog } = proposal
+    return Object.freeze({
+      ...update,
+      ...(this.delivery === 'rebuild' ? { catalog: catalog.text } : {}),
+      commit: () => this.#commit(proposal),
+      state: () => this.#record.state(proposal),
+    })
   }
 
-  /** What `update` would return if it were called now; the conversation counts as not told. */
+  /**
+   * Returns what `offer` returns, already committed: for a host that appends the message at once and never drops it.
+   * @throws {SkillError} CLOSED
+   */
+  async update(options: OfferOptions = {}): Promise<SessionUpdate | undefined> {
+    const proposal = await this.#propose(options, true)
+    return proposal?.update
+  }
+
+  /** Returns what `offer` would say now, without a look at the disk. */
   pending(): SessionUpdate | undefined {
-    return this.delivery === 'pinned' ? undefined : this.#describe(this.#newest())
+    return this.#record.propose(this.#target(), this.#turn)?.update
+  }
+
+  /** Tells whether the conversation was told of a skill. */
+  knows(name: string): boolean {
+    return this.#record.knows(name)
   }
 
   /**
@@ -238,27 +180,17 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Why a tool may not be called now, as an answer to the model; `undefined` when it may. Tools are refused only with
-   * `allowedTools: 'enforce'`, while skills are active that name the tools they are written for. To be asked inside the
-   * tool, because models call what they saw a moment ago.
+   * Returns why a tool may not be called now, as an answer to the model; `undefined` when it may. Tools are refused only with
+   * `allowedTools: 'enforce'`, while skills are active that name the tools they are written for. What is active in a parent
+   * restricts its children. Ask inside the tool, because models call what they saw a moment ago.
    */
   checkTool(name: string, input: unknown): string | undefined {
-    if (this.#access.allowedTools !== 'enforce') return undefined
     // Reading is not acting; and what an active skill brings along it may use.
-    if (name === this.#skillToolName || name === 'read_skill_file' || this.#isOwnScript(name, input))
-      return undefined
-    // Each active skill has its say: a model that could lift a restriction by loading another skill would have none.
-    const refusing = this.active.find(
-      ({ allowedTools }) => allowedTools !== undefined && !isToolAllowed(allowedTools, name, input),
-    )
-    if (refusing === undefined) return undefined
-    const allowed = refusing.allowedTools?.join(', ') || 'none'
-    return `the tool ${JSON.stringify(name)} may not be called in this way while ${JSON.stringify(refusing.name)} is active; allowed: ${allowed}`
-  }
-
-  #isOwnScript(name: string, input: unknown): boolean {
-    const { skill } = (input ?? {}) as { readonly skill?: unknown }
-    return SCRIPT_TOOLS.includes(name) && typeof skill === 'string' && this.#active.has(skill)
+    const isHarmless = name === this.#skillToolName || name === 'read_skill_file'
+    if (isHarmless || this.#active.isOwnScript(name, input)) return undefined
+    const isEnforced = this.#access.allowedTools === 'enforce'
+    const refusal = isEnforced ? this.#active.describeRefusal(name, input) : undefined
+    return refusal ?? this.parent?.checkTool(name, input)
   }
 
   /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
@@ -266,71 +198,45 @@ export class SkillSession implements Disposable {
     return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }
 
-  /** What has to be stored with the conversation so that it can go on later, in another process. */
+  /** Returns what has to be stored with the conversation so that it can continue later, in another process. */
   state(): SessionState {
-    const listed = listInScope(this.#told.list(), this.#isInScope)
-    return {
-      version: 1,
-      generation: this.#told.digest,
-      announced:
-        this.#announced ??
-        listed.map(skill => [skill.name, descriptionKey(skill, this.#host.hasher)] as const),
-      ledger: this.ledger.entries(),
-      seen: this.ledger.allSeen(),
-    }
+    return this.#record.state()
   }
 
-  #describe(now: Generation): SessionUpdate | undefined {
-    const loaded = this.#findLoadedChanges(now)
-    const diff = this.#diff(now)
-    if (diff.added.length + diff.removed.length + diff.redescribed.length + loaded.length === 0)
-      return undefined
-    const text = renderUpdate(diff, loaded, now.digest)
-    return Object.freeze({
-      text,
-      tokens: this.#host.countTokens(text),
-      generation: now.number,
-      digest: now.digest,
-    })
+  /**
+   * Opens a session that works for this one, for example for a subagent. It sees what both scopes let through and what this
+   * conversation has written, has a ledger of its own, and takes over the other options unless they are given. It is closed
+   * with this session at the latest.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id
+   */
+  child(options: SessionOptions): SkillSession {
+    this.#assertOpen()
+    checkSessionOptions(options, 'child()')
+    const scope = intersectScopes(this.scope, options.scope)
+    const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    const all = { ...this.#inherited, ...given, id: options.id, ...(scope === undefined ? {} : { scope }) }
+    return this.#host.openChild(all, this)
   }
 
-  /** What has to be said of the listing: all of it, or nothing when the new catalog says it or nobody wants to hear it. */
-  #diff(now: Generation): ListingDiff {
-    if (this.delivery !== 'append') return { added: [], removed: [], redescribed: [] }
-    if (this.#announced === undefined) return diffListings(this.#told.list(), now.list(), this.#isInScope)
-    return diffAnnounced(this.#announced, now.list(), this.#isInScope, skill =>
-      descriptionKey(skill, this.#host.hasher),
-    )
-  }
-
-  /** Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. */
+  /**
+   * Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. Offers that
+   * were made before are void.
+   * @throws {SkillError} CLOSED
+   */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
+    this.#assertOpen()
     await this.#reader.fresh()
     const now = this.#newest()
-    let room = options.maxTokens ?? DEFAULT_RESTORE_TOKENS
-    const restore: { name: string; revision: Digest; text: string }[] = []
-    const dropped: string[] = []
-    // The newest loads matter most to what comes next.
-    for (const { name } of this.ledger.entries().toReversed()) {
-      const skill = this.#isInScope(name) ? now.find(name) : undefined
-      const text = skill === undefined ? undefined : await this.#renderStored(skill)
-      const tokens = text === undefined ? 0 : this.#host.countTokens(text)
-      if (skill === undefined || text === undefined || tokens > room) {
-        dropped.push(name)
-        this.ledger.forget(name)
-        continue
-      }
-      room -= tokens
-      restore.push({ name, revision: skill.revision, text })
-      this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
-    }
-    this.#told = now
-    this.#announced = undefined
-    this.#catalog = this.#reader.catalog()
+    const find = (name: string): Skill | undefined =>
+      this.#reader.isInScope(name) ? now.find(name) : undefined
+    const render = (skill: Skill): Promise<string | undefined> => this.#renderStored(skill)
+    const parts = { find, render, countTokens: this.#host.countTokens }
+    const { kept, dropped } = await chooseRestored(this.ledger.entries(), parts, options)
+    this.#record.restart(now, kept, dropped)
     this.#pin()
     return Object.freeze({
       catalog: this.catalog,
-      restore: restore.reverse(),
+      restore: kept.map(({ name, revision, text }) => ({ name, revision, text })),
       dropped,
       generation: now.number,
       digest: now.digest,
@@ -338,15 +244,37 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Ends the conversation at once instead of when nobody holds it any more: it is no longer listed, and the old
-   * revisions that it was given may be collected. Idempotent.
+   * Ends the conversation at once instead of when nothing refers to it any more, and its children with it: it is no longer
+   * listed, its id is free, and the old revisions that it was given may be collected. `state()` and the commit of an open
+   * offer still work. Idempotent.
    */
   close(): void {
+    this.#isClosed = true
     this.#host.ended(this)
   }
 
   [Symbol.dispose](): void {
     this.close()
+  }
+
+  async #propose({ fresh = true }: OfferOptions, commits = false): Promise<Proposal | undefined> {
+    this.#assertOpen()
+    if (this.#inherited.applyAt === 'turn' && this.#toldTurn === this.#turn) return undefined
+    if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
+    await this.#record.learn(this.#target(), this.#reader)
+    this.#assertOpen()
+    // From here on nothing waits, so that two calls at the same time never say the same.
+    const now = this.#target()
+    const proposal = this.#record.propose(now, this.#turn)
+    if (proposal === undefined) {
+      this.#record.moveTo(now)
+      this.#toldTurn = this.#turn
+    } else if (commits) this.#commit(proposal)
+    return proposal
+  }
+
+  #commit(proposal: Proposal): void {
+    if (this.#record.commit(proposal)) this.#toldTurn = Math.max(this.#toldTurn, proposal.turn)
   }
 
   /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
@@ -359,90 +287,42 @@ export class SkillSession implements Disposable {
     }
   }
 
+  #renderCatalog(generation: Generation): SkillCatalog {
+    return this.#host.reader.forConversation({ ...this.#view, pinned: generation }).catalog()
+  }
+
   /** A view that stays with the generation of which the conversation was told, through each rebase. */
-  #pinned(view: ConversationView): ConversationView {
-    const told = (): Generation => this.#told
+  #pinnedView(): ConversationView {
+    const told = (): Generation => this.#record.generation
     return {
-      ...view,
+      ...this.#view,
       get pinned() {
         return told()
       },
     }
   }
 
-  /** With what the conversation itself has written. */
+  /** With what the conversation itself has written; what works for a pinned conversation sees no more than that one. */
   #newest(): Generation {
-    return this.#reader.current
+    const isPinnedTwice = this.delivery === 'pinned' && this.parent?.delivery === 'pinned'
+    return isPinnedTwice ? this.parent.generation : this.#reader.current
+  }
+
+  /** The generation that the conversation is to know. */
+  #target(): Generation {
+    return this.delivery === 'pinned' ? this.#record.generation : this.#newest()
   }
 
   /** A pinned conversation may load any skill of its generation, however old that gets. */
   #pin(): void {
-    if (this.delivery !== 'pinned') return
-    for (const skill of listInScope(this.#told.list(), this.#isInScope))
+    if (this.delivery !== 'pinned' || this.#isClosed) return
+    for (const skill of listInScope(this.generation.list(), this.#reader.isInScope))
       this.#host.retain(this, skill.revision)
   }
 
-  #resume(state: SessionState): void {
-    // A scope that has become narrower takes back what was loaded under the old one.
-    for (const [name, revisions] of Object.entries(state.seen).filter(([name]) => this.#isInScope(name)))
-      for (const revision of revisions) this.ledger.saw(name, revision)
-    for (const entry of state.ledger) if (this.#isInScope(entry.name)) this.ledger.record(entry)
-    this.#announced = state.announced
+  #assertOpen(): void {
+    if (!this.#isClosed) return
+    const shown = JSON.stringify(this.id)
+    throw new SkillError('CLOSED', `the session ${shown} is closed; ask the runtime for a new one`)
   }
-
-  #findLoadedChanges(now: Generation): LoadedChange[] {
-    if (this.delivery === 'silent') return []
-    const changes: LoadedChange[] = []
-    for (const entry of this.ledger.entries()) {
-      const skill = this.#isInScope(entry.name) ? now.find(entry.name) : undefined
-      if (skill === undefined || skill.revision === entry.toldRevision || isBackAsLoaded(entry, skill))
-        continue
-      changes.push({ entry, skill })
-    }
-    return changes
-  }
-
-  #noteReturned(now: Generation): void {
-    for (const entry of this.ledger.entries()) {
-      const skill = now.find(entry.name)
-      if (skill !== undefined && isBackAsLoaded(entry, skill))
-        this.ledger.record({ ...entry, toldRevision: skill.revision })
-    }
-  }
-
-  /** A removed skill was told as removed; should it come back, even unchanged, the conversation hears of it. */
-  #noteRemoved(now: Generation): void {
-    for (const entry of this.ledger.entries()) {
-      if (now.find(entry.name) === undefined) this.ledger.record({ ...entry, toldRevision: undefined })
-    }
-  }
-}
-
-const SCRIPT_TOOLS = ['run_skill_command', 'run_skill_script']
-const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
-
-/** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not be none */
-function checkSessionOptions(options: SessionOptions): void {
-  checkOptions('session()', options, KNOWN_OPTIONS)
-  checkChoice('delivery', options.delivery, DELIVERY_MODES)
-  checkChoice('applyAt', options.applyAt, APPLY_AT)
-  checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)
-  const { skillToolName = 'skill' } = options
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || TAKEN_NAMES.includes(skillToolName)) {
-    throw new SkillError(
-      'INVALID_OPTION',
-      `skillToolName is ${JSON.stringify(skillToolName)}; use a name of its own, of letters, digits, "_" and "-"`,
-    )
-  }
-}
-
-/** Told as removed and back as it was loaded: that it is there again is all there is to tell. */
-function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
-  return entry.toldRevision === undefined && skill.revision === entry.revision
-}
-
-/** Noted anew, so that the entries stay in the order of loading. */
-function recordLoad(ledger: Ledger, skill: Skill, name: string): void {
-  ledger.forget(name)
-  ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
 }

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto'
+import {
+  createAuthorTools,
+  createScopeTest,
+  type SessionOffer,
+  type SessionState,
+  SkillError,
+  type SkillSession,
+  type ToolDefinition,
+} from '@skillstoke/core'
+import { type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
+import type { AgentEvent } from './agent-event.ts'
+import {
+  ConversationConflictError,
+  type ConversationMessage,
+  type ConversationStore,
+  type StoredMessage,
+} from './conversation-store.ts'
+import { PrefixMeter, type PrefixReading } from './prefix-meter.ts'
+import type { SkillAgentOptions } from './skill-agent.ts'
+import { toAiTools, withGate } from './to-ai-tools.ts'
+
+export const DEFAULT_MAX_STEPS = 20
+const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
+
+export interface TurnOptions {
+  /** Ends the turn; what was complete by then stays in the conversation. */
+  readonly signal?: AbortSignal
+}
+
+export interface TurnResult {
+  readonly text: string
+  readonly steps: number
+  readonly hasReachedLimit: boolean
+}
+
+/** What tells one state of a session from another. */
+interface SavedState {
+  readonly key: string
+  readonly catalog: string
+}
+
+/** What a conversation has of the agent that it belongs to. */
+export interface ConversationParts {
+  readonly options: SkillAgentOptions
+  readonly store: ConversationStore
+  readonly tenant: string
+  /** Called when the conversation is over for this agent. */
+  readonly onEnd: (conversation: Conversation) => void
+}
+
+/** What was stored of a conversation. */
+interface StoredConversation {
+  readonly messages: readonly StoredMessage[]
+  readonly state?: SessionState
+}
+
+/** One conversation: an append-only list of messages under a system text that never changes. */
+export class Conversation implements Disposable {
+  readonly id: string
+  readonly session: SkillSession
+  readonly #parts: ConversationParts
+  readonly #options: SkillAgentOptions
+  readonly #definitions: readonly ToolDefinition[]
+  readonly #tools: ToolSet
+  readonly #meter = new PrefixMeter()
+  readonly #instructions: string
+  readonly #messages: ModelMessage[] = []
+  /** The system text that was stored last. */
+  #storedSystem: unknown
+  /** Tells whether the store has the session as it is. */
+  #savedState: SavedState | undefined
+  #seq = 0
+  #turn: Promise<void> = Promise.resolve()
+
+  /** Made by `SkillAgent.conversation` and `SkillAgent.open`. */
+  constructor(id: string, parts: ConversationParts, stored?: StoredConversation) {
+    const { options } = parts
+    this.id = id
+    this.#parts = parts
+    this.#options = options
+    this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
+    const { scope, delivery, applyAt, allowedTools, writer } = options
+    this.session = options.skills.session({
+      id,
+      ...(scope === undefined ? {} : { scope }),
+      ...(delivery === undefined ? {} : { delivery }),
+      ...(applyAt === undefined ? {} : { applyAt }),
+      ...(allowedTools === undefined ? {} : { allowedTools }),
+      ...(stored?.state === undefined ? {} : { resume: stored.state }),
+    })
+    const author =
+      writer === undefined
+        ? []
+        : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation: id } })
+    this.#definitions = [...this.session.tools, ...author]
+    const gated = { ...options.tools, ...toAiTools(author) }
+    this.#tools = { ...withGate(gated, this.session), ...toAiTools(this.session.tools) }
+    this.#restore(stored?.messages ?? [])
+  }
+
+  /** The system text of a request made now: constant, unless the delivery is `rebuild`. */
+  get system(): string {
+    const { catalog } = this.session
+    return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
+  }
+
+  /** Everything said so far, without the system text. */
+  get messages(): readonly ModelMessage[] {
+    return this.#messages
+  }
+
+  /** How a model call made now would relate to the last one: whether everything sent before would be sent again as it was. */
+  comparePrefix(): PrefixReading {
+    return this.#meter.compare([this.system, this.#definitions], this.#messages)
+  }
+
+  /** Says something and waits for the whole answer. Turns of one conversation run one after the other. */
+  async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
+    for await (const event of this.stream(text, options)) {
+      if (event.kind === 'finish')
+        return { text: event.text, steps: event.steps, hasReachedLimit: event.hasReachedLimit }
+    }
+    throw new Error('the turn ended without a result')
+  }
+
+  /** Says something and tells what happens until the answer is complete. */
+  async *stream(text: string, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
+    const before = this.#turn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#turn = promise
+    try {
+      await before
+      options.signal?.throwIfAborted()
+      yield* this.#run(text, options.signal)
+    } finally {
+      resolve()
+    }
+  }
+
+  /** Ends the conversation for this agent; `SkillAgent.open` continues it as it was stored. Idempotent. */
+  close(): void {
+    this.session.close()
+    this.#parts.onEnd(this)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
+    // Another agent may have taken the conversation over: then nothing is written any more.
+    if (this.session.isClosed) {
+      const shown = JSON.stringify(this.id)
+      throw new SkillError(
+        'CLOSED',
+        `the conversation ${shown} is closed; open it again with SkillAgent.open`,
+      )
+    }
+    this.session.beginTurn()
+    await this.#storeSystem()
+    const { reservedCommands: reserved } = this.#options
+    const said = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
+    await this.#append([{ role: 'user', content: said.text }])
+    if (said.skill !== undefined)
+      yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
+    const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
+    for (let step = 1; ; step++) {
+      const offer = await this.session.offer()
+      if (offer !== undefined) {
+        // A message of its own at the end, which stays there: nothing that was sent before changes.
+        await this.#append([{ role: 'user', content: offer.text }], offer)
+        yield { kind: 'skills-updated', update: offer }
+      }
+      await this.#storeSystem()
+      yield {
+        kind: 'model-call',
+        step,
+        prefix: this.#meter.measure([this.system, this.#definitions], this.#messages),
+      }
+      const { answer, wantsTools } = yield* this.#callModel(signal)
+      if (wantsTools && step < maxSteps) continue
+      yield { kind: 'finish', text: answer, steps: step, hasReachedLimit: wantsTools }
+      return
+    }
+  }
+
+  /** One model call with the tools it asks for; the messages are appended when the call is complete. */
+  async *#callModel(
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
+    const result = streamText({
+      model: this.#options.model,
+      instructions: this.system,
+      messages: [...this.#messages],
+      tools: this.#tools,
+      stopWhen: stepCountIs(1),
+      ...(this.#options.maxRetries === undefined ? {} : { maxRetries: this.#options.maxRetries }),
+      ...(signal === undefined ? {} : { abortSignal: signal }),
+      onError: () => undefined, // the stream carries the error, and it is thrown below
+    })
+    for await (const part of result.stream) {
+      switch (part.type) {
+        case 'text-delta':
+          yield { kind: 'text', delta: part.text }
+          break
+        case 'tool-call':
+          yield { kind: 'tool-call', name: part.toolName, input: part.input }
+          break
+        case 'tool-result':
+          if (part.preliminary !== true)
+            yield { kind: 'tool-result', name: part.toolName, output: part.output }
+          break
+        case 'tool-error':
+          yield {
+            kind: 'tool-result',
+            name: part.toolName,
+            output: { text: String(part.error), isError: true },
+          }
+          break
+        case 'error':
+          throw part.error
+        case 'abort':
+          signal?.throwIfAborted()
+          throw new Error('the model call was aborted')
+        default:
+      }
+    }
+    const { messages } = await result.response
+    await this.#append(messages.map(message => this.#explainUnknownTools(message)))
+    return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
+  }
+
+  /** Takes over what was said. What was sent with the last model call is what the next one is compared with. */
+  #restore(stored: readonly StoredMessage[]): void {
+    for (const { role, content, seq } of stored) {
+      this.#seq = seq
+      if (role === 'system') this.#storedSystem = content
+      else this.#messages.push({ role, content } as ModelMessage)
+    }
+    const sent = this.#messages.findLastIndex(({ role }) => role === 'assistant')
+    if (sent === -1 || this.#storedSystem === undefined || this.session.delivery === 'rebuild') return
+    this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
+  }
+
+  /** Stores the system text when it is not the one that was stored last; with `rebuild` only the first one. */
+  async #storeSystem(): Promise<void> {
+    const { system } = this
+    if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
+    this.#seq = await this.#write([this.#toRow('system', system)])
+    this.#storedSystem = system
+  }
+
+  /** Stores messages with what the conversation is told by them: both, or neither. */
+  async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
+    const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
+    const news = offer?.state() ?? this.#findNews()
+    this.#seq = await this.#write(rows, news)
+    offer?.commit()
+    this.#savedState = this.#describeState()
+    this.#messages.push(...messages)
+  }
+
+  /** Returns the state of the session if the store does not have it. */
+  #findNews(): SessionState | undefined {
+    const { key, catalog } = this.#describeState()
+    const isSaved = this.#savedState?.key === key && this.#savedState.catalog === catalog
+    return isSaved ? undefined : this.session.state()
+  }
+
+  #describeState(): SavedState {
+    const { generation, ledger, catalog } = this.session
+    return { key: JSON.stringify([generation.digest, ledger.entries(), ledger.allSeen()]), catalog }
+  }
+
+  async #write(rows: readonly ConversationMessage[], session?: SessionState): Promise<number> {
+    const { store, tenant } = this.#parts
+    try {
+      return await store.append(tenant, this.id, this.#seq, rows, session)
+    } catch (thrown) {
+      // Another writer was faster: `open` reads the conversation again.
+      if (thrown instanceof ConversationConflictError) this.close()
+      throw thrown
+    }
+  }
+
+  /** A model that calls a skill as if it were a tool is told how to use it. */
+  #explainUnknownTools(message: ModelMessage): ModelMessage {
+    if (message.role !== 'tool') return message
+    const names = Object.keys(this.#tools)
+    const content = message.content.map(part => {
+      if (part.type !== 'tool-result' || names.includes(part.toolName)) return part
+      const value = this.session.describeUnknownTool(part.toolName, names)
+      return { ...part, output: { type: 'error-text' as const, value } }
+    })
+    return { ...message, content }
+  }
+
+  #toRow(role: ConversationMessage['role'], content: unknown, offer?: SessionOffer): ConversationMessage {
+    const { number, digest } = this.session.generation
+    const skills =
+      offer === undefined
+        ? { generation: number, digest }
+        : { generation: offer.generation, digest: offer.digest }
+    return { id: randomUUID(), role, content, at: Date.now(), skills }
+  }
+}

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import type { Selectable, Transaction } from 'kysely'
+import type { ConversationTables } from './conversation-schema.ts'
+
+type Writing = Transaction<ConversationTables>
+
+/** Stores a text once, however many conversations have it; returns its digest. */
+export async function putText(writing: Writing, content: string): Promise<string> {
+  const digest = createHash('sha256').update(content).digest('hex')
+  await writing
+    .insertInto('text')
+    .values({ digest, content })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+  return digest
+}
+
+/** A row of the table of messages. */
+export type MessageRow = Selectable<ConversationTables['message']>
+
+/** A system text is the same in many conversations, so its row names it. */
+export async function storeText(writing: Writing, row: MessageRow): Promise<MessageRow> {
+  return row.role === 'system' ? { ...row, content: '', text: await putText(writing, row.content) } : row
+}
+
+/** Finds the texts that a conversation names. */
+export async function findTexts(
+  writing: Writing,
+  tenant: string,
+  conversation: string,
+): Promise<readonly string[]> {
+  const rows = await writing
+    .selectFrom('message')
+    .select('text as digest')
+    .where('tenant', '=', tenant)
+    .where('conversation', '=', conversation)
+    .union(
+      writing
+        .selectFrom('session')
+        .select('catalog as digest')
+        .where('tenant', '=', tenant)
+        .where('conversation', '=', conversation),
+    )
+    .execute()
+  return rows.flatMap(({ digest }) => digest ?? [])
+}
+
+/** Removes those of the texts that no conversation names any more. */
+export async function removeUnusedTexts(writing: Writing, digests: readonly string[]): Promise<void> {
+  for (const digest of digests)
+    await writing
+      .deleteFrom('text')
+      .where('digest', '=', digest)
+      .where(query =>
+        query.not(query.exists(query.selectFrom('message').select('seq').where('text', '=', digest))),
+      )
+      .where(query =>
+        query.not(query.exists(query.selectFrom('session').select('seq').where('catalog', '=', digest))),
+      )
+      .execute()
+}

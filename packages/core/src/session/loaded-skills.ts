@@ -1,0 +1,135 @@
+import { type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
+import type { ScopeTest } from '../catalog/scope.ts'
+import type { Hasher } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import {
+  findLoadedChange,
+  isBackAsLoaded,
+  type KnownRevision,
+  type LoadedChange,
+  readRevision,
+} from './loaded-change.ts'
+import type { SessionState } from './session-state.ts'
+
+/** What one message says of loaded skills. */
+export interface LoadedNotice {
+  /** Rises with each message and each load; of two words on one skill the one with the higher number is right. */
+  readonly ordinal: number
+  /** What the ledger notes: the skill of which the conversation is told, or `undefined` for one that is gone. */
+  readonly marks: ReadonlyMap<string, Skill | undefined>
+}
+
+/** The skills that a conversation has in its context, and of which revision of each it was told last. */
+export class LoadedSkills {
+  readonly ledger: MemoryLedger
+  readonly #isInScope: ScopeTest
+  /** Which message or load said the last word on a name. */
+  readonly #saidBy = new Map<string, number>()
+  /** The revisions that the ledger names; `undefined` when the store has lost one. */
+  readonly #known = new Map<Digest, KnownRevision | undefined>()
+
+  constructor(isInScope: ScopeTest, onSeen: (revision: Digest) => void) {
+    this.#isInScope = isInScope
+    this.ledger = new MemoryLedger(onSeen)
+  }
+
+  /** Notes that the instructions of a skill enter the conversation. */
+  load(skill: Skill, name: string, ordinal: number): void {
+    this.ledger.forget(name) // noted anew, so that the entries stay in the order of loading
+    this.note(skill, name, ordinal)
+  }
+
+  /** Notes that the conversation has a skill as it is now. */
+  note(skill: Skill, name: string, ordinal: number): void {
+    this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
+    this.#saidBy.set(name, ordinal)
+    this.#keep(skill)
+  }
+
+  /** Takes over what a stored conversation had loaded; a scope that is narrower now takes back what was loaded before. */
+  resume({ ledger, seen }: SessionState): void {
+    for (const [name, revisions] of Object.entries(seen).filter(([name]) => this.#isInScope(name)))
+      for (const revision of revisions) this.ledger.saw(name, revision)
+    for (const { name, revision, toldRevision } of ledger)
+      if (this.#isInScope(name)) this.ledger.record({ name, revision, toldRevision })
+  }
+
+  /** Reads the revisions of a resumed conversation that differ from what is served now, so that their changes can be named. */
+  async learn(now: Generation, reader: SkillReader, hasher: Hasher): Promise<void> {
+    for (const { name, revision, toldRevision } of this.ledger.entries()) {
+      const skill = now.find(name)
+      if (skill === undefined || skill.revision === toldRevision) continue
+      for (const wanted of [revision, toldRevision])
+        if (wanted !== undefined && wanted !== skill.revision && !this.#known.has(wanted))
+          this.#known.set(wanted, await readRevision(skill, wanted, reader, hasher))
+    }
+  }
+
+  /** Finds what has to be said of the loaded skills, the ones to load again first. */
+  changes(now: Generation): readonly LoadedChange[] {
+    const changes = this.ledger.entries().flatMap(entry => {
+      const skill = this.#find(entry, now)
+      return (skill && findLoadedChange(entry, skill, revision => this.#revision(revision, skill))) ?? []
+    })
+    return changes.sort((a, b) => Number(b.needsLoading) - Number(a.needsLoading))
+  }
+
+  /** Returns what the ledger has to note about a generation; `isToldChanges` is false for who hears nothing of changes. */
+  marks(now: Generation, isToldChanges: boolean): ReadonlyMap<string, Skill | undefined> {
+    const marks = new Map<string, Skill | undefined>()
+    for (const entry of this.ledger.entries()) {
+      const skill = this.#find(entry, now)
+      if (skill?.revision === entry.toldRevision) continue
+      // A skill that is gone is told as removed; should it come back, even unchanged, the conversation hears of it.
+      if (skill === undefined || isToldChanges || isBackAsLoaded(entry, skill)) marks.set(entry.name, skill)
+    }
+    return marks
+  }
+
+  /** Returns the entries of the ledger once the conversation has a message. */
+  after({ marks, ordinal }: LoadedNotice): readonly LedgerEntry[] {
+    return this.ledger.entries().map(entry => {
+      const isNews = marks.has(entry.name) && (this.#saidBy.get(entry.name) ?? 0) < ordinal
+      return isNews ? { ...entry, toldRevision: marks.get(entry.name)?.revision } : entry
+    })
+  }
+
+  commit(notice: LoadedNotice): void {
+    const before = this.ledger.entries()
+    this.after(notice).forEach((entry, index) => {
+      if (entry === before[index]) return
+      this.ledger.record(entry)
+      this.#saidBy.set(entry.name, notice.ordinal)
+      const skill = notice.marks.get(entry.name)
+      if (skill !== undefined) this.#keep(skill)
+    })
+    this.#prune()
+  }
+
+  forget(name: string): void {
+    this.ledger.forget(name)
+    this.#prune()
+  }
+
+  #find({ name }: LedgerEntry, now: Generation): Skill | undefined {
+    return this.#isInScope(name) ? now.find(name) : undefined
+  }
+
+  #revision(revision: Digest, served: Skill): KnownRevision | undefined {
+    return revision === served.revision ? served : this.#known.get(revision)
+  }
+
+  #keep({ revision, files, skillFile, frontmatterDigest, bodyDigest }: Skill): void {
+    this.#known.set(revision, { revision, files, skillFile, frontmatterDigest, bodyDigest })
+  }
+
+  #prune(): void {
+    const named = new Set(
+      this.ledger.entries().flatMap(({ revision, toldRevision }) => [revision, toldRevision]),
+    )
+    for (const revision of this.#known.keys()) if (!named.has(revision)) this.#known.delete(revision)
+  }
+}

@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest'
+import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import type { Digest } from '../skill/digest.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+
+/** Holds back the bytes of one call of `get`. */
+class SlowStore extends MemorySkillStore {
+  readonly #asked = Promise.withResolvers<void>()
+  #released: Promise<void> | undefined
+
+  /** Holds back the next call; returns a function that lets it go on. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#released = promise
+    return resolve
+  }
+
+  /** Resolves when the call that is held back was made. */
+  get isAsked(): Promise<void> {
+    return this.#asked.promise
+  }
+
+  override async get(digest: Digest): Promise<Uint8Array | undefined> {
+    const released = this.#released
+    this.#released = undefined
+    if (released !== undefined) this.#asked.resolve()
+    const bytes = await super.get(digest)
+    await released
+    return bytes
+  }
+}
+
+describe('SkillSession.offer()', () => {
+  test('says the same again until it is committed, and then nothing', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    expect(await session.offer()).toBeUndefined()
+    it.write('maps')
+    const dropped = await session.offer()
+    expect(linesOf(dropped)).toEqual(['- added: maps: Does maps.'])
+    expect(session.knows('maps')).toBe(false)
+    const offer = await session.offer()
+    expect(offer?.text).toBe(dropped?.text)
+    offer?.commit()
+    offer?.commit()
+    expect([await session.offer(), session.pending(), session.knows('maps')]).toEqual([
+      undefined,
+      undefined,
+      true,
+    ])
+  })
+
+  test('an offer cannot be altered', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const offer = await session.offer()
+    expect(Object.isFrozen(offer)).toBe(true)
+    expect(offer).toMatchObject({
+      generation: it.skills.current.number,
+      digest: it.skills.current.digest,
+      tokens: Math.ceil((offer?.text.length ?? 0) / 4),
+    })
+  })
+
+  test('a dropped offer is followed by the net difference', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    it.write('tone')
+    expect(linesOf(await session.offer())).toHaveLength(2)
+    it.remove('maps')
+    it.write('pdf', { description: 'Reads.' })
+    expect(linesOf(await session.offer())).toEqual([
+      '- added: tone: Does tone.',
+      '- description changed: pdf: Reads.',
+    ])
+    it.remove('tone')
+    it.write('pdf')
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test('of two open offers in order, the second adds what it says', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const first = await session.offer()
+    it.write('tone')
+    const second = await session.offer()
+    first?.commit()
+    expect([session.knows('maps'), session.knows('tone')]).toEqual([true, false])
+    second?.commit()
+    expect(await session.offer()).toBeUndefined()
+    expect(session.generation).toBe(it.skills.current)
+  })
+
+  test('of two open offers, the older one committed later takes nothing back', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps', { description: 'Old.' })
+    const first = await session.offer()
+    it.write('maps', { description: 'New.' })
+    it.write('tone')
+    const second = await session.offer()
+    second?.commit()
+    first?.commit()
+    expect(session.generation).toBe(it.skills.current)
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test.each(['in order', 'in the other order'])(
+    'what only one of two offers said is corrected, committed %s',
+    async order => {
+      await using it = await openMemorySkills(['pdf'])
+      const session = it.skills.session({ id: 's' })
+      it.write('maps')
+      const first = await session.offer()
+      it.remove('maps')
+      it.write('tone')
+      const second = await session.offer()
+      expect(linesOf(second)).toEqual(['- added: tone: Does tone.'])
+      for (const offer of order === 'in order' ? [first, second] : [second, first]) offer?.commit()
+      // The first message is in the history, too, and says that there is a skill "maps".
+      expect(linesOf(await session.update())).toEqual(['- removed: maps'])
+      expect(await session.offer()).toBeUndefined()
+    },
+  )
+
+  test('a late commit is corrected even when there was nothing to say meanwhile', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const late = await session.offer()
+    it.remove('maps')
+    expect(await session.offer()).toBeUndefined()
+    late?.commit()
+    expect(session.generation).toBe(it.skills.current)
+    expect(linesOf(await session.update())).toEqual(['- removed: maps'])
+  })
+
+  test('of loaded skills, too, the newest word counts', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    it.write('pdf', { body: 'Second.' })
+    const first = await session.offer()
+    it.write('pdf', { body: 'Third.' })
+    const second = await session.offer()
+    second?.commit()
+    first?.commit()
+    expect(session.ledger.find('pdf')?.toldRevision).toBe(it.skills.current.get('pdf').revision)
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test('a load between offer and commit stays what it is', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    it.write('pdf', { body: 'Second.' })
+    const offer = await session.offer()
+    it.write('pdf', { body: 'Third.' })
+    await loadSkill(session, 'pdf')
+    const { revision } = it.skills.current.get('pdf')
+    offer?.commit()
+    expect(session.ledger.find('pdf')).toEqual({ name: 'pdf', revision, toldRevision: revision })
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test('a load that took longer than an offer is told that it is old', async () => {
+    const store = new SlowStore()
+    const files = new MemoryFileSystem()
+    await using it = await openMemorySkills(['pdf'], files, { state: { store } })
+    const session = it.skills.session({ id: 's' })
+    const release = store.hold()
+    const load = loadSkill(session, 'pdf')
+    await store.isAsked
+    it.write('pdf', { body: 'Second.' })
+    expect(await session.offer()).toBeUndefined()
+    release()
+    expect(await load).toContain('Body of pdf.')
+    expect(linesOf(await session.offer())).toEqual([expect.stringContaining('load it again')])
+  })
+
+  test('is void after rebase()', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const offer = await session.offer()
+    it.remove('maps')
+    await session.rebase()
+    const state = session.state()
+    offer?.commit()
+    expect(session.state()).toEqual(state)
+    expect(offer?.state()).toEqual(state)
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test('a commit counts after close(), so that what is stored is right; a new offer is refused', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const offer = await session.offer()
+    session.close()
+    offer?.commit()
+    expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf'])
+    for (const call of [() => session.offer(), () => session.update(), () => session.rebase()])
+      await expect(call()).rejects.toMatchObject({
+        code: 'CLOSED',
+        message: 'the session "s" is closed; ask the runtime for a new one',
+      })
+  })
+
+  test('applyAt turn counts the turn as told at the commit', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', applyAt: 'turn' })
+    session.beginTurn()
+    it.write('maps')
+    const dropped = await session.offer()
+    const offer = await session.offer()
+    expect(offer?.text).toBe(dropped?.text)
+    offer?.commit()
+    it.write('tone')
+    expect(await session.offer()).toBeUndefined()
+    session.beginTurn()
+    const next = await session.offer()
+    expect(linesOf(next)).toEqual(['- added: tone: Does tone.'])
+    session.beginTurn()
+    next?.commit()
+    it.write('more')
+    // The commit was for the turn before.
+    expect(linesOf(await session.offer())).toEqual(['- added: more: Does more.'])
+  })
+
+  test('rebuild puts the catalog of the offer in force at its commit', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', delivery: 'rebuild' })
+    await loadSkill(session, 'pdf')
+    const { catalog } = session
+    it.write('maps')
+    it.write('pdf', { body: 'Newer.' })
+    const first = await session.offer()
+    expect(first?.catalog).toContain('<name>maps</name>')
+    expect(session.catalog).toBe(catalog)
+    it.write('tone')
+    const second = await session.offer()
+    second?.commit()
+    first?.commit()
+    expect(session.catalog).toBe(second?.catalog)
+    expect(session.catalog).toContain('<name>tone</name>')
+    expect(await session.offer()).toBeUndefined()
+    expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
+  })
+
+  test('rebuild with nothing to say has the new catalog at once', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', delivery: 'rebuild' })
+    it.write('maps')
+    expect(await session.offer()).toBeUndefined()
+    expect(session.catalog).toContain('<name>maps</name>')
+  })
+
+  test.each(['silent', 'pinned'] as const)('%s offers nothing', async delivery => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', delivery })
+    await loadSkill(session, 'pdf')
+    const { catalog } = session
+    it.write('maps')
+    it.write('pdf', { body: 'Newer.' })
+    expect([await session.offer(), session.catalog]).toEqual([undefined, catalog])
+  })
+
+  test('a loaded skill that is gone and back is told again after a dropped offer', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    it.remove('pdf')
+    expect(linesOf(await session.offer())).toEqual(['- removed: pdf'])
+    it.write('pdf')
+    // The removal was never said, so nothing happened for the conversation.
+    expect(await session.offer()).toBeUndefined()
+    it.remove('pdf')
+    ;(await session.offer())?.commit()
+    it.write('pdf', { body: 'Newer.' })
+    expect(linesOf(await session.offer())).toEqual([
+      expect.stringMatching(/^- you loaded pdf at .* load it again before relying on it$/),
+      '- added: pdf: Does pdf.',
+    ])
+  })
+
+  test('two updates at the same time say a change once', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    const updates = await Promise.all([session.update(), session.update()])
+    expect(updates.filter(update => update !== undefined)).toHaveLength(1)
+  })
+
+  test('state() of an offer is that of the conversation once it is committed', async () => {
+    await using it = await openMemorySkills(['pdf', 'tone'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    await loadSkill(session, 'tone')
+    it.write('maps')
+    it.write('pdf', { body: 'Newer.' })
+    it.remove('tone')
+    const before = session.state()
+    const offer = await session.offer()
+    const after = offer?.state()
+    expect(session.state()).toEqual(before)
+    offer?.commit()
+    expect(after).toEqual(session.state())
+    expect(offer?.state()).toEqual(after)
+    expect(after).not.toEqual(before)
+  })
+})

@@ -1,0 +1,102 @@
+import { ALLOWED_TOOLS_POLICIES, type AllowedToolsPolicy } from '../activation/allowed-tools.ts'
+import type { SkillScope } from '../catalog/scope.ts'
+import { checkChoice, SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { SessionState } from './session-state.ts'
+
+/** The values of `DeliveryMode`. */
+export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
+
+/**
+ * How changes reach a conversation. `append`: as messages at its end, so that nothing sent before is altered. `rebuild`:
+ * by a new catalog, for a system text that is written anew before every model call. `silent`: not at all; tools answer from
+ * the newest generation all the same. `pinned`: the conversation stays with the generation that it began with, tools included.
+ */
+export type DeliveryMode = (typeof DELIVERY_MODES)[number]
+
+/** The values of `ApplyAt`. */
+export const APPLY_AT = ['step', 'turn'] as const
+
+/** Whether a conversation is told of changes before each model call, or before the first one of a turn. */
+export type ApplyAt = (typeof APPLY_AT)[number]
+
+export interface SessionOptions {
+  /**
+   * Names the conversation in events and reports: 1 to 256 characters without control characters. Two open sessions never
+   * have the same id.
+   */
+  readonly id: string
+  /** Which skills this conversation may see. @default all */
+  readonly scope?: SkillScope
+  /** How changes reach the conversation. @default 'append' */
+  readonly delivery?: DeliveryMode
+  /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
+  readonly applyAt?: ApplyAt
+  /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
+  readonly allowedTools?: AllowedToolsPolicy
+  /** Name of the tool that loads skills. @default 'skill' */
+  readonly skillToolName?: string
+  /** Writes what that tool answers to a name that no skill has. @default near names, or what a search finds */
+  readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
+  /**
+   * What `state()` returned when the conversation was stored. The conversation continues with the catalog that it had, and
+   * its first offer says what changed since. An open session with the same id is closed.
+   */
+  readonly resume?: SessionState
+}
+
+/** The options that a child takes over from its parent. */
+export type InheritedOptions = Omit<SessionOptions, 'id' | 'scope' | 'resume'>
+
+const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
+  id: true,
+  scope: true,
+  delivery: true,
+  applyAt: true,
+  allowedTools: true,
+  skillToolName: true,
+  describeUnknownSkill: true,
+  resume: true,
+}
+
+const MAX_ID_CHARACTERS = 256
+const SHOWN_CHARACTERS = 40
+
+/** The tools that run scripts of skills. */
+export const SCRIPT_TOOLS: readonly string[] = ['run_skill_command', 'run_skill_script']
+const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
+
+/** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not mean no restriction */
+export function checkSessionOptions(options: SessionOptions, owner = 'session()'): void {
+  checkOptions(owner, options, KNOWN_OPTIONS)
+  checkSessionId(options.id)
+  checkChoice('delivery', options.delivery, DELIVERY_MODES)
+  checkChoice('applyAt', options.applyAt, APPLY_AT)
+  checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)
+  const { skillToolName = 'skill' } = options
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || TAKEN_NAMES.includes(skillToolName)) {
+    throw new SkillError(
+      'INVALID_OPTION',
+      `skillToolName is ${JSON.stringify(skillToolName)}; use a name of its own, of letters, digits, "_" and "-"`,
+    )
+  }
+}
+
+function checkSessionId(id: unknown): void {
+  const fault = findIdFault(id)
+  if (fault === undefined) return
+  throw new SkillError(
+    'INVALID_OPTION',
+    `the session id ${fault}; use 1 to ${MAX_ID_CHARACTERS} characters without control characters`,
+  )
+}
+
+function findIdFault(id: unknown): string | undefined {
+  if (typeof id !== 'string') return `is ${id === null ? 'null' : `a value of type ${typeof id}`}`
+  const shown = JSON.stringify(id.length > SHOWN_CHARACTERS ? `${id.slice(0, SHOWN_CHARACTERS)}…` : id)
+  if (id.trim() === '') return `is ${shown}`
+  if (id.length > MAX_ID_CHARACTERS) return `${shown} has ${id.length} characters`
+  if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(id)) return `${shown} has a control character`
+  return undefined
+}

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
+import { portableHasher } from '../host.ts'
+import { digestOf } from '../skill/digest.ts'
+import type { SessionState } from './session-state.ts'
+import type { SkillSession } from './skill-session.ts'
+
+/** What a store does to it. */
+const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
+
+async function createState(): Promise<SessionState> {
+  await using it = await openMemorySkills(['maps', 'pdf'])
+  using session = it.skills.session({ id: 's' })
+  await loadSkill(session, 'pdf')
+  return stored(session)
+}
+
+describe('SkillSession.state()', () => {
+  test('has the catalog once, with the digest of its text', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const session = it.skills.session({ id: 's' })
+    const { version, catalog } = session.state()
+    const { text, tokens, listed, omitted } = session.catalogDetails
+    expect([version, catalog]).toEqual([
+      2,
+      { digest: digestOf(text, portableHasher), text, tokens, listed, omitted },
+    ])
+    expect(session.state().catalog).toBe(catalog)
+  })
+
+  test('has today’s catalog after rebase()', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    await session.rebase()
+    expect(stored(session).catalog?.text).toContain('<name>maps</name>')
+  })
+})
+
+describe('SessionOptions.resume', () => {
+  test('a resumed conversation has its catalog byte for byte until it is rebased', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const session = it.skills.session({ id: 's' })
+    const { catalog, catalogDetails } = session
+    it.remove('maps')
+    it.write('tone')
+    const state = stored(session)
+    const resumed = it.skills.session({ id: 's', resume: state })
+    expect([resumed.catalog, resumed.catalogDetails]).toEqual([catalog, catalogDetails])
+    expect([resumed.knows('maps'), resumed.knows('tone'), resumed.state()]).toEqual([true, false, state])
+    expect(linesOf(await resumed.offer())).toEqual(['- removed: maps', '- added: tone: Does tone.'])
+    await resumed.update()
+    expect(resumed.catalog).toBe(catalog)
+    // A message of the history says the difference, so a second resume has nothing to say.
+    const again = it.skills.session({ id: 's', resume: stored(resumed) })
+    expect([await again.offer(), again.catalog]).toEqual([undefined, catalog])
+    expect((await again.rebase()).catalog).toContain('<name>tone</name>')
+  })
+
+  test('explain() knows that a resumed conversation was not told yet', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const state = stored(it.skills.session({ id: 's' }))
+    it.write('tone')
+    await it.skills.fresh()
+    const resumed = it.skills.session({ id: 's', resume: state })
+    expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'listed', ok: false })
+    await resumed.update()
+    expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'loaded', ok: false })
+  })
+
+  test('a state of version 1 continues with today’s catalog', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const { catalog: _, ...rest } = stored(it.skills.session({ id: 's' }))
+    it.write('tone')
+    await it.skills.fresh()
+    const resumed = it.skills.session({ id: 's', resume: { ...rest, version: 1 } })
+    expect(resumed.catalog).toContain('<name>tone</name>')
+    expect(linesOf(await resumed.update())).toEqual(['- added: tone: Does tone.'])
+    expect(resumed.state().version).toBe(2)
+  })
+
+  test('a pinned conversation is told once what its new pin differs in', async () => {
+    await using it = await openMemorySkills(['maps', 'pdf'])
+    const state = stored(it.skills.session({ id: 's', delivery: 'pinned' }))
+    it.remove('maps')
+    await it.skills.fresh()
+    const resumed = it.skills.session({ id: 's', delivery: 'pinned', resume: state })
+    it.write('tone')
+    expect(resumed.catalog).toBe(state.catalog?.text)
+    expect(linesOf(await resumed.update())).toEqual(['- removed: maps'])
+    expect(await resumed.update()).toBeUndefined()
+  })
+
+  const damaged: readonly (readonly [field: string, change: (state: SessionState) => unknown])[] = [
+    ['it is null', () => null],
+    ['it is [', state => [state]],
+    ['version is 3', state => ({ ...state, version: 3 })],
+    ['version is missing', () => ({})],
+    ['generation is "sha256:12"', state => ({ ...state, generation: 'sha256:12' })],
+    ['announced is {}', state => ({ ...state, announced: {} })],
+    ['announced[0] is "pdf"', state => ({ ...state, announced: ['pdf'] })],
+    [
+      'announced[1] is ["pdf",1]',
+      state => ({
+        ...state,
+        announced: [
+          ['a', 'b'],
+          ['pdf', 1],
+        ],
+      }),
+    ],
+    ['ledger is missing', state => ({ ...state, ledger: undefined })],
+    ['ledger[0] is 5', state => ({ ...state, ledger: [5] })],
+    ['ledger[0].name is ""', state => ({ ...state, ledger: [{ ...state.ledger[0], name: '' }] })],
+    ['ledger[0].revision is "x"', state => ({ ...state, ledger: [{ ...state.ledger[0], revision: 'x' }] })],
+    [
+      'ledger[0].toldRevision is null',
+      state => ({ ...state, ledger: [{ ...state.ledger[0], toldRevision: null }] }),
+    ],
+    ['seen is []', state => ({ ...state, seen: [] })],
+    ['seen["pdf"] is "x"', state => ({ ...state, seen: { pdf: 'x' } })],
+    ['seen["pdf"][0] is 1', state => ({ ...state, seen: { pdf: [1] } })],
+    ['catalog is missing', state => ({ ...state, catalog: undefined })],
+    ['catalog.text is 1', state => ({ ...state, catalog: { ...state.catalog, text: 1 } })],
+    ['catalog.tokens is null', state => ({ ...state, catalog: { ...state.catalog, tokens: null } })],
+    ['catalog.listed is "x"', state => ({ ...state, catalog: { ...state.catalog, listed: 'x' } })],
+    ['catalog.omitted[0] is 1', state => ({ ...state, catalog: { ...state.catalog, omitted: [1] } })],
+    ['catalog.digest is "sha256:', state => ({ ...state, catalog: { ...state.catalog, text: 'Other.' } })],
+  ]
+
+  test.each(damaged)('refuses a damaged state: %s', async (message, change) => {
+    const state = change(await createState()) as SessionState
+    await using it = await openMemorySkills(['pdf'])
+    expect(() => it.skills.session({ id: 's', resume: state })).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining(`the state of the session is damaged: ${message}`),
+      }),
+    )
+    expect(it.skills.sessions()).toEqual([])
+  })
+
+  test('a damaged state leaves an open session alone', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    expect(() => it.skills.session({ id: 's', resume: {} as SessionState })).toThrow('is damaged')
+    expect([session.isClosed, it.skills.sessions()]).toEqual([false, [session]])
+  })
+})

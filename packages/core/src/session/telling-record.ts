@@ -1,0 +1,192 @@
+import type { MemoryLedger } from '../activation/ledger.ts'
+import type { SkillCatalog, TokenCounter } from '../catalog/render-catalog.ts'
+import type { ScopeTest } from '../catalog/scope.ts'
+import type { Hasher } from '../host.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import type { Generation } from '../registry/generation.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { Skill } from '../skill/skill.ts'
+import type { ListingDiff } from './listing-diff.ts'
+import { type LoadedNotice, LoadedSkills } from './loaded-skills.ts'
+import type { Kept } from './rebase.ts'
+import { renderUpdate } from './render-update.ts'
+import type { SessionUpdate } from './session-offer.ts'
+import type { DeliveryMode } from './session-options.ts'
+import { freezeCatalog, type SessionState } from './session-state.ts'
+import { type ListingNotice, ToldListing } from './told-listing.ts'
+
+/** One message, and everything that committing it notes. */
+export interface Proposal extends ListingNotice, LoadedNotice {
+  readonly update: SessionUpdate
+  /** The catalog that belongs to it. */
+  readonly catalog: SkillCatalog
+  /** The turn in which it was offered. */
+  readonly turn: number
+}
+
+export interface TellingRecordOptions {
+  readonly delivery: DeliveryMode
+  readonly generation: Generation
+  readonly isInScope: ScopeTest
+  readonly hasher: Hasher
+  readonly countTokens: TokenCounter
+  readonly renderCatalog: (generation: Generation) => SkillCatalog
+  /** Called with each revision of which the conversation was given something. */
+  readonly onSeen: (revision: Digest) => void
+}
+
+const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
+
+/**
+ * What one conversation was told, as one value with four parts: listing, loaded skills, catalog, and the order in which
+ * messages were written. Proposals are compared by that order, so they can be committed late, twice, or never.
+ */
+export class TellingRecord {
+  readonly #options: TellingRecordOptions
+  readonly #listing: ToldListing
+  readonly #loaded: LoadedSkills
+  readonly #committed = new WeakSet<Proposal>()
+  #catalog: SkillCatalog
+  /** Number of the newest message that was committed. */
+  #newest = 0
+  /** Whether a skill was loaded since the last look: a load that took long can bring an older revision than was told of. */
+  #hasLoaded = false
+  /** Counts messages and loads. */
+  #ordinal = 0
+  /** Messages up to this one were written before the conversation was started over. */
+  #voidUntil = 0
+
+  constructor(options: TellingRecordOptions) {
+    const { generation, isInScope, hasher, onSeen, renderCatalog } = options
+    this.#options = options
+    this.#listing = new ToldListing(generation, isInScope, hasher)
+    this.#loaded = new LoadedSkills(isInScope, onSeen)
+    this.#catalog = renderCatalog(generation)
+  }
+
+  get ledger(): MemoryLedger {
+    return this.#loaded.ledger
+  }
+
+  get catalog(): SkillCatalog {
+    return this.#catalog
+  }
+
+  get generation(): Generation {
+    return this.#listing.generation
+  }
+
+  knows(name: string): boolean {
+    return this.#listing.has(name)
+  }
+
+  /** Notes that the instructions of a skill enter the conversation. */
+  load(skill: Skill, name: string): void {
+    this.#loaded.load(skill, name, ++this.#ordinal)
+    this.#hasLoaded = true
+  }
+
+  /** Takes over what a stored conversation knows. */
+  resume(state: SessionState): void {
+    const { catalog, announced, generation } = state
+    this.#loaded.resume(state)
+    // A conversation that stays with one generation begins anew when its catalog is not known.
+    if (catalog === undefined && this.#options.delivery === 'pinned') return
+    this.#listing.resume(announced, generation)
+    if (catalog === undefined) return
+    const { text, tokens, listed, omitted } = catalog
+    this.#catalog = Object.freeze({ text, tokens, listed, omitted })
+  }
+
+  /** Reads what is needed to name the changes of a resumed conversation. */
+  async learn(now: Generation, reader: SkillReader): Promise<void> {
+    if (!this.#isAt(now)) await this.#loaded.learn(now, reader, this.#options.hasher)
+  }
+
+  /** Returns the message that brings the conversation up to date; `undefined` when there is nothing to say. */
+  propose(now: Generation, turn: number): Proposal | undefined {
+    if (this.#isAt(now)) return undefined
+    const { delivery } = this.#options
+    const loaded = delivery === 'silent' ? [] : this.#loaded.changes(now)
+    const listing = this.#diff(now)
+    const { added, removed, redescribed } = listing ?? NOTHING
+    if (added.length + removed.length + redescribed.length + loaded.length === 0) return undefined
+    const text = renderUpdate(listing ?? NOTHING, loaded, now.digest)
+    return {
+      ...{ ordinal: ++this.#ordinal, base: this.#listing.base, now, listing, turn },
+      marks: this.#loaded.marks(now, true),
+      catalog: delivery === 'rebuild' ? this.#options.renderCatalog(now) : this.#catalog,
+      update: Object.freeze({
+        text,
+        tokens: this.#options.countTokens(text),
+        generation: now.number,
+        digest: now.digest,
+      }),
+    }
+  }
+
+  /** Notes that the conversation has a message; returns `false` for one that does not count any more. */
+  commit(proposal: Proposal): boolean {
+    if (this.#isOver(proposal)) return false
+    this.#committed.add(proposal)
+    this.#listing.commit(proposal)
+    this.#loaded.commit(proposal)
+    if (proposal.ordinal > this.#newest) {
+      this.#newest = proposal.ordinal
+      if (this.#options.delivery === 'rebuild') this.#catalog = proposal.catalog
+    }
+    return true
+  }
+
+  /** Notes that there was nothing to say of a generation. */
+  moveTo(now: Generation): void {
+    if (this.#isAt(now)) return
+    this.#hasLoaded = false
+    const ordinal = ++this.#ordinal
+    this.#newest = ordinal
+    this.#loaded.commit({ ordinal, marks: this.#loaded.marks(now, this.#options.delivery !== 'silent') })
+    this.#listing.moveTo(now, ordinal)
+    if (this.#options.delivery === 'rebuild') this.#catalog = this.#options.renderCatalog(now)
+  }
+
+  /** Notes that the conversation begins anew. */
+  restart(now: Generation, kept: readonly Kept[], dropped: readonly string[]): void {
+    const ordinal = ++this.#ordinal
+    this.#voidUntil = ordinal
+    this.#newest = ordinal
+    for (const name of dropped) this.#loaded.forget(name)
+    for (const { skill, name } of kept) this.#loaded.note(skill, name, ordinal)
+    this.#listing.restart(now, ordinal)
+    this.#catalog = this.#options.renderCatalog(now)
+  }
+
+  /** Returns what has to be stored, as it is now or as it is once a message is committed. */
+  state(proposal?: Proposal): SessionState {
+    const isOpen = proposal !== undefined && !this.#isOver(proposal)
+    const told = isOpen ? this.#listing.after(proposal) : this.#listing.told
+    const isNewest = isOpen && proposal.ordinal > this.#newest
+    return {
+      version: 2,
+      generation: told.digest,
+      catalog: freezeCatalog(isNewest ? proposal.catalog : this.#catalog, this.#options.hasher),
+      announced: this.#listing.announced(told),
+      ledger: isOpen ? this.#loaded.after(proposal) : this.ledger.entries(),
+      seen: this.ledger.allSeen(),
+    }
+  }
+
+  #isAt(now: Generation): boolean {
+    return !this.#hasLoaded && this.#listing.isAt(now)
+  }
+
+  #isOver(proposal: Proposal): boolean {
+    return this.#committed.has(proposal) || proposal.ordinal <= this.#voidUntil
+  }
+
+  /** What has to be said of the listing; `undefined` when the new catalog says it, or the conversation hears nothing. */
+  #diff(now: Generation): ListingDiff | undefined {
+    const { delivery } = this.#options
+    // A pinned conversation differs from its generation only right after a resume.
+    return delivery === 'append' || delivery === 'pinned' ? this.#listing.diff(now) : undefined
+  }
+}
