@@ -42,6 +42,9 @@ export interface CandidateSource extends LastGoodSource {
   isPresent(location: string): boolean
 }
 
+/** What `restore` found, by location. */
+export type RestoredSkills = ReadonlyMap<string, Skill | undefined>
+
 /** Decides what each folder would serve: its newest text, what is pinned, or what was good last. */
 export class CandidateBuilder {
   readonly #options: CandidateBuilderOptions
@@ -92,9 +95,12 @@ export class CandidateBuilder {
           memory.forget({ origin, location })
   }
 
-  /** Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. */
-  async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<ReadonlyMap<string, Skill>> {
-    const restored = new Map<string, Skill>()
+  /**
+   * Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. The
+   * result has each location for which it looked, whether or not it found a skill.
+   */
+  async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
+    const restored = new Map<string, Skill | undefined>()
     this.#options.memory.look(slot.origin)
     for (const { entry, old, former, approved } of fresh) {
       const standing = this.#askStanding(slot, entry.location)
@@ -107,6 +113,7 @@ export class CandidateBuilder {
           restored.set(entry.location, skill)
           continue
         }
+        restored.set(entry.location, live)
       }
       if (entry.skill === undefined && this.#options.onInvalid === 'drop') continue
       if (approved !== undefined && live?.revision !== approved && pinned === undefined) {
@@ -116,14 +123,19 @@ export class CandidateBuilder {
       if (live !== undefined) continue
       const isNewest = pinned === undefined && !this.#lastGood.isOther(slot, entry)
       if (isNewest && this.#isAdmitted(slot, entry, entry.skill, undefined)) continue
-      const skill = await this.#findServable(slot, entry, standing?.approved ?? [])
-      if (skill !== undefined) restored.set(entry.location, skill)
+      restored.set(
+        entry.location,
+        await this.#findServable(slot, { entry, former }, standing?.approved ?? []),
+      )
     }
     return restored
   }
 
-  /** What becomes of a folder, given what `restore` found. */
-  build(slot: CandidateSource, fresh: FreshEntry, restored: ReadonlyMap<string, Skill>): Candidate {
+  /**
+   * Decides what becomes of a folder, given what `restore` found. Returns `undefined`, and changes nothing, when a decision that
+   * was made since then keeps the folder from serving what it would: then `restore` must look again.
+   */
+  build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
     const { store, onInvalid, refusesDuplicates, remarksOn } = this.#options
     const decision = this.#askStanding(slot, entry.location)
@@ -140,6 +152,9 @@ export class CandidateBuilder {
     const standing = toStanding(decision)
     if (standing?.kind === 'pinned') live = lastGood
     if (standing?.kind === 'disabled') live = undefined
+    const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
+    const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
+    if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
     // What was served before it was disabled or pinned comes back afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
@@ -212,12 +227,14 @@ export class CandidateBuilder {
   /** What served a folder last, or else what was approved: another runtime may have served it by other rules. */
   async #findServable(
     slot: CandidateSource,
-    entry: SourceEntry,
+    { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    const last = await this.#lastGood.read(slot, entry)
+    // What this process served is certain; another process may be in the middle of noting what it serves.
+    const noted = former?.folder.served.last === undefined ? undefined : former.folder.served
+    const { last: revision, earlier } = noted ?? this.#lastGood.find(slot.origin, entry.location)
+    const last = revision === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, revision)
     if (last !== undefined && this.#isAdmitted(slot, entry, last, last)) return last
-    const { earlier } = this.#lastGood.find(slot.origin, entry.location)
     for (const revision of approved) {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill

@@ -71,12 +71,6 @@ export class LastGood {
     return this.find(origin, location).last === revision
   }
 
-  /** The skill that was served last from a folder, rebuilt from the store; `undefined` when it is not there any more. */
-  async read(source: LastGoodSource, entry: SourceEntry): Promise<Skill | undefined> {
-    const revision = this.find(source.origin, entry.location).last
-    return revision === undefined ? undefined : await this.readRevision(source, entry, revision)
-  }
-
   /** Any stored revision of a folder as a skill. */
   async readRevision(
     { label, reading }: LastGoodSource,

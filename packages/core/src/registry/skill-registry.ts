@@ -26,7 +26,7 @@ import { createGeneration, type Generation, type SkillReport } from './generatio
 import { GenerationDigest } from './generation-digest.ts'
 import { LastGood } from './last-good.ts'
 import { NameIndex } from './name-index.ts'
-import { type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
+import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { ReportChanges } from './report-changes.ts'
 import { type Phase, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
@@ -384,13 +384,18 @@ export class SkillRegistry {
   ): Promise<void> {
     slot.next = contents
     if (moves.length > 0) await this.#builder.move(slot, moves)
-    const restored = await this.#builder.restore(slot, fresh)
     const after: Candidate[] = []
-    await this.#inSlices(fresh, pair => {
-      const candidate = this.#builder.build(slot, pair, restored)
-      if (candidate.live !== undefined) this.#folders.set(candidate.live, candidate.folder)
-      after.push(candidate)
-    })
+    for (let undecided: readonly FreshEntry[] = fresh; undecided.length > 0; ) {
+      const restored = await this.#builder.restore(slot, undecided)
+      const overtaken: FreshEntry[] = []
+      await this.#inSlices(undecided, pair => {
+        const candidate = this.#builder.build(slot, pair, restored)
+        if (candidate === undefined) overtaken.push(pair)
+        else after.push(candidate)
+        if (candidate?.live !== undefined) this.#folders.set(candidate.live, candidate.folder)
+      })
+      undecided = overtaken
+    }
     for (const candidate of removed) this.#builder.forget(slot, candidate)
     const before = [...removed, ...fresh.flatMap(({ old }) => old ?? [])]
     this.#written += after.filter(isWritten).length - before.filter(isWritten).length

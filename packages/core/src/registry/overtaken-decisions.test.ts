@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
+import type { Digest } from '../skill/digest.ts'
+import { FileSource } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import type { AdmissionPolicy } from './admission.ts'
+
+const text = (name: string, description: string): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nBody.\n`
+
+test('a rejection that comes while folders are decided about leaves its folder the earlier revision', async () => {
+  const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
+  let first: Digest | undefined
+  let isRejected = false
+  const admission: AdmissionPolicy = {
+    admit: ({ skill }) => {
+      // Another process rejects "a" in the moment between two looks at the decisions.
+      if (skill.name === 'b') queueMicrotask(() => (isRejected = true))
+      const isHeld = isRejected && skill.name === 'a' && skill.revision !== first
+      return isHeld ? { kind: 'hold', reason: 'rejected' } : { kind: 'admit' }
+    },
+    standing: ({ location }) =>
+      location === 'a' ? { isRevoked: revision => isRejected && revision !== first } : undefined,
+  }
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', watching: 'off' })
+  await using skills = await createSkillRuntime({
+    sources: [source],
+    review: { admission },
+    tuning: { settle: NO_SETTLE },
+  })
+  first = skills.current.get('a').revision
+  files.write('/skills/a/SKILL.md', text('a', 'Second.'))
+  await skills.reload()
+  expect(skills.current.get('a').description).toBe('Second.')
+  files.write('/skills/a/SKILL.md', text('a', 'Third.'))
+  files.write('/skills/b/SKILL.md', text('b', 'New.'))
+  await skills.reload()
+  expect(isRejected).toBe(true)
+  expect(skills.current.find('a')?.description).toBe('First.')
+})
+
+test('a rejection does not depend on what another process is in the middle of noting', async () => {
+  const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
+  let torn: Digest | undefined
+  /** A store in which another process has noted its last revision, and not yet the one before. */
+  class SharedStore extends MemorySkillStore {
+    override getRef(name: string): Digest | undefined {
+      return torn !== undefined && /^\["(?:last-good|earlier)"/.test(name) ? torn : super.getRef(name)
+    }
+  }
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', watching: 'off' })
+  await using skills = await createSkillRuntime({
+    sources: [source],
+    state: { store: new SharedStore() },
+    tuning: { settle: NO_SETTLE },
+  })
+  files.write('/skills/a/SKILL.md', text('a', 'Second.'))
+  await skills.reload()
+  torn = skills.current.get('a').revision
+  await skills.review.reject('a')
+  expect(skills.current.find('a')?.description).toBe('First.')
+})
