@@ -1,5 +1,5 @@
 import { SkillAgent } from '@skillstoke/agent'
-import { createSkillRuntime } from '@skillstoke/core'
+import { createSkillRuntime, type SessionOffer } from '@skillstoke/core'
 import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
 import { verifies } from '@skillstoke/requirements'
 import fc from 'fast-check'
@@ -102,4 +102,102 @@ test(`no byte that a model was sent is ever changed, whatever happens to the ski
   // The property would hold for a session that says nothing, too.
   expect(updates).toBeGreaterThan(100)
   expect(loads).toBeGreaterThan(20)
+})
+
+type Step =
+  | Action
+  | { readonly kind: 'offer' }
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'drop' }
+  | { readonly kind: 'resume' }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { arbitrary: action, weight: 4 },
+  {
+    arbitrary: fc.record({
+      kind: fc.constantFrom('offer' as const, 'offer' as const, 'keep' as const, 'drop' as const),
+    }),
+    weight: 4,
+  },
+  { arbitrary: fc.record({ kind: fc.constant('resume' as const) }), weight: 1 },
+)
+
+/** What a model knows that reads the catalog, then every message in order. */
+function learn(texts: readonly string[]): Record<string, string> {
+  const known = new Map<string, string>()
+  for (const text of texts) {
+    for (const [, listed = '', description = ''] of text.matchAll(
+      /<name>(.*)<\/name>\n<description>(.*)<\/description>/g,
+    ))
+      known.set(listed, description)
+    for (const [, gone = ''] of text.matchAll(/^- removed: (.*)$/gm)) known.delete(gone)
+    for (const [, said = '', description = ''] of text.matchAll(
+      /^- (?:added|description changed): (\S+): (.*)$/gm,
+    ))
+      known.set(said, description)
+  }
+  return Object.fromEntries([...known].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+test(`whatever offers are dropped, the messages that were kept say what there is ${verifies('PROMISE-6')}`, async () => {
+  let dropped = 0
+  let overlapping = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async steps => {
+      const fileSystem = new MemoryFileSystem({
+        '/skills/pdf/SKILL.md': skillText('pdf'),
+        '/skills/tone/SKILL.md': skillText('tone'),
+      })
+      await using skills = await createSkillRuntime({
+        sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills' })],
+        tuning: { settle: NO_SETTLE },
+      })
+      let session = skills.session({ id: 's' })
+      const { catalog } = session
+      const history: string[] = [catalog]
+      const open: SessionOffer[] = []
+      for (const each of [...steps, ...Array.from({ length: 40 }, () => ({ kind: 'keep' as const }))]) {
+        switch (each.kind) {
+          case 'offer': {
+            const offer = await session.offer()
+            if (offer === undefined) break
+            open.push(offer)
+            if (open.length > 1) overlapping++
+            break
+          }
+          case 'keep': {
+            const offer = open.shift()
+            if (offer === undefined) break
+            history.push(offer.text)
+            offer.commit()
+            break
+          }
+          case 'drop':
+            if (open.shift() !== undefined) dropped++
+            break
+          case 'resume':
+            open.length = 0
+            session = skills.session({ id: 's', resume: JSON.parse(JSON.stringify(session.state())) })
+            break
+          case 'load':
+            await session.tools[0]?.execute({ name: each.name })
+            break
+          default:
+            apply(fileSystem, each)
+        }
+        expect(session.catalog).toBe(catalog)
+      }
+      const last = await session.update()
+      if (last !== undefined) history.push(last.text)
+      const listed = skills.forConversation({}).catalog().text
+      expect(learn(history)).toEqual(learn([listed]))
+      for (const { name, revision } of skills.current.list())
+        expect([undefined, revision]).toContain(session.ledger.find(name)?.toldRevision)
+      expect(await session.offer()).toBeUndefined()
+    }),
+    { numRuns: 200 },
+  )
+  // The property would hold for a host that keeps everything, too.
+  expect(dropped).toBeGreaterThan(100)
+  expect(overlapping).toBeGreaterThan(50)
 })

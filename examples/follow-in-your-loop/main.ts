@@ -33,8 +33,11 @@ const messages: Message[] = [{ role: 'system', content: `You help customers.\n\n
 async function ask(question: string): Promise<string> {
   messages.push({ role: 'user', content: question })
   for (;;) {
-    const update = await session.update() // before every model call
-    if (update !== undefined) messages.push({ role: 'user', content: update.text })
+    const offer = await session.offer() // before every model call
+    if (offer !== undefined) {
+      messages.push({ role: 'user', content: offer.text })
+      offer.commit() // the message is in the history; without this it is offered again
+    }
     const answer = callModel(messages, session.tools)
     if ('say' in answer) {
       messages.push({ role: 'assistant', content: answer.say })

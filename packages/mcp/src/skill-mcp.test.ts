@@ -449,6 +449,19 @@ describe('sessions of 2025-era clients', () => {
     expect(told).toEqual([0])
   })
 
+  test('two servers over one runtime give their sessions ids of their own', async () => {
+    await using it = await open({ 'pdf/SKILL.md': text('pdf') })
+    await using other = new SkillMcp(it.skills)
+    const begin = new Request('http://127.0.0.1/mcp', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(initialize),
+    })
+    expect((await other.fetch(begin)).status).toBe(200)
+    expect((await it.request({}, initialize)).status).toBe(200)
+    expect(it.skills.sessions().map(({ id }) => id)).toEqual(['mcp-1', 'mcp-2'])
+  })
+
   test('a request that begins no session leaves nothing behind', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)

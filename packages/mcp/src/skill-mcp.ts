@@ -240,7 +240,7 @@ export class SkillMcp implements AsyncDisposable {
   #createLasting(era: 'legacy' | 'modern'): McpServer {
     const { scope } = this.#options
     const session = this.#skills.session({
-      id: `mcp-${++this.#sessionCount}`,
+      id: this.#nextSessionId(),
       ...(scope === undefined ? {} : { scope }),
     })
     const subscribed = new Set<string>()
@@ -256,6 +256,14 @@ export class SkillMcp implements AsyncDisposable {
       this.#options.onSessionChange?.()
     }
     return server
+  }
+
+  /** The runtime may have another server, whose connections have ids of their own. */
+  #nextSessionId(): string {
+    const taken = new Set(this.#skills.sessions().map(({ id }) => id))
+    do this.#sessionCount++
+    while (taken.has(`mcp-${this.#sessionCount}`))
+    return `mcp-${this.#sessionCount}`
   }
 
   #createServer(

@@ -55,7 +55,7 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(params.name))
     const result = await tool.execute(params.arguments, toContext(context))
-    const update = await updateOf(session, result)
+    const update = await updateOf(session, result, context.mcpReq.signal)
     onCall?.()
     return {
       content: [result.text, ...(update === undefined ? [] : [update.text])].map(text => ({
@@ -90,14 +90,19 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
   return { signal, onProgress }
 }
 
-/** What the conversation is told with an answer: of the generation that the answer is of, or else with the next one. */
+/**
+ * Returns what the conversation is told with an answer: of the generation that the answer is of, or else with the next one. A
+ * call that the client has ended tells nothing, so the next answer does.
+ */
 async function updateOf(
   session: SkillSession | undefined,
   { generation }: ToolResult,
+  signal: AbortSignal,
 ): Promise<SessionUpdate | undefined> {
-  const pending = session?.pending()
-  if (pending === undefined || pending.digest !== generation) return undefined
-  return await session?.update({ fresh: false })
+  if (session === undefined || session.isClosed || signal.aborted) return undefined
+  if (session.pending()?.digest !== generation) return undefined
+  // Notes it in the same step, so that of two calls at the same time one tells.
+  return await session.update({ fresh: false })
 }
 
 function toWireTool({ name, description, inputSchema, hints }: ToolDefinition): {

@@ -43,7 +43,7 @@ export function findLoadedChange(
   const isAsLoaded = skill.revision === revision
   const loaded = find(revision)
   const told = toldRevision === undefined ? loaded : (find(toldRevision) ?? loaded)
-  // Of a revision that the store has lost nobody knows what changed since.
+  // The store has lost the older revision, so its changes cannot be named.
   if (loaded === undefined || told === undefined)
     return { entry, skill, needsLoading: !isAsLoaded, files: [] }
   const files = findFileChanges(told, skill)

@@ -16,7 +16,7 @@ import type { SessionState } from './session-state.ts'
 
 /** What one message says of loaded skills. */
 export interface LoadedNotice {
-  /** Rises with each message and each load; of two words on one skill the one with the higher number is right. */
+  /** Rises with each message and each load; of two about one skill the higher number is right. */
   readonly ordinal: number
   /** What the ledger notes: the skill of which the conversation is told, or `undefined` for one that is gone. */
   readonly marks: ReadonlyMap<string, Skill | undefined>
@@ -26,7 +26,7 @@ export interface LoadedNotice {
 export class LoadedSkills {
   readonly ledger: MemoryLedger
   readonly #isInScope: ScopeTest
-  /** Which message or load said the last word on a name. */
+  /** Number of the message or load that was the last about a name. */
   readonly #saidBy = new Map<string, number>()
   /** The revisions that the ledger names; `undefined` when the store has lost one. */
   readonly #known = new Map<Digest, KnownRevision | undefined>()
@@ -77,14 +77,14 @@ export class LoadedSkills {
     return changes.sort((a, b) => Number(b.needsLoading) - Number(a.needsLoading))
   }
 
-  /** Returns what the ledger has to note about a generation; `isToldChanges` is false for who hears nothing of changes. */
-  marks(now: Generation, isToldChanges: boolean): ReadonlyMap<string, Skill | undefined> {
+  /** Returns what the ledger has to note about a generation; `hearsChanges` is false for a silent conversation. */
+  marks(now: Generation, hearsChanges: boolean): ReadonlyMap<string, Skill | undefined> {
     const marks = new Map<string, Skill | undefined>()
     for (const entry of this.ledger.entries()) {
       const skill = this.#find(entry, now)
       if (skill?.revision === entry.toldRevision) continue
       // A skill that is gone is told as removed; should it come back, even unchanged, the conversation hears of it.
-      if (skill === undefined || isToldChanges || isBackAsLoaded(entry, skill)) marks.set(entry.name, skill)
+      if (skill === undefined || hearsChanges || isBackAsLoaded(entry, skill)) marks.set(entry.name, skill)
     }
     return marks
   }

@@ -1,6 +1,8 @@
-import type { LedgerEntry } from '../activation/ledger.ts'
+import type { Conversation } from '../activation/conversation.ts'
+import { SkillError } from '../errors.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { renderLoadedSkill } from '../tool/skill-tool.ts'
 
 /** The text of a loaded skill at its newest revision. */
 export interface RestoredSkill {
@@ -30,9 +32,8 @@ export const DEFAULT_RESTORE_TOKENS = 8_000
 
 /** How the loaded skills of one conversation are found and written down. */
 export interface RestoreParts {
+  readonly conversation: Conversation
   readonly find: (name: string) => Skill | undefined
-  /** Returns `undefined` when the store has lost the instructions. */
-  readonly render: (skill: Skill) => Promise<string | undefined>
   readonly countTokens: (text: string) => number
 }
 
@@ -43,16 +44,15 @@ export interface Kept extends RestoredSkill {
 
 /** Decides which loaded skills fit, newest loads first: they matter most to what comes next. */
 export async function chooseRestored(
-  entries: readonly LedgerEntry[],
-  { find, render, countTokens }: RestoreParts,
+  { conversation, find, countTokens }: RestoreParts,
   { maxTokens = DEFAULT_RESTORE_TOKENS }: RebaseOptions,
 ): Promise<{ readonly kept: readonly Kept[]; readonly dropped: readonly string[] }> {
   let room = maxTokens
   const kept: Kept[] = []
   const dropped: string[] = []
-  for (const { name } of entries.toReversed()) {
+  for (const { name } of conversation.ledger.entries().toReversed()) {
     const skill = find(name)
-    const text = skill === undefined ? undefined : await render(skill)
+    const text = skill === undefined ? undefined : await renderStored(skill, conversation)
     const tokens = text === undefined ? 0 : countTokens(text)
     if (skill === undefined || text === undefined || tokens > room) {
       dropped.push(name)
@@ -62,4 +62,14 @@ export async function chooseRestored(
     kept.push({ skill, name, revision: skill.revision, text })
   }
   return { kept: kept.reverse(), dropped }
+}
+
+/** Returns `undefined` when the store has lost the instructions: the conversation then continues without them. */
+async function renderStored(skill: Skill, conversation: Conversation): Promise<string | undefined> {
+  try {
+    return renderLoadedSkill(skill, await conversation.reader.readBody(skill), conversation)
+  } catch (thrown) {
+    if (SkillError.isInstance(thrown)) return undefined
+    throw thrown
+  }
 }

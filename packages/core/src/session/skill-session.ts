@@ -9,7 +9,6 @@ import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
-import { renderLoadedSkill } from '../tool/skill-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
@@ -229,9 +228,8 @@ export class SkillSession implements Disposable {
     const now = this.#newest()
     const find = (name: string): Skill | undefined =>
       this.#reader.isInScope(name) ? now.find(name) : undefined
-    const render = (skill: Skill): Promise<string | undefined> => this.#renderStored(skill)
-    const parts = { find, render, countTokens: this.#host.countTokens }
-    const { kept, dropped } = await chooseRestored(this.ledger.entries(), parts, options)
+    const parts = { find, conversation: this.#access, countTokens: this.#host.countTokens }
+    const { kept, dropped } = await chooseRestored(parts, options)
     this.#record.restart(now, kept, dropped)
     this.#pin()
     return Object.freeze({
@@ -275,16 +273,6 @@ export class SkillSession implements Disposable {
 
   #commit(proposal: Proposal): void {
     if (this.#record.commit(proposal)) this.#toldTurn = Math.max(this.#toldTurn, proposal.turn)
-  }
-
-  /** `undefined` when the store has lost the instructions: the conversation then goes on without them. */
-  async #renderStored(skill: Skill): Promise<string | undefined> {
-    try {
-      return renderLoadedSkill(skill, await this.#reader.readBody(skill), this.#access)
-    } catch (thrown) {
-      if (SkillError.isInstance(thrown)) return undefined
-      throw thrown
-    }
   }
 
   #renderCatalog(generation: Generation): SkillCatalog {

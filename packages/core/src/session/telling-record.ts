@@ -38,8 +38,8 @@ export interface TellingRecordOptions {
 const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
 
 /**
- * What one conversation was told, as one value with four parts: listing, loaded skills, catalog, and the order in which
- * messages were written. Proposals are compared by that order, so they can be committed late, twice, or never.
+ * Keeps what one conversation was told: listing, loaded skills, catalog, and the order in which messages were written. Proposals are
+ * compared by that order, so they can be committed late, twice, or never.
  */
 export class TellingRecord {
   readonly #options: TellingRecordOptions

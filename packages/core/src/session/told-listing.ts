@@ -10,7 +10,7 @@ import { type Announced, descriptionKey } from './session-state.ts'
 
 /** What one message says of the listing. */
 export interface ListingNotice {
-  /** Rises with each message; of two messages about one skill the one with the higher number is right. */
+  /** Rises with each message. Of two messages about one skill the one with the higher number is right. */
   readonly ordinal: number
   /** The listing that the differences start from. */
   readonly base: number
@@ -39,7 +39,7 @@ export class ToldListing {
   /** Counts changes of the listing, so that an offer can tell whether another one was committed meanwhile. */
   #base = 0
   #newest = 0
-  /** Which message said the last word on a name. */
+  /** Number of the message that was the last about a name. */
   readonly #saidBy = new Map<string, number>()
 
   constructor(generation: Generation, isInScope: ScopeTest, hasher: Hasher) {
