@@ -55,10 +55,10 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
     if (tool === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, await tools.describeUnknown(params.name))
     const result = await tool.execute(params.arguments, toContext(context))
-    const update = await updateOf(session, result, context.mcpReq.signal)
+    const notice = noticeFor(session, result, context.mcpReq.signal)
     onCall?.()
     return {
-      content: [result.text, ...(update === undefined ? [] : [update.text])].map(text => ({
+      content: [result.text, ...(notice === undefined ? [] : [notice])].map(text => ({
         type: 'text' as const,
         text,
       })),
@@ -91,18 +91,20 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
 }
 
 /**
- * Returns what the conversation is told with an answer: of the generation that the answer is of, or else with the next one. A
- * call that the client has ended tells nothing, so the next answer does.
+ * Returns the notice that goes along with an answer, if the answer is of the generation that the notice is about; otherwise a
+ * later answer has it. A call that the client has ended has none.
  */
-async function updateOf(
+function noticeFor(
   session: SkillSession | undefined,
   { generation }: ToolResult,
   signal: AbortSignal,
-): Promise<SessionUpdate | undefined> {
+): string | undefined {
   if (session === undefined || session.isClosed || signal.aborted) return undefined
-  if (session.pending()?.digest !== generation) return undefined
-  // Notes it in the same step, so that of two calls at the same time one tells.
-  return await session.update({ fresh: false })
+  const offer = session.pending()
+  if (offer?.digest !== generation) return undefined
+  // In the same step, so that only one of two calls at the same time has it.
+  offer?.commit()
+  return offer?.text
 }
 
 function toWireTool({ name, description, inputSchema, hints }: ToolDefinition): {

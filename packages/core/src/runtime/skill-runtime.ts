@@ -107,10 +107,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     return await this.#parts.reloads.reloadSkill(name)
   }
 
-  /**
-   * Reads a skill again and starts its code anew, whether or not it changed.
-   * @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts
-   */
+  /** Reads a skill again and starts its code anew. @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts */
   async reloadScripts(name: string): Promise<ScriptReload> {
     return await this.#parts.reloads.reloadScripts(name)
   }
@@ -174,7 +171,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
 
   /**
    * Finds what a name or some words lead to, as the skill tool would: the skill after a look at its folder, near matches, or
-   * nothing. Remembers nothing. @throws {SkillError} CLOSED
+   * nothing. Remembers nothing.
+   * @throws {SkillError} CLOSED
    */
   async lookup(name: string, options: ScopeOptions = {}): Promise<LoadOutcome> {
     return await loadSkill(name, withoutMemory(this.#within(options)))

@@ -141,14 +141,7 @@ export class SkillSession implements Disposable {
    */
   async offer(options: OfferOptions = {}): Promise<SessionOffer | undefined> {
     const proposal = await this.#propose(options)
-    if (proposal === undefined) return undefined
-    const { update, catalog } = proposal
-    return Object.freeze({
-      ...update,
-      ...(this.delivery === 'rebuild' ? { catalog: catalog.text } : {}),
-      commit: () => this.#commit(proposal),
-      state: () => this.#record.state(proposal),
-    })
+    return proposal === undefined ? undefined : this.#toOffer(proposal)
   }
 
   /**
@@ -160,9 +153,10 @@ export class SkillSession implements Disposable {
     return proposal?.update
   }
 
-  /** Returns what `offer` would say now, without a look at the disk. */
-  pending(): SessionUpdate | undefined {
-    return this.#record.propose(this.#target(), this.#turn)?.update
+  /** Returns what `offer` returns, at once and without a look at the disk or the store. */
+  pending(): SessionOffer | undefined {
+    const proposal = this.#record.propose(this.#target(), this.#turn)
+    return proposal === undefined ? undefined : this.#toOffer(proposal)
   }
 
   /** Tells whether the conversation was told of a skill. */
@@ -269,6 +263,15 @@ export class SkillSession implements Disposable {
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
     return proposal
+  }
+
+  #toOffer(proposal: Proposal): SessionOffer {
+    return Object.freeze({
+      ...proposal.update,
+      ...(this.delivery === 'rebuild' ? { catalog: proposal.catalog.text } : {}),
+      commit: () => this.#commit(proposal),
+      state: () => this.#record.state(proposal),
+    })
   }
 
   #commit(proposal: Proposal): void {
