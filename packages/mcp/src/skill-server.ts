@@ -7,7 +7,7 @@ import {
   type ToolAnnotations,
 } from '@modelcontextprotocol/server'
 import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
-import type { SessionUpdate, SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
+import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
 import type { ToolProgress } from '@skillstoke/core/source'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
