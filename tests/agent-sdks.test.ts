@@ -13,6 +13,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 const folder = new TemporaryFolder()
 const reason = new Error('the user has left')
 let skills: SkillRuntime
+let sessions = 0
 
 beforeAll(async () => {
   folder.writeSkill('pdf', { body: 'Fill in the form.' })
@@ -28,7 +29,7 @@ afterAll(async () => {
 })
 
 const listTools = (id: string): readonly ToolDefinition[] => [
-  ...skills.session({ id }).tools,
+  ...skills.session({ id: `${id}-${++sessions}` }).tools,
   ...createAuthorTools(skills.writer()),
 ]
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { stoke } from './fixtures/cli.ts'
@@ -33,6 +33,7 @@ describe('what the pages show can be run', () => {
     folder.writeSkill('skills/support-pdf')
     // Beside the packages, so that their names are found; the working directory is a user's own.
     const file = resolve('.tmp', `example-${process.pid}.ts`)
+    mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, code)
     const run = spawnSync(process.execPath, [file], {
       cwd: folder.path,

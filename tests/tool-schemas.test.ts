@@ -12,6 +12,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const folder = new TemporaryFolder()
 let skills: SkillRuntime
+let sessions = 0
 
 beforeAll(async () => {
   folder.writeSkill('git')
@@ -47,7 +48,7 @@ const INPUTS: Readonly<Record<string, object>> = {
 
 function listTools(id: string): readonly ToolDefinition[] {
   return [
-    ...skills.session({ id }).tools,
+    ...skills.session({ id: `${id}-${++sessions}` }).tools,
     ...createAuthorTools(skills.writer()),
     ...skills.adminTools(),
     ...skills.commandTools(),
