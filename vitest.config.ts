@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './scripts/source-aliases.ts'
 import { ENDURANCE, SYSTEM, UNIT } from './scripts/test-projects.ts'
 
-// The tests use real file systems and real processes: more workers than cores would only add noise.
-const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 2 }
+// Many tests wait for a process, a server or a deadline most of the time: two workers on two cores would leave both idle.
+const shared = { testTimeout: 30_000, hookTimeout: 30_000, maxWorkers: 4 }
 
 export default defineConfig({
   test: {

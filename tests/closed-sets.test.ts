@@ -64,7 +64,7 @@ describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,',
     expect(stokeProcess(['render', '--format', 'html', ...flags], options).stderr).toContain('names-only')
     folder.write('skillstoke.json', '{ "catalog": { "format": "names-only" } }')
     expect(stokeProcess(['render', ...flags], options).stdout.trim()).toBe('pdf')
-    const schema = pathToFileURL(resolve('packages/cli/dist/config/config-schema.js')).href
+    const schema = pathToFileURL(resolve('packages/cli/src/config/config-schema.ts')).href
     expect(
       run(`
         import { toJsonSchema } from ${JSON.stringify(schema)}

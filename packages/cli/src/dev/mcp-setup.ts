@@ -23,7 +23,7 @@ export function describeMcpSetup(config: Config): readonly string[] {
 }
 
 function toMcpCommand(config: Config): McpCommand {
-  const bin = fileURLToPath(new URL('../../bin/stoke.js', import.meta.url))
+  const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
     ...(config.file === undefined ? [] : ['--config', config.file]),
     ...(config.areRootsOfFile ? [] : config.roots.flatMap(root => ['--root', resolve(root.path)])),

@@ -15,8 +15,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Where the build puts the page: beside the compiled command line. */
-export const PAGE_DIRECTORY: string = fileURLToPath(new URL('../page/', import.meta.url))
+/** Where the build puts the page. */
+export const PAGE_DIRECTORY: string = fileURLToPath(
+  new URL('dist/page/', import.meta.resolve('skillstoke/package.json')),
+)
 
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   // Nothing but our own files, and no text ever becomes markup or code.

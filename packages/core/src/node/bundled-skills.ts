@@ -7,6 +7,6 @@ import { directory } from './directory.ts'
  * put last in order, so that the user's own come first.
  */
 export function bundledSkills(): SkillSource {
-  const folder = fileURLToPath(new URL('../../skills', import.meta.url))
+  const folder = fileURLToPath(new URL('skills', import.meta.resolve('@skillstoke/core/package.json')))
   return directory(folder, { label: 'bundled', watching: 'off' })
 }
