@@ -27,7 +27,7 @@ await save('scripts/lib/branch.ts', 'export const branch: string = "main"\n')
 await save('scripts/status.ts', command('status', '(short ? branch : "On branch " + branch + ".")'))
 
 await using manager = await SkillManager.open(folder)
-await using mcp = new SkillMcp(manager.runtime, { ...PRESETS.omni.mcp, noticeIntervalMs: 50 })
+await using mcp = new SkillMcp(manager.runtime, { ...PRESETS.omni.mcp, notificationIntervalMs: 50 })
 
 // A client of the server, which lists the tools again when it is told that they have changed.
 const client = new Client({ name: 'example', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })

@@ -51,7 +51,7 @@ test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21'
     session: {},
     binding: {},
     writer: {},
-    mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
+    mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
   })
 })
 

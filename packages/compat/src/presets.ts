@@ -21,7 +21,7 @@ export interface Preset {
   readonly mcp: {
     readonly commandTools?: boolean
     readonly adminTools?: boolean
-    readonly noticeIntervalMs?: number
+    readonly notificationIntervalMs?: number
   }
 }
 
@@ -49,7 +49,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     session: {},
     binding: {},
     writer: {},
-    mcp: { commandTools: true, adminTools: true, noticeIntervalMs: 1_000 },
+    mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
   },
   /** Nothing is watched: what is asked for is read at that moment. */
   crabtalk: {

@@ -25,8 +25,10 @@ export { DEFAULT_CATALOG_TOKENS } from './catalog/render-catalog.ts'
 export { type FolderFile, replaceFolder } from './authoring/folder-swap.ts'
 export {
   CAPABILITY_FORMS,
+  type CapabilityForm,
   checkCapabilities,
   declaredCapabilities,
+  findCapabilityForm,
   findMissing,
   isCapability,
 } from './skill/capabilities.ts'

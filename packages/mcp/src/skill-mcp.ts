@@ -15,7 +15,7 @@ import {
 } from '@skillstoke/core'
 import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
-import { ChangeNotices, type Notice } from './change-notices.ts'
+import { type ChangeNotification, ChangeNotifications } from './change-notifications.ts'
 import { LegacySessions } from './legacy-sessions.ts'
 import { RuntimeSkillSource } from './runtime-skill-source.ts'
 import { type ConstantTools, ServedTools } from './served-tools.ts'
@@ -33,7 +33,7 @@ export interface SkillMcpOptions {
   /** Entries in one page of a list. @default 100 */
   readonly pageSize?: number
   /** Least time between two notifications of changes. @default 250 */
-  readonly noticeIntervalMs?: number
+  readonly notificationIntervalMs?: number
   /** 2025-era HTTP sessions that may be open at once. Beyond, a new client gets 503 with Retry-After. @default 256 */
   readonly maxSessions?: number
   /**
@@ -64,7 +64,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   version: true,
   ttlMs: true,
   pageSize: true,
-  noticeIntervalMs: true,
+  notificationIntervalMs: true,
   maxSessions: true,
   sessionGraceMs: true,
   sessionIdleMs: true,
@@ -83,7 +83,7 @@ export const DEFAULT_MCP_OPTIONS: Readonly<Defaults> = Object.freeze({
   version: '0.0.0',
   ttlMs: 0,
   pageSize: 100,
-  noticeIntervalMs: 250,
+  notificationIntervalMs: 250,
   maxSessions: 256,
   sessionGraceMs: 30_000,
   sessionIdleMs: 1_800_000,
@@ -122,7 +122,7 @@ export class SkillMcp implements AsyncDisposable {
   readonly #logger: Logger
   readonly #source: RuntimeSkillSource
   readonly #extension: SkillsExtension
-  readonly #notices: ChangeNotices
+  readonly #notifications: ChangeNotifications
   readonly #unsubscribe: () => void
   readonly #connections = new Set<Connection>()
   readonly #modern: McpHttpHandler
@@ -162,13 +162,13 @@ export class SkillMcp implements AsyncDisposable {
       idleMs: sessionIdleMs,
       maxRequestBytes,
     })
-    this.#notices = new ChangeNotices({
+    this.#notifications = new ChangeNotifications({
       clock,
-      intervalMs: this.#options.noticeIntervalMs,
+      intervalMs: this.#options.notificationIntervalMs,
       isInScope: this.#reader.isInScope,
-      send: notice => this.#notify(notice),
+      send: notification => this.#notify(notification),
     })
-    const unsubscribe = skills.subscribe(update => this.#notices.add(update), { phase: 'mcp' })
+    const unsubscribe = skills.subscribe(update => this.#notifications.add(update), { phase: 'mcp' })
     const unfollow = this.#followCommands()
     this.#unsubscribe = () => {
       unsubscribe()
@@ -208,7 +208,7 @@ export class SkillMcp implements AsyncDisposable {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       this.#unsubscribe()
-      this.#notices.close()
+      this.#notifications.close()
       await Promise.all([
         this.#modern.close(),
         this.#legacy.close(),
@@ -289,11 +289,11 @@ export class SkillMcp implements AsyncDisposable {
     const { commandTools, adminTools } = this.#options
     if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
     return this.#skills.scripts.subscribe(({ skill }) => {
-      if (this.#reader.isInScope(skill)) this.#notices.addToolChange()
+      if (this.#reader.isInScope(skill)) this.#notifications.addToolChange()
     })
   }
 
-  #notify({ isListChanged, uris, areToolsChanged }: Notice): void {
+  #notify({ isListChanged, uris, areToolsChanged }: ChangeNotification): void {
     if (isListChanged) this.#modern.notify.resourcesChanged()
     if (areToolsChanged) this.#modern.notify.toolsChanged()
     for (const uri of uris) this.#modern.notify.resourceUpdated(uri)

@@ -14,40 +14,40 @@ import type {
   ScriptScan,
   ScriptText,
 } from '@skillstoke/core/source'
-import type { LoadFrame } from './child/frames.ts'
-import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './command-texts.ts'
-import { ContainedProcess, endWithHost } from './contained-process.ts'
-import { toFileLaunch } from './file-launch.ts'
-import { FolderLooks } from './folder-looks.ts'
-import { mayHaveInterpreter } from './interpreter.ts'
-import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
-import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './output.ts'
-import { PartialFolders } from './partial-folders.ts'
-import { PlainJavaScript } from './plain-javascript.ts'
-import { IdleProcesses, type PooledProcess, PooledProgram } from './pooled-program.ts'
-import type { ProgramFolder } from './program-folder.ts'
-import { ProgramFolders } from './program-folders.ts'
-import { MAIN, providedModules } from './provided-modules.ts'
-import { createRedaction } from './redact.ts'
-import { runProgram } from './run-file.ts'
-import { Sandbox } from './sandbox.ts'
+import { FolderLooks } from './access/folder-looks.ts'
+import { PartialFolders } from './access/partial-folders.ts'
 import {
   type AccessInUse,
   defaultProtectedPaths,
   type ScriptAccess,
   toEnvironment,
   toScriptAccess,
-} from './script-access.ts'
-import { type LoadFrameOutcome, ScriptProcess } from './script-process.ts'
-import { ScriptReaders } from './script-readers.ts'
+} from './access/script-access.ts'
+import type { LoadFrame } from './child/frames.ts'
+import type { ProgramFolder } from './folders/program-folder.ts'
+import { ProgramFolders } from './folders/program-folders.ts'
+import { ContainedProcess, endWithHost } from './process/contained-process.ts'
+import { toFileLaunch } from './process/file-launch.ts'
+import { mayHaveInterpreter } from './process/interpreter.ts'
+import { SYSTEM_PATH, toNodeLaunch, type View } from './process/launch.ts'
+import { findPlace, toCommands, toLoadDiagnostic } from './process/loaded-commands.ts'
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
+import { IdleProcesses, type PooledProcess, PooledProgram } from './process/pooled-program.ts'
+import { createRedaction } from './process/redact.ts'
+import { runProgram } from './process/run-file.ts'
+import { Sandbox } from './process/sandbox.ts'
+import { type LoadFrameOutcome, ScriptProcess } from './process/script-process.ts'
+import { Turns } from './process/turns.ts'
+import { MAIN, providedModules } from './provided-modules.ts'
+import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
+import { PlainJavaScript } from './scan/plain-javascript.ts'
+import { ScriptReaders } from './scan/script-readers.ts'
 import {
   checkScriptRunnerOptions,
   DEFAULT_SCRIPT_RUNNER_OPTIONS,
   type ScriptRunnerDefaults,
   type ScriptRunnerOptions,
 } from './script-runner-options.ts'
-import { Turns } from './turns.ts'
 
 /**
  * Runs the code of skills in processes of their own: contained by the permissions of Node, and by bubblewrap where the

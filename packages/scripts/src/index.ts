@@ -1,5 +1,5 @@
 // What runs the scripts of skills: processes, their sandbox, and finding commands without running anything.
 export { type ChildProcesses, childProcesses } from './child-processes.ts'
-export { SANDBOX_MODES, type SandboxMode } from './sandbox.ts'
-export { scanScripts } from './scan-scripts.ts'
+export { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
+export { scanScripts } from './scan/scan-scripts.ts'
 export { DEFAULT_SCRIPT_RUNNER_OPTIONS, type ScriptRunnerOptions } from './script-runner-options.ts'

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { PROVIDED_MODULES } from './script-imports.ts'
+import type { PROVIDED_MODULES } from './scan/script-imports.ts'
 
 /** The program of the processes that run scripts. */
 export const MAIN: string = fileURLToPath(

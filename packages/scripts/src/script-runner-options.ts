@@ -1,7 +1,7 @@
 import { SkillError } from '@skillstoke/core'
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import type { OutputLimits } from './output.ts'
-import { SANDBOX_MODES, type SandboxMode } from './sandbox.ts'
+import type { OutputLimits } from './process/output.ts'
+import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
 export interface ScriptRunnerOptions {
   /** Whether the operating system contains scripts besides the permissions of Node. @default 'auto' */

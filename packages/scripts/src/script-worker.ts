@@ -4,8 +4,8 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
-import type { Place } from './find-unerasable.ts'
-import { scanScripts } from './scan-scripts.ts'
+import type { Place } from './scan/find-unerasable.ts'
+import { scanScripts } from './scan/scan-scripts.ts'
 
 export type Question =
   | { readonly kind: 'strip'; readonly text: string }
@@ -41,7 +41,7 @@ async function strip(text: string): Promise<Answer> {
     const { code, message } = thrown as NodeJS.ErrnoException
     const isText = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX'
     if (!isText) return { kind: 'broken' }
-    const { findUnerasable } = await import('./find-unerasable.ts')
+    const { findUnerasable } = await import('./scan/find-unerasable.ts')
     const place = findUnerasable(text)
     return {
       kind: 'refused',

@@ -3,6 +3,7 @@ import type { Generation, SkillReport } from '../registry/generation.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isAddressable, normalizeName } from '../skill/skill-name.ts'
+import { foldText } from '../skill/text.ts'
 import type { Conversation } from './conversation.ts'
 
 /** What asking for a skill leads to. */
@@ -78,9 +79,8 @@ function findOthers(query: string, generation: Generation, conversation: Convers
 
 /** The skills with the text in their name or description, in whatever case: parts of words that no index has. */
 function findContaining(query: string, skills: readonly Skill[]): readonly Skill[] {
-  const wanted = query.toLowerCase()
+  const wanted = foldText(query)
   return skills.filter(
-    ({ name, description }) =>
-      name.toLowerCase().includes(wanted) || description.toLowerCase().includes(wanted),
+    ({ name, description }) => foldText(name).includes(wanted) || foldText(description).includes(wanted),
   )
 }

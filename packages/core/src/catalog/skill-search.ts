@@ -1,5 +1,6 @@
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
+import { foldText } from '../skill/text.ts'
 import type { ScopeTest } from './scope.ts'
 
 export interface SearchHit {
@@ -135,10 +136,5 @@ function byRank(a: IndexedSkill, b: IndexedSkill): number {
 }
 
 function toWords(text: string): string[] {
-  return (
-    text
-      .normalize('NFKC')
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  )
+  return foldText(text).match(/[\p{L}\p{N}]+/gu) ?? []
 }

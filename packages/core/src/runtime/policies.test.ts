@@ -1,5 +1,6 @@
 import { verifies } from '@skillstoke/requirements'
 import { describe, expect, test } from 'vitest'
+import { CATALOG_FORMAT_NAMES } from '../catalog/catalog-format.ts'
 import type { CatalogOptions } from '../catalog/render-catalog.ts'
 import { InProcessEventBus } from '../events/event-bus.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
@@ -443,7 +444,7 @@ When a user request matches a skill's description:
   })
 
   test('every format says how many did not fit', async () => {
-    for (const format of ['agentskills-xml', 'pai-xml', 'markdown'] as const) {
+    for (const format of CATALOG_FORMAT_NAMES.filter(name => name !== 'none')) {
       await using it = await open(files, { catalog: { format, maxTokens: 10 } })
       const { listed, omitted, text: shown } = it.skills.catalog()
       expect([listed, omitted]).toEqual([[], ['b', 'pdf']])

@@ -23,11 +23,13 @@ export interface LoadedChange {
   readonly files: readonly LoadedFileChange[]
 }
 
-/** What is known of a revision that is no longer served. Every `Skill` has it. */
-export type KnownRevision = Pick<
-  Skill,
-  'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest'
->
+/**
+ * What is known of a revision that is no longer served. Every `Skill` has it. Unlike in `Pick`, a field that is optional in
+ * `Skill` is not optional here, so that no copy can forget it.
+ */
+export type KnownRevision = {
+  readonly [Field in 'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest']: Skill[Field]
+}
 
 /**
  * Compares what a conversation has loaded with a skill as it is now. Returns `undefined` when nothing has to be said: it was

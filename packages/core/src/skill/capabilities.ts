@@ -8,22 +8,31 @@ import type { Skill } from './skill.ts'
  */
 export type ScriptCapability = string
 
-/** Each form that a capability may have: how it is written for people, and what matches it. */
+/**
+ * Each form that a capability may have: how it is written for people, and the pattern that matches it. `PART_OF_FORM` in
+ * `@skillstoke/scripts` says what each of them opens.
+ */
 const FORMS = {
-  net: /^net$/,
-  exec: /^exec$/,
-  'env:NAME': /^env:[A-Za-z_][A-Za-z0-9_]*$/,
-  'fs.read': /^fs\.read$/,
-  'fs.write': /^fs\.write$/,
-  'fs.read:path': /^fs\.read:\S+$/,
-  'fs.write:path': /^fs\.write:\S+$/,
-}
+  net: 'net',
+  exec: 'exec',
+  'env:NAME': 'env:[A-Za-z_][A-Za-z0-9_]*',
+  'fs.read': 'fs\\.read',
+  'fs.write': 'fs\\.write',
+  'fs.read:path': 'fs\\.read:\\S+',
+  'fs.write:path': 'fs\\.write:\\S+',
+} as const
+
+export type CapabilityForm = keyof typeof FORMS
 
 /** All forms of a capability, for messages. */
 export const CAPABILITY_FORMS: string = Object.keys(FORMS).join(', ')
 
 export function isCapability(word: string): word is ScriptCapability {
-  return Object.values(FORMS).some(form => form.test(word))
+  return findCapabilityForm(word) !== undefined
+}
+
+export function findCapabilityForm(word: string): CapabilityForm | undefined {
+  return (Object.keys(FORMS) as CapabilityForm[]).find(form => new RegExp(`^${FORMS[form]}$`).test(word))
 }
 
 /** The words of `metadata.capabilities` in their order, each once; those that mean nothing included. */

@@ -1,17 +1,18 @@
 import { editDistance } from '../edit-distance.ts'
 import { compareText } from './compare.ts'
+import { foldText } from './text.ts'
 
 const MAX_SUGGESTIONS = 3
 const MAX_SHOWN = 20
 
 /** Names that somebody may have meant: a few typing errors away, or containing what was typed. Best first. */
 export function findNearNames(wanted: string, names: readonly string[]): string[] {
-  const query = wanted.normalize('NFKC').toLowerCase()
+  const query = foldText(wanted)
   if (query === '') return []
   const most = query.length <= 4 ? 1 : 2
   const candidates: { name: string; distance: number }[] = []
   for (const name of names) {
-    const distance = editDistance(query, name.toLowerCase(), most)
+    const distance = editDistance(query, foldText(name), most)
     if (distance <= most) candidates.push({ name, distance })
     else if (query.length >= 3 && (name.includes(query) || query.includes(name)))
       candidates.push({ name, distance: most + 1 })

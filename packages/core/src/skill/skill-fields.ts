@@ -28,10 +28,22 @@ export interface ParsedSkill extends SkillDescription {
   readonly bodyLine: number
 }
 
-const KNOWN = new Set(['name', 'description', 'license', 'compatibility', 'metadata', 'allowed-tools'])
+/** The fields of the agentskills.io specification. */
+export const SPECIFIED_FIELDS = [
+  'allowed-tools',
+  'compatibility',
+  'description',
+  'license',
+  'metadata',
+  'name',
+] as const
+/** In code points. */
+export const MAX_DESCRIPTION_LENGTH = 1024
+/** In code points. */
+export const MAX_COMPATIBILITY_LENGTH = 500
+
+const KNOWN: ReadonlySet<string> = new Set(SPECIFIED_FIELDS)
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
-const MAX_DESCRIPTION = 1024
-const MAX_COMPATIBILITY = 500
 
 /** Turns the fields of a frontmatter into a skill, noting each tolerance and fault at its line. */
 export class SkillFields {
@@ -147,12 +159,12 @@ export class SkillFields {
     const description = (this.#text('description') ?? this.#aliasOfDescription())?.trim()
     if (description === undefined || description === '') return this.#withoutDescription(body)
     const length = [...description].length
-    if (length > MAX_DESCRIPTION) {
+    if (length > MAX_DESCRIPTION_LENGTH) {
       this.#note(
         'DESCRIPTION_TOO_LONG',
         'warning',
         'description',
-        `the description has ${length} characters; at most ${MAX_DESCRIPTION} are allowed`,
+        `the description has ${length} characters; at most ${MAX_DESCRIPTION_LENGTH} are allowed`,
         'shorten it; details belong in the body',
       )
     }
@@ -195,12 +207,12 @@ export class SkillFields {
   #compatibility(): string | undefined {
     const compatibility = this.#text('compatibility')
     const length = compatibility === undefined ? 0 : [...compatibility].length
-    if (length > MAX_COMPATIBILITY) {
+    if (length > MAX_COMPATIBILITY_LENGTH) {
       this.#note(
         'COMPATIBILITY_TOO_LONG',
         'warning',
         'compatibility',
-        `compatibility has ${length} characters; at most ${MAX_COMPATIBILITY} are allowed`,
+        `compatibility has ${length} characters; at most ${MAX_COMPATIBILITY_LENGTH} are allowed`,
         'shorten it',
       )
     }
@@ -362,7 +374,9 @@ function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
-  return detach((heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION).toWellFormed())
+  return detach(
+    (heading ?? lines.find(line => line !== '') ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
+  )
 }
 
 /** Splits at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */

@@ -17,6 +17,11 @@ export function decodeUnmarkedText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
 }
 
+/** A text as searches compare it: without regard to case, or to how its characters are composed. */
+export function foldText(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
 /** A text in quotation marks for a message, with at most `maxLength` characters of it. */
 export function quote(text: string, maxLength: number = Infinity): string {
   return JSON.stringify(text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text)

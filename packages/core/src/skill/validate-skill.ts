@@ -3,11 +3,12 @@ import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { splitSkillText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
+import { MAX_COMPATIBILITY_LENGTH, MAX_DESCRIPTION_LENGTH, SPECIFIED_FIELDS } from './skill-fields.ts'
 import { findNameFaults, normalizeName } from './skill-name.ts'
 import { decodeText } from './text.ts'
 import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
-const FIELDS = ['allowed-tools', 'compatibility', 'description', 'license', 'metadata', 'name']
+const FIELDS: readonly string[] = SPECIFIED_FIELDS
 
 /**
  * Validates a SKILL.md against the agentskills.io specification, case by case as its reference validator
@@ -119,10 +120,21 @@ function validateFields(
         'say what the skill does and when to use it',
       ),
     )
-  } else found.push(...validateLength('DESCRIPTION_TOO_LONG', 'description', description, 1024, lineOf))
+  } else
+    found.push(
+      ...validateLength('DESCRIPTION_TOO_LONG', 'description', description, MAX_DESCRIPTION_LENGTH, lineOf),
+    )
   const compatibility = fields.get('compatibility')
   if (typeof compatibility === 'string') {
-    found.push(...validateLength('COMPATIBILITY_TOO_LONG', 'compatibility', compatibility, 500, lineOf))
+    found.push(
+      ...validateLength(
+        'COMPATIBILITY_TOO_LONG',
+        'compatibility',
+        compatibility,
+        MAX_COMPATIBILITY_LENGTH,
+        lineOf,
+      ),
+    )
   } else if (fields.has('compatibility')) {
     found.push(error('FIELD_TYPE', '"compatibility" must be text', lineOf('compatibility')))
   }

@@ -1,4 +1,4 @@
-import type { ChildFrame, CommandFrame, InputFaults } from './child/frames.ts'
+import type { ChildFrame, CommandFrame, InputFaults } from '../child/frames.ts'
 import { mapTexts, type Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 

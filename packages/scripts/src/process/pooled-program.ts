@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
-import type { InputFaults } from './child/frames.ts'
+import type { InputFaults } from '../child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
 
 /** A process together with the folder that it may write to. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { HAS_BUBBLEWRAP } from '../../../tests/fixtures/scripts.ts'
+import { HAS_BUBBLEWRAP } from '../../../../tests/fixtures/scripts.ts'
 
 const at = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)))
 

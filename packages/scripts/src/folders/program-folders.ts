@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Diagnostic, Digest } from '@skillstoke/core'
 import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ScriptProgram } from '@skillstoke/core/source'
-import type { ContainedProcess } from './contained-process.ts'
-import type { PlainJavaScript } from './plain-javascript.ts'
+import type { ContainedProcess } from '../process/contained-process.ts'
+import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 import { type ProgramFolder, writeCode, writeProgramFolder } from './program-folder.ts'
 
 interface Entry {

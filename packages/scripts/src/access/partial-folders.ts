@@ -1,6 +1,6 @@
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FolderCache } from './folder-cache.ts'
+import { FolderCache } from '../folders/folder-cache.ts'
 import { isInside } from './granted-path.ts'
 
 /** Bubblewrap accepts 9,000 arguments. */

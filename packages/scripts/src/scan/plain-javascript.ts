@@ -1,7 +1,7 @@
 import type { Diagnostic, Digest } from '@skillstoke/core'
 import type { ScriptText } from '@skillstoke/core/source'
+import type { Answer } from '../script-worker.ts'
 import type { ScriptReaders } from './script-readers.ts'
-import type { Answer } from './script-worker.ts'
 
 const MAX_KEPT = 2_000
 

@@ -6,8 +6,8 @@ import {
   toCommandHints,
 } from '@skillstoke/core/internal'
 import type { ScriptProgram, ScriptScan } from '@skillstoke/core/source'
-import type { CommandFrame } from './child/frames.ts'
-import type { ProgramFolder } from './program-folder.ts'
+import type { CommandFrame } from '../child/frames.ts'
+import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'
 

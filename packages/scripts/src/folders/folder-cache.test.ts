@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { TemporaryFolder } from '../../../tests/fixtures/skill-folder.ts'
+import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { FolderCache } from './folder-cache.ts'
 
 test('FolderCache reads a folder again when its entries changed, whatever its times say', async () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Diagnostic } from '@skillstoke/core'
 import type { ScriptProgram } from '@skillstoke/core/source'
-import type { PlainJavaScript } from './plain-javascript.ts'
+import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 
 /** A revision of a skill on the disk, for processes to read. */
 export interface ProgramFolder {

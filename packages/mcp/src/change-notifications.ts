@@ -3,7 +3,7 @@ import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
 /** What clients are told of one or more updates. */
-export interface Notice {
+export interface ChangeNotification {
   /** Whether a name or a description in the list of resources is another one. */
   readonly isListChanged: boolean
   /** Files and folders whose content is another one; a folder counts when anything below it does. */
@@ -12,30 +12,30 @@ export interface Notice {
   readonly areToolsChanged: boolean
 }
 
-export interface ChangeNoticesOptions {
+export interface ChangeNotificationsOptions {
   readonly clock: Clock
-  /** Least time between two notices. */
+  /** Least time between two notifications. */
   readonly intervalMs: number
   readonly isInScope: (name: string) => boolean
-  readonly send: (notice: Notice) => void
+  readonly send: (notification: ChangeNotification) => void
 }
 
 /**
- * Turns updates into as few notices as possible: the first goes out at once, those that follow within the interval
+ * Turns updates into as few notifications as possible: the first goes out at once, those that follow within the interval
  * become one at its end, so the last change of a burst is never lost.
  */
-export class ChangeNotices {
-  readonly #options: ChangeNoticesOptions
-  #held: Notice | undefined
+export class ChangeNotifications {
+  readonly #options: ChangeNotificationsOptions
+  #held: ChangeNotification | undefined
   #cancelTimer: (() => void) | undefined
 
-  constructor(options: ChangeNoticesOptions) {
+  constructor(options: ChangeNotificationsOptions) {
     this.#options = options
   }
 
   add(update: RegistryUpdate): void {
-    const notice = toNotice(update, this.#options.isInScope)
-    if (notice.isListChanged || notice.uris.size > 0) this.#tell(notice)
+    const notification = toNotification(update, this.#options.isInScope)
+    if (notification.isListChanged || notification.uris.size > 0) this.#tell(notification)
   }
 
   /** The tools of clients are others than before. */
@@ -43,9 +43,9 @@ export class ChangeNotices {
     this.#tell({ isListChanged: false, uris: new Set(), areToolsChanged: true })
   }
 
-  #tell(notice: Notice): void {
-    if (this.#cancelTimer === undefined) this.#send(notice)
-    else this.#held = this.#held === undefined ? notice : merge(this.#held, notice)
+  #tell(notification: ChangeNotification): void {
+    if (this.#cancelTimer === undefined) this.#send(notification)
+    else this.#held = this.#held === undefined ? notification : merge(this.#held, notification)
   }
 
   close(): void {
@@ -54,10 +54,10 @@ export class ChangeNotices {
     this.#held = undefined
   }
 
-  #send(notice: Notice): void {
+  #send(notification: ChangeNotification): void {
     const { clock, intervalMs, send } = this.#options
     this.#cancelTimer = clock.after(intervalMs, () => this.#onInterval(), { background: true })
-    send(notice)
+    send(notification)
   }
 
   #onInterval(): void {
@@ -68,7 +68,7 @@ export class ChangeNotices {
   }
 }
 
-function merge(first: Notice, second: Notice): Notice {
+function merge(first: ChangeNotification, second: ChangeNotification): ChangeNotification {
   return {
     isListChanged: first.isListChanged || second.isListChanged,
     uris: first.uris.union(second.uris),
@@ -76,7 +76,7 @@ function merge(first: Notice, second: Notice): Notice {
   }
 }
 
-function toNotice(update: RegistryUpdate, isInScope: (name: string) => boolean): Notice {
+function toNotification(update: RegistryUpdate, isInScope: (name: string) => boolean): ChangeNotification {
   const changes = update.changes.filter(change => isInScope(change.name))
   return {
     isListChanged: changes.some(isListed),

@@ -2,6 +2,7 @@ import { lstat, readlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
+import { type CapabilityForm, findCapabilityForm } from '@skillstoke/core/internal'
 import type { ScriptCapability } from '@skillstoke/core/source'
 import type { FolderLook, FolderLooks } from './folder-looks.ts'
 import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from './granted-path.ts'
@@ -22,6 +23,17 @@ export interface ScriptAccess {
   readonly workspace?: string
   /** The same as long as the paths lead to the same files: a process that was started with another one is not used again. */
   readonly identity: string
+}
+
+/** Which part of a script's access a capability opens: a form that nothing enforces does not compile. */
+const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
+  net: 'hasNetwork',
+  exec: 'hasPrograms',
+  'env:NAME': 'secrets',
+  'fs.read': 'readable',
+  'fs.write': 'writable',
+  'fs.read:path': 'readable',
+  'fs.write:path': 'writable',
 }
 
 /** A skill whose code may run now, with what it may reach. */
@@ -54,17 +66,21 @@ export async function toScriptAccess(
 ): Promise<ScriptAccess> {
   const { isSandboxed, env } = options
   const workspace = await toBase(options.workspace)
-  const find = async (kind: 'fs.read' | 'fs.write'): Promise<readonly GrantedPath[]> => {
-    const found = grants.map(grant => {
-      if (grant === kind) return { grant, ...workspace }
-      return grant.startsWith(`${kind}:`) ? resolveGrantedPath(grant, workspace) : undefined
+  const grantsOf = (part: keyof ScriptAccess): readonly ScriptCapability[] =>
+    grants.filter(grant => {
+      const form = findCapabilityForm(grant)
+      return form !== undefined && PART_OF_FORM[form] === part
     })
-    return (await Promise.all(found)).filter(each => each !== undefined)
-  }
-  const written = await find('fs.write')
+  const find = async (part: 'readable' | 'writable'): Promise<readonly GrantedPath[]> =>
+    await Promise.all(
+      grantsOf(part).map(grant =>
+        grant.includes(':') ? resolveGrantedPath(grant, workspace) : { grant, ...workspace },
+      ),
+    )
+  const written = await find('writable')
   const writable = withoutCovered(written, written)
-  const readable = [...withoutCovered(await find('fs.read'), written), ...writable]
-  const hasPrograms = grants.includes('exec')
+  const readable = [...withoutCovered(await find('readable'), written), ...writable]
+  const hasPrograms = grantsOf('hasPrograms').length > 0
   const hidden = await findHidden(options.hiddenPaths)
   const kept = await Promise.all(options.protectedPaths.map(path => findReal(resolve(path))))
   const looks = new Map<string, Promise<FolderLook>>()
@@ -89,13 +105,13 @@ export async function toScriptAccess(
     for (const each of readable) await refuseLinksOut(each, readable, await look(each))
   }
   const partial = isSandboxed ? await findPartial(readable, hidden, options.partialFolders) : []
-  const names = grants.flatMap(grant => (grant.startsWith('env:') ? grant.slice('env:'.length) : []))
+  const names = grantsOf('secrets').map(grant => grant.slice('env:'.length))
   return {
     readable,
     writable,
     partial,
     identity: JSON.stringify([await Promise.all([...readable, ...writable].map(identify)), partial]),
-    hasNetwork: grants.includes('net'),
+    hasNetwork: grantsOf('hasNetwork').length > 0,
     hasPrograms,
     secrets: Object.fromEntries(
       names.flatMap(name => (Object.hasOwn(env, name) && env[name] !== undefined ? [[name, env[name]]] : [])),

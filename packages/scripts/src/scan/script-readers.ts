@@ -1,5 +1,5 @@
-import { ScriptThread } from './script-thread.ts'
-import type { Answer, Question } from './script-worker.ts'
+import { ScriptThread } from '../script-thread.ts'
+import type { Answer, Question } from '../script-worker.ts'
 
 /** What is to be read, and for whom. */
 export interface Asked {

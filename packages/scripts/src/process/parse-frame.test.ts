@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Lines } from './child/lines.ts'
+import { Lines } from '../child/lines.ts'
 import { parseFrame } from './parse-frame.ts'
 import { createRedaction } from './redact.ts'
 

@@ -1,8 +1,8 @@
 import { release } from 'node:os'
+import { type GrantedPath, isInside } from '../access/granted-path.ts'
+import type { PartialFolder } from '../access/partial-folders.ts'
+import type { ScriptAccess } from '../access/script-access.ts'
 import { FILTER_DESCRIPTOR, INFO_DESCRIPTOR } from './contained-process.ts'
-import { type GrantedPath, isInside } from './granted-path.ts'
-import type { PartialFolder } from './partial-folders.ts'
-import type { ScriptAccess } from './script-access.ts'
 import { createSystemCallFilter } from './system-call-filter.ts'
 
 /** A program to start, with its arguments. */

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FolderCache } from './folder-cache.ts'
+import { FolderCache } from '../folders/folder-cache.ts'
 import { isGuardedName } from './guarded-names.ts'
 
 /** How many entries of a granted folder are looked at. */
