@@ -11,6 +11,7 @@ import {
   isCapability,
   READING_CHOICES,
 } from '@skillstoke/core/internal'
+import { DEFAULT_SETTLE } from '@skillstoke/core/source'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
 import { UNBIND_MODES } from '../packages/core/src/binding/agent-binding.ts'
@@ -117,4 +118,13 @@ test.each<[string, readonly string[]]>([
   const row = page.split('\n').find(line => line.startsWith('| ') && line.split(' | ')[1]?.startsWith(option))
   const listed = [...(row?.split(' | ')[2]?.matchAll(/`([a-z-]+)`/g) ?? [])].map(([, value]) => value)
   expect(new Set(listed)).toEqual(new Set(values))
+})
+
+test('docs/policies.md and ARCHITECTURE.md have the default settle windows', () => {
+  const { settleMs, burstMs, maxWaitMs, maxBusyMs } = DEFAULT_SETTLE
+  const defaults = `{ settleMs: ${settleMs}, burstMs: ${burstMs}, maxWaitMs: ${maxWaitMs}, maxBusyMs: ${maxBusyMs} }`
+  expect(readFileSync('docs/policies.md', 'utf8')).toContain(`\`${defaults}\``)
+  expect(readFileSync('ARCHITECTURE.md', 'utf8')).toContain(
+    `waits for quiet: ${settleMs} ms after a lone change, ${burstMs} ms in a burst, while git holds its lock, and never more than ${maxWaitMs / 1000} s (${maxBusyMs / 1000} s for git)`,
+  )
 })
