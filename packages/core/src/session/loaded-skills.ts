@@ -114,6 +114,12 @@ export class LoadedSkills {
     this.#prune()
   }
 
+  /** Forgets every load, and what was said of it. */
+  clear(): void {
+    for (const { name } of this.ledger.entries()) this.ledger.forget(name)
+    this.#saidBy.clear()
+  }
+
   #find({ name }: LedgerEntry, now: Generation): Skill | undefined {
     return this.#isInScope(name) ? now.find(name) : undefined
   }

@@ -204,6 +204,7 @@ describe('SkillSession.offer()', () => {
     session.close()
     offer?.commit()
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf'])
+    expect(session.pending()).toBeUndefined()
     for (const call of [() => session.offer(), () => session.update(), () => session.rebase()])
       await expect(call()).rejects.toMatchObject({
         code: 'CLOSED',
@@ -221,7 +222,7 @@ describe('SkillSession.offer()', () => {
     expect(offer?.text).toBe(dropped?.text)
     offer?.commit()
     it.write('tone')
-    expect(await session.offer()).toBeUndefined()
+    expect([await session.offer(), session.pending()]).toEqual([undefined, undefined])
     session.beginTurn()
     const next = await session.offer()
     expect(linesOf(next)).toEqual(['- added: tone: Does tone.'])
@@ -250,6 +251,18 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toContain('<name>tone</name>')
     expect(await session.offer()).toBeUndefined()
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
+  })
+
+  test('rebuild is corrected after a late commit of what was taken back meanwhile', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', delivery: 'rebuild' })
+    await loadSkill(session, 'pdf')
+    it.write('pdf', { body: 'Newer.' })
+    const late = await session.offer()
+    it.write('pdf')
+    expect(await session.offer()).toBeUndefined()
+    late?.commit()
+    expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/^- you loaded pdf at /)])
   })
 
   test('rebuild with nothing to say has the new catalog at once', async () => {

@@ -153,8 +153,12 @@ export class SkillSession implements Disposable {
     return proposal?.update
   }
 
-  /** Returns what `offer` returns, at once and without a look at the disk or the store. */
+  /**
+   * Returns what `offer` returns, at once and without a look at the disk or the store; `undefined` when the session is
+   * closed.
+   */
   pending(): SessionOffer | undefined {
+    if (this.#isClosed || this.#isToldForTurn()) return undefined
     const proposal = this.#record.propose(this.#target(), this.#turn)
     return proposal === undefined ? undefined : this.#toOffer(proposal)
   }
@@ -194,6 +198,19 @@ export class SkillSession implements Disposable {
   /** Returns what has to be stored with the conversation so that it can continue later, in another process. */
   state(): SessionState {
     return this.#record.state()
+  }
+
+  /**
+   * Goes back to an earlier state of this conversation, for a host that takes messages out of its history: a turn that failed,
+   * or an answer that is asked for again. What was loaded or told since counts as never said, open offers are void, and no
+   * skill is active. `tools` stay as they are.
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
+   */
+  revert(state: SessionState): void {
+    this.#assertOpen()
+    this.#record.revert(checkSessionState(state, this.#host.hasher))
+    this.#active.clear()
+    this.#toldTurn = -1
   }
 
   /**
@@ -251,7 +268,7 @@ export class SkillSession implements Disposable {
 
   async #propose({ fresh = true }: OfferOptions, commits = false): Promise<Proposal | undefined> {
     this.#assertOpen()
-    if (this.#inherited.applyAt === 'turn' && this.#toldTurn === this.#turn) return undefined
+    if (this.#isToldForTurn()) return undefined
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
@@ -263,6 +280,10 @@ export class SkillSession implements Disposable {
       this.#toldTurn = this.#turn
     } else if (commits) this.#commit(proposal)
     return proposal
+  }
+
+  #isToldForTurn(): boolean {
+    return this.#inherited.applyAt === 'turn' && this.#toldTurn === this.#turn
   }
 
   #toOffer(proposal: Proposal): SessionOffer {

@@ -49,8 +49,11 @@ export class TellingRecord {
   #catalog: SkillCatalog
   /** Number of the newest message that was committed. */
   #newest = 0
-  /** Whether a skill was loaded since the last look: a load that took long can bring an older revision than was told of. */
-  #hasLoaded = false
+  /**
+   * Whether the listing alone does not tell that there is nothing to say: a load that took long can bring an older revision
+   * than was told of, and so can a message that is committed late.
+   */
+  #mustCompare = false
   /** Counts messages and loads. */
   #ordinal = 0
   /** Messages up to this one were written before the conversation was started over. */
@@ -83,7 +86,7 @@ export class TellingRecord {
   /** Notes that the instructions of a skill enter the conversation. */
   load(skill: Skill, name: string): void {
     this.#loaded.load(skill, name, ++this.#ordinal)
-    this.#hasLoaded = true
+    this.#mustCompare = true
   }
 
   /** Takes over what a stored conversation knows. */
@@ -96,6 +99,14 @@ export class TellingRecord {
     if (catalog === undefined) return
     const { text, tokens, listed, omitted } = catalog
     this.#catalog = Object.freeze({ text, tokens, listed, omitted })
+  }
+
+  /** Goes back to what the conversation knew earlier: messages and loads since then count as never said. */
+  revert(state: SessionState): void {
+    this.#voidUntil = this.#newest = ++this.#ordinal
+    this.#loaded.clear()
+    this.#listing.forgetMessages()
+    this.resume(state)
   }
 
   /** Reads what is needed to name the changes of a resumed conversation. */
@@ -134,14 +145,14 @@ export class TellingRecord {
     if (proposal.ordinal > this.#newest) {
       this.#newest = proposal.ordinal
       if (this.#options.delivery === 'rebuild') this.#catalog = proposal.catalog
-    }
+    } else this.#mustCompare = true
     return true
   }
 
   /** Notes that there was nothing to say of a generation. */
   moveTo(now: Generation): void {
     if (this.#isAt(now)) return
-    this.#hasLoaded = false
+    this.#mustCompare = false
     const ordinal = ++this.#ordinal
     this.#newest = ordinal
     this.#loaded.commit({ ordinal, marks: this.#loaded.marks(now, this.#options.delivery !== 'silent') })
@@ -176,7 +187,7 @@ export class TellingRecord {
   }
 
   #isAt(now: Generation): boolean {
-    return !this.#hasLoaded && this.#listing.isAt(now)
+    return !this.#mustCompare && this.#listing.isAt(now)
   }
 
   #isOver(proposal: Proposal): boolean {

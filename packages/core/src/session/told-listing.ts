@@ -123,6 +123,12 @@ export class ToldListing {
   /** Notes that the conversation begins anew with a generation: no earlier message counts any more. */
   restart(generation: Generation, ordinal: number): void {
     this.moveTo(generation, ordinal)
+    this.forgetMessages()
+  }
+
+  /** No earlier message counts any more. */
+  forgetMessages(): void {
+    this.#base++
     this.#saidBy.clear()
   }
 

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
+
+describe('SkillSession.revert()', () => {
+  test('a turn that is dropped loses no notice, even when its load was what the notice asked for', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    const before = session.state()
+    it.write('pdf', { body: 'Newer.' })
+    const offer = await session.offer()
+    await loadSkill(session, 'pdf')
+    session.revert(before)
+    expect(session.active).toEqual([])
+    expect((await session.offer())?.text).toBe(offer?.text)
+    // What belongs to the dropped turn counts no more.
+    offer?.commit()
+    const again = await session.offer()
+    expect(again?.text).toBe(offer?.text)
+    again?.commit()
+    expect(await session.offer()).toBeUndefined()
+  })
+
+  test('goes back behind messages and loads of other skills', async () => {
+    await using it = await openMemorySkills(['pdf', 'tone'])
+    const session = it.skills.session({ id: 's' })
+    const before = session.state()
+    const { catalog } = session
+    await loadSkill(session, 'tone')
+    it.write('maps')
+    await session.update()
+    session.revert(before)
+    expect([session.catalog, session.ledger.entries(), session.knows('maps')]).toEqual([catalog, [], false])
+    expect(linesOf(await session.update())).toEqual(['- added: maps: Does maps.'])
+  })
+
+  test('goes back behind rebase(), to the catalog from before', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    const before = session.state()
+    const { catalog } = session
+    it.write('maps')
+    await session.rebase()
+    expect(session.catalog).not.toBe(catalog)
+    session.revert(before)
+    expect(session.catalog).toBe(catalog)
+    expect(linesOf(await session.offer())).toEqual(['- added: maps: Does maps.'])
+  })
+
+  test('tells the same turn again', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's', applyAt: 'turn' })
+    session.beginTurn()
+    const before = session.state()
+    it.write('maps')
+    const told = await session.update()
+    session.revert(before)
+    expect((await session.update())?.text).toBe(told?.text)
+  })
+
+  test('refuses a damaged state and a closed session, and changes nothing then', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    await loadSkill(session, 'pdf')
+    const before = session.state()
+    expect(() => session.revert({ ...before, ledger: [{}] as never })).toThrow('ledger[0].name is missing')
+    expect(session.state()).toEqual(before)
+    session.close()
+    expect(() => session.revert(before)).toThrow('the session "s" is closed')
+  })
+})
