@@ -139,7 +139,6 @@ describe('the schema of a tool', () => {
     const { command } = await skills.scripts.execute('git.log', { path: 'a' })
     spoil(command.inputSchema)
     for (const each of skills.scripts.list()) spoil(each.inputSchema)
-    for (const each of skills.scripts.offer('git').commands) spoil(each.inputSchema)
     for (const { commands } of skills.scripts.status()) for (const each of commands) spoil(each.inputSchema)
     spoil(skills.scripts.find('git.log')?.inputSchema ?? {})
     expect(JSON.stringify(skills.scripts.list())).toBe(before)

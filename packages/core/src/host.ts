@@ -83,3 +83,23 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, work: Pro
     signal.removeEventListener('abort', onAbort)
   }
 }
+
+/**
+ * Closes one thing after the other. What cannot be closed keeps nothing else open: its failure is thrown at the end, and
+ * further ones are logged.
+ */
+export async function closeInTurn(
+  things: readonly (() => Promise<void> | void | undefined)[],
+  logger: Logger,
+): Promise<void> {
+  const failures: unknown[] = []
+  for (const close of things) {
+    try {
+      await close()
+    } catch (thrown) {
+      failures.push(thrown)
+    }
+  }
+  for (const error of failures.slice(1)) logger.error('this could not be closed either', { error })
+  if (failures.length > 0) throw failures[0]
+}

@@ -51,14 +51,14 @@ export class ServedTools {
   async #listChanging(): Promise<readonly ToolDefinition[]> {
     const { commandTools, adminTools, scope } = this.#options
     if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
-    const within = scope === undefined ? {} : { scope }
+    const scoped = scope === undefined ? {} : { scope }
     // Commands saved before the request are in the answer, if their code loads soon.
     if (commandTools) await this.#settle()
     return [
       ...(adminTools
-        ? this.#skills.adminTools(within).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
+        ? this.#skills.adminTools(scoped).map(tool => ({ ...tool, name: tool.name.replace('_', '.') }))
         : []),
-      ...(commandTools ? this.#skills.commandTools({ ...within, toName: toWireName }) : []),
+      ...(commandTools ? this.#skills.commandTools({ ...scoped, toName: toWireName }) : []),
     ]
   }
 

@@ -226,11 +226,11 @@ export class SkillMcp implements AsyncDisposable {
   #createShortLived(): McpServer {
     const skills = this.#skills
     const { scope } = this.#options
-    const within = scope === undefined ? {} : { scope }
+    const scoped = scope === undefined ? {} : { scope }
     const constant = {
-      tools: skills.tools(within),
+      tools: skills.tools(scoped),
       describeUnknownTool: (name: string, tools: readonly string[]) =>
-        skills.describeUnknownTool(name, tools, within),
+        skills.describeUnknownTool(name, tools, scoped),
     }
     const catalog = this.#reader.catalog().text
     return this.#createServer({ constant, instructions: toInstructions(catalog) }, new Set())

@@ -20,7 +20,7 @@ export interface ApiOptions {
   readonly state: LiveState
   readonly guard: RequestGuard
   /** What conversations may see, in explanations that are not about one of them. */
-  readonly within: { readonly scope?: SkillScope }
+  readonly view: { readonly scope?: SkillScope }
   readonly startId: string
   readonly keepAliveMs: number
   readonly maxEventStreams: number
@@ -86,12 +86,12 @@ function isJson(context: Context): boolean {
   return /^application\/json\s*(;|$)/i.test(context.req.header('content-type') ?? '')
 }
 
-async function getSkill(context: Context, { skills, state, within }: ApiOptions): Promise<Response> {
+async function getSkill(context: Context, { skills, state, view }: ApiOptions): Promise<Response> {
   const target = context.req.param('name') ?? ''
   const generation = await skills.fresh(BOUND)
   const meant = findMeant(target, generation, skills)
   if (meant === undefined) {
-    const reason = (await skills.forConversation(within).why(target)).steps[0]?.detail ?? ''
+    const reason = (await skills.forConversation(view).why(target)).steps[0]?.detail ?? ''
     return fail(context, 404, 'NOT_FOUND', `there is no skill ${JSON.stringify(target)}: ${reason}`)
   }
   const { report, skill } = meant
@@ -103,7 +103,7 @@ async function getSkill(context: Context, { skills, state, within }: ApiOptions)
     text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
     body: skill === undefined ? null : await skills.readBody(skill),
     refusedText: report.status === 'broken' ? ((await readNewestText(report)) ?? null) : null,
-    explanation: skills.forConversation(within).explain(report.name),
+    explanation: skills.forConversation(view).explain(report.name),
   } satisfies SkillDetail)
 }
 
@@ -152,11 +152,11 @@ async function getDiff(context: Context, { skills, state }: ApiOptions): Promise
   } satisfies SkillDiff)
 }
 
-async function explain(context: Context, { skills, within }: ApiOptions): Promise<Response> {
+async function explain(context: Context, { skills, view }: ApiOptions): Promise<Response> {
   const name = context.req.param('name') ?? ''
   const id = context.req.query('session')
   await skills.fresh(BOUND)
-  if (id === undefined) return context.json(await skills.forConversation(within).why(name))
+  if (id === undefined) return context.json(await skills.forConversation(view).why(name))
   const sessions = skills.sessions()
   const session = sessions.find(each => each.id === id)
   if (session !== undefined) return context.json(await skills.why(name, session))

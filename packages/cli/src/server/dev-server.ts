@@ -93,7 +93,7 @@ export class DevServer implements AsyncDisposable {
         skills,
         state: this.state,
         guard: this.#guard,
-        within: config.scope === undefined ? {} : { scope: config.scope },
+        view: config.scope === undefined ? {} : { scope: config.scope },
         startId: this.startId,
         keepAliveMs: KEEP_ALIVE_MS,
         maxEventStreams: MAX_EVENT_STREAMS,

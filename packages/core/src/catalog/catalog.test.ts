@@ -104,9 +104,9 @@ describe('createScopeTest()', () => {
     [{ include: ['*-a'], exclude: ['x-*'] }, 'x-a', false],
     [{ include: ['a.c'] }, 'abc', false],
     [{ exclude: ['*'] }, 'pdf', false],
-    [{ include: ['*-a'], within: { include: ['x-*'] } }, 'x-a', true],
-    [{ include: ['*-a'], within: { include: ['x-*'] } }, 'y-a', false],
-    [{ within: { within: { exclude: ['x'] } } }, 'x', false],
+    [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'x-a', true],
+    [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'y-a', false],
+    [{ outer: { outer: { exclude: ['x'] } } }, 'x', false],
   ])('%j lets %j through: %s', (scope, name, expected) => {
     expect(createScopeTest(scope)(name)).toBe(expected)
   })

@@ -9,7 +9,7 @@ export interface SkillScope {
   /** Names that match one of these are out, whatever `include` says. */
   readonly exclude?: readonly string[]
   /** When given, only names that this scope lets through, too: the two scopes intersect. */
-  readonly within?: SkillScope
+  readonly outer?: SkillScope
 }
 
 export type ScopeTest = (name: string) => boolean
@@ -24,8 +24,8 @@ const EVERYTHING: ScopeTest = () => true
 export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   if (scope !== undefined) checkScope(scope)
   const own = createOwnTest(scope)
-  if (scope?.within === undefined) return own
-  const outer = createScopeTest(scope.within)
+  if (scope?.outer === undefined) return own
+  const outer = createScopeTest(scope.outer)
   if (isUnrestricted(own)) return outer
   return isUnrestricted(outer) ? own : name => own(name) && outer(name)
 }
@@ -36,7 +36,7 @@ export function intersectScopes(
   inner: SkillScope | undefined,
 ): SkillScope | undefined {
   if (outer === undefined || inner === undefined) return outer ?? inner
-  return { ...inner, within: intersectScopes(outer, inner.within) as SkillScope }
+  return { ...inner, outer: intersectScopes(outer, inner.outer) as SkillScope }
 }
 
 /** Returns one text for equal scopes. */
@@ -44,8 +44,8 @@ export function keyOfScope(scope: SkillScope | undefined): string {
   return scope === undefined ? '' : JSON.stringify(toLists(scope))
 }
 
-function toLists({ include = [], exclude = [], within }: SkillScope): unknown {
-  return [include, exclude, ...(within === undefined ? [] : [toLists(within)])]
+function toLists({ include = [], exclude = [], outer }: SkillScope): unknown {
+  return [include, exclude, ...(outer === undefined ? [] : [toLists(outer)])]
 }
 
 function createOwnTest(scope: SkillScope | undefined): ScopeTest {
@@ -70,7 +70,7 @@ function checkScope(scope: SkillScope): void {
   const fields = typeof scope === 'object' && scope !== null ? Object.entries(scope) : undefined
   const wrong = fields?.find(
     ([name, value]) =>
-      name !== 'within' &&
+      name !== 'outer' &&
       (!['include', 'exclude'].includes(name) || (value !== undefined && !Array.isArray(value))),
   )
   if (fields !== undefined && wrong === undefined) return

@@ -10,6 +10,7 @@ import { RecapturingStore } from '../reader/recapturing-store.ts'
 import { type ReaderParts, SkillReader } from '../reader/skill-reader.ts'
 import { SkillRegistry } from '../registry/skill-registry.ts'
 import { CodeRecords } from '../script/code-records.ts'
+import { ProgramSlots } from '../script/program-slots.ts'
 import { SkillScripts } from '../script/skill-scripts.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { SourceReaders } from '../sync/source-readers.ts'
@@ -33,6 +34,7 @@ export interface RuntimeParts {
   readonly reader: ReaderParts
   readonly events: EventBus
   readonly review: SkillReview
+  readonly programs: ProgramSlots
   readonly scripts: SkillScripts
   readonly reloads: SkillReloads
   readonly changes: SkillChanges
@@ -61,13 +63,14 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
   // Scripts read skills, and readers show the commands of scripts: the first reader shows none.
   const reader = new SkillReader(shared)
   const review = new SkillReview({ registry, reader, store, decisions, log, clock, logger })
-  const scripts = createScripts(host, { registry, reader, review, store: shared.store })
-  const reloads = new SkillReloads({ reader, sources, scripts, events, demands: host.demands })
+  const { programs, scripts } = createScripts(host, { registry, reader, review, store: shared.store })
+  const reloads = new SkillReloads({ reader, sources, programs, scripts, events, demands: host.demands })
   const changes = new SkillChanges({ ...host, registry, sources, reader, reloads, review })
-  const parts = { ...shared, commands: scripts }
+  const parts = { ...shared, commands: programs }
   const countTokens = catalog.countTokens ?? approximateTokens
   return {
-    ...{ clock, hasher, logger, store, registry, sources, events, review, scripts, reloads, changes },
+    ...{ clock, hasher, logger, store, registry, sources, events, review, programs, scripts },
+    ...{ reloads, changes },
     reader: parts,
     binder: new AgentBinder({ reader, clock, logger }),
     sessions: new LiveSessions({ reader: new SkillReader(parts), scripts, store, hasher, countTokens }),
@@ -92,19 +95,17 @@ function createScripts(
     readonly review: SkillReview
     readonly store: SkillStore
   },
-): SkillScripts {
+): { readonly programs: ProgramSlots; readonly scripts: SkillScripts } {
+  const { registry, reader, store } = parts
+  const records = new CodeRecords({ ...parts, decisions })
+  const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, store, records } })
   const scripts = new SkillScripts({
-    ...{ clock, logger },
-    runner,
-    registry: parts.registry,
-    reader: parts.reader,
-    store: parts.store,
-    records: new CodeRecords({ ...parts, decisions }),
+    ...{ slots: programs, clock, logger, runner, reader, store, records },
     // The bus has every event of scripts, with the same payload.
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })
   decisions.subscribe(made => {
-    if (made.some(({ decision }) => ABOUT_CODE.includes(decision.kind))) scripts.reconsider()
+    if (made.some(({ decision }) => ABOUT_CODE.includes(decision.kind))) programs.reconsider()
   })
-  return scripts
+  return { programs, scripts }
 }

@@ -16,12 +16,12 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
   const parts = assembleRuntime(options)
   const runtime = new SkillRuntime(parts)
   try {
-    const { registry, sources, scripts, changes, binder, reloads, clock } = parts
+    const { registry, sources, programs, scripts, changes, binder, reloads, clock } = parts
     let isStarted = false
     registry.subscribe(update => binder.syncTools(update), { phase: 'tools' })
     registry.subscribe(
       update => {
-        const following = scripts.follow(update)
+        const following = programs.follow(update)
         // Code that loads for the first time replaces nothing, so the start does not wait for it.
         return isStarted ? following : undefined
       },
@@ -35,7 +35,9 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     isStarted = true
     reloads.assertDemands()
   } catch (thrown) {
-    await runtime.close()
+    await runtime.close().catch((error: unknown) => {
+      parts.logger.error('the runtime that did not start could not be closed', { error })
+    })
     throw thrown
   }
   return runtime

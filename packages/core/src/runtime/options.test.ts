@@ -70,8 +70,8 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ skillToolName: 'read_skill_file' }, 'skillToolName is "read_skill_file"'],
     [{ scope: { inlcude: ['a'] } }, 'the scope is {"inlcude":["a"]}; use { include:'],
     [{ scope: { include: 'a' } }, 'the scope is {"include":"a"}; use { include:'],
-    [{ scope: { within: { include: 'a' } } }, 'the scope is {"include":"a"}; use { include:'],
-    [{ scope: { within: null } }, 'the scope is null; use { include:'],
+    [{ scope: { outer: { include: 'a' } } }, 'the scope is {"include":"a"}; use { include:'],
+    [{ scope: { outer: null } }, 'the scope is null; use { include:'],
     [{ scope: 'a' }, 'the scope is "a"; use { include:'],
   ])('session(%j)', async (options, message) => {
     await using skills = await createSkillRuntime({ sources: [] })

@@ -13,7 +13,7 @@ import { HistoryRecorder } from '../history/history-recorder.ts'
 import type { RevisionLog } from '../history/revision-log.ts'
 import { type RevisionRestorer, SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
-import type { Clock, Logger } from '../host.ts'
+import { type Clock, closeInTurn, type Logger } from '../host.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import { targetOf } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -118,9 +118,8 @@ export class SkillChanges implements RevisionRestorer {
   }
 
   async close(): Promise<void> {
-    await this.#options.decisions.close()
-    await this.#options.log?.close()
-    await this.#options.writeLock.close?.()
+    const { decisions, log, writeLock, logger } = this.#options
+    await closeInTurn([() => decisions.close(), () => log?.close(), () => writeLock.close?.()], logger)
   }
 
   #createWriter(source: SkillSource, folder: WritableFolder, options: SkillWriterOptions = {}): SkillWriter {

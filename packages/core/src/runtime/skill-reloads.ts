@@ -1,6 +1,7 @@
 import type { SkillReloading } from '../authoring/skill-writer.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
+import type { ProgramSlots } from '../script/program-slots.ts'
 import type { SkillScripts } from '../script/skill-scripts.ts'
 import { describePlace, isError } from '../skill/diagnostic.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
@@ -23,6 +24,7 @@ export interface ScriptReload {
 export interface SkillReloadsOptions {
   readonly reader: SkillReader
   readonly sources: SourceReaders
+  readonly programs: ProgramSlots
   readonly scripts: SkillScripts
   readonly events: EventBus
   readonly demands: Demands
@@ -79,8 +81,8 @@ export class SkillReloads implements SkillReloading {
    * the code is started
    */
   async reloadScripts(name: string, signal?: AbortSignal): Promise<ScriptReload> {
-    const { scripts } = this.#options
-    scripts.assertRun()
+    const { programs, scripts } = this.#options
+    programs.requireRunner()
     const { status, errors, generation } = await this.reloadSkill(name)
     if (status === 'not-found' || generation.find(name) === undefined)
       return { status, errors: errors.map(({ message }) => message) }

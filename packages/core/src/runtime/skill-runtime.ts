@@ -8,6 +8,7 @@ import type { SkillScope } from '../catalog/scope.ts'
 import type { EventBus } from '../events/event-bus.ts'
 import type { SkillHistory } from '../history/skill-history.ts'
 import type { SkillReview } from '../history/skill-review.ts'
+import { closeInTurn } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
@@ -134,7 +135,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   tools(options: ToolsOptions = {}): readonly ToolDefinition[] {
     this.#parts.sources.assertOpen()
     checkOptions('tools()', options, KNOWN_TOOLS)
-    const conversation = withoutMemory(this.#within(options))
+    const conversation = withoutMemory(this.#readerOf(options))
     const scriptTools = this.scripts.canRun ? createScriptTools(conversation, this.scripts) : []
     return createSkillTools(conversation, options.skillToolName, scriptTools)
   }
@@ -145,9 +146,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    */
   adminTools(options: ScopeOptions = {}): readonly ToolDefinition[] {
     checkOptions('adminTools()', options, KNOWN_SCOPE)
-    this.scripts.assertRun()
+    this.#parts.programs.requireRunner()
     const admin = createScriptAdmin(this.#parts.reloads, this.scripts)
-    return createAdminTools(withoutMemory(this.#within(options)), admin)
+    return createAdminTools(withoutMemory(this.#readerOf(options)), admin)
   }
 
   /**
@@ -159,14 +160,14 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     options: ScopeOptions & { readonly toName?: (command: SkillCommand) => string } = {},
   ): readonly ToolDefinition[] {
     checkOptions('commandTools()', options, { ...KNOWN_SCOPE, toName: true })
-    this.scripts.assertRun()
+    this.#parts.programs.requireRunner()
     const toName = options.toName ?? (command => toCommandToolName(command, this.#parts.hasher))
-    return createCommandTools(withoutMemory(this.#within(options)), this.scripts, toName)
+    return createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
   }
 
   /** Writes the answer to a caller of a tool that does not exist; `tools` are the names of those that do. */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
-    return describeUnknownTool(name, tools, this.#within(options), options.skillToolName ?? 'skill')
+    return describeUnknownTool(name, tools, this.#readerOf(options), options.skillToolName ?? 'skill')
   }
 
   /**
@@ -175,12 +176,12 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * @throws {SkillError} CLOSED
    */
   async lookup(name: string, options: ScopeOptions = {}): Promise<LoadOutcome> {
-    return await loadSkill(name, withoutMemory(this.#within(options)))
+    return await loadSkill(name, withoutMemory(this.#readerOf(options)))
   }
 
   /** Works like `SkillSession.expandSlash`, for a host that keeps no conversations. @throws {SkillError} CLOSED */
   async expandSlash(message: string, options: SlashOptions & ScopeOptions = {}): Promise<SlashExpansion> {
-    return await expandSlash(message, withoutMemory(this.#within(options)), options)
+    return await expandSlash(message, withoutMemory(this.#readerOf(options)), options)
   }
 
   /**
@@ -232,18 +233,25 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { changes, binder, sources, registry, scripts, store, logger } = this.#parts
+    const { changes, binder, sources, registry, programs, store, logger } = this.#parts
     changes.stop()
     binder.close()
-    await sources.close()
-    await registry.close()
-    await scripts.close()
-    await changes.close()
-    // A disk that is full or gone must not keep the process from ending.
-    await store.close().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
+    // What cannot be closed must not keep the rest open: processes, locks, files.
+    await closeInTurn(
+      [
+        () => sources.close(),
+        () => registry.close(),
+        () => programs.close(),
+        () => changes.close(),
+        // A disk that is full or gone must not keep the process from ending.
+        () =>
+          store.close().catch((error: unknown) => logger.error('the store could not be flushed', { error })),
+      ],
+      logger,
+    )
   }
 
-  #within({ scope }: ConversationView): SkillReader {
+  #readerOf({ scope }: ConversationView): SkillReader {
     return scope === undefined ? this : this.forConversation({ scope })
   }
 }

@@ -1,41 +1,31 @@
 import { checkNumber, SkillError } from '../errors.ts'
-import { LATE, untilAborted, waitAtMost } from '../host.ts'
-import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
+import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
-import type { RegistryUpdate } from '../registry/registry-update.ts'
-import type { SkillRegistry } from '../registry/skill-registry.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { CodeRecords } from './code-records.ts'
 import {
   type CommandAddress,
   isHelperModule,
-  mayExportCommands,
   type SkillCommand,
   splitCommandId,
   withOwnSchema,
 } from './command.ts'
-import { describeProblem, toNotFound } from './command-not-found.ts'
-import { FileCalls } from './file-calls.ts'
-import { callSafely, ObservedCalls } from './observed-calls.ts'
+import { toNotFound } from './command-not-found.ts'
+import { callSafely, ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
-import { ProgramSlot, type SlotHost } from './program-slot.ts'
-import { type CommandsChange, type ScriptEvents, toCommandsChange } from './script-events.ts'
-import type {
-  LoadedProgram,
-  ScriptContainment,
-  ScriptFileRun,
-  ScriptRunner,
-  ScriptRunOptions,
-} from './script-runner.ts'
+import type { ProgramSlots, UnloadStatus } from './program-slots.ts'
+import { type CommandsChange, toCommandsChange } from './script-events.ts'
+import type { LoadedProgram, ScriptContainment, ScriptFileRun, ScriptRunOptions } from './script-runner.ts'
 
-export interface SkillScriptsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
-  /** Absent when the scripts of skills are files like any other. */
-  readonly runner: ScriptRunner | undefined
+export interface SkillScriptsOptions extends ObservedCallsOptions {
+  readonly slots: ProgramSlots
   readonly reader: SkillReader
-  readonly registry: SkillRegistry
-  /** Called with every event, in order. */
-  readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
+  readonly store: SkillStore
+  readonly records: CodeRecords
+  readonly clock: Clock
 }
 
 /** What a command answered, and the revision of the code that did. */
@@ -44,9 +34,6 @@ export interface CommandResult {
   readonly revision: Digest
   readonly command: SkillCommand
 }
-
-/** What unloading the code of a skill led to. */
-export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
 
 /** How the code of one skill is doing. */
 export interface ScriptStatus {
@@ -62,77 +49,32 @@ export interface ScriptStatus {
 
 // A call waits for newer code, but not for a script that does not come to an end of loading.
 const MAX_LOAD_WAIT_MS = 2_000
-// And neither do those who are told of the change.
-const MAX_PHASE_WAIT_MS = 1_000
-// What runs when everything ends may come to an end by itself.
-const CLOSE_MS = 5_000
 const MAX_TIMEOUT_MS = 600_000
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
-export class SkillScripts implements CommandOffers {
+export class SkillScripts {
   readonly #options: SkillScriptsOptions
-  readonly #slots = new Map<string, ProgramSlot>()
-  readonly #unloaded = new Set<string>()
-  /** Of skills that are gone, and whose calls may still be under way. */
-  readonly #leaving = new Set<ProgramSlot>()
-  readonly #files: FileCalls
+  readonly #slots: ProgramSlots
   readonly #listeners = new Set<(change: CommandsChange) => void>()
   readonly #calls: ObservedCalls
-  #isClosed = false
 
   constructor(options: SkillScriptsOptions) {
     this.#options = options
-    this.#files = new FileCalls(options.records)
+    this.#slots = options.slots
     this.#calls = new ObservedCalls(options)
+    this.#slots.subscribe(swap => this.#announce(toCommandsChange(swap)))
   }
 
   /** Whether scripts are run at all. */
   get canRun(): boolean {
-    return this.#options.runner !== undefined
-  }
-
-  /** @throws {SkillError} INVALID_OPTION when nothing runs scripts */
-  assertRun(): void {
-    void this.#runner
-  }
-
-  /** Follows a new generation; resolves when its commands serve, or a second has passed. */
-  async follow({ changes }: RegistryUpdate): Promise<void> {
-    const slots = changes.flatMap(change => {
-      if (change.kind === 'removed') this.#forget(change.skill)
-      else if (change.kind === 'modified' && keyOf(change.oldSkill) !== keyOf(change.newSkill))
-        this.#forget(change.oldSkill)
-      const skill = change.kind === 'modified' ? change.newSkill : change.skill
-      return change.kind === 'removed' ? [] : (this.#want(skill) ?? [])
-    })
-    await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
-  }
-
-  /** Asks again what may be done, after somebody has decided; what is not allowed any more is ended at once. */
-  reconsider(): void {
-    for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
-    for (const slot of this.#leaving) slot.endForbidden()
-    this.#files.endForbidden()
+    return this.#slots.runner !== undefined
   }
 
   /** Every command that can be called, sorted by id; of one skill, or of all. */
   list(skill?: string): readonly SkillCommand[] {
     const served =
       skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
-    return served.flatMap(each => this.#slots.get(keyOf(each))?.commands ?? [])
-  }
-
-  /** The commands of a skill, and what keeps its newest ones from it. */
-  offer(skill: string): CommandOffer {
-    const served = this.#options.reader.current.find(skill)
-    const slot = served === undefined ? undefined : this.#slots.get(keyOf(served))
-    const problem = describeProblem(slot)
-    const { commands = [], revision } = slot ?? {}
-    return {
-      commands,
-      ...(revision === undefined ? {} : { revision }),
-      ...(problem === undefined ? {} : { problem }),
-    }
+    return served.flatMap(each => this.#slots.find(each)?.commands ?? [])
   }
 
   /** The command of an id, or `undefined`. */
@@ -140,7 +82,7 @@ export class SkillScripts implements CommandOffers {
     const parts = splitCommandId(id)
     const skill = parts === undefined ? undefined : this.#options.reader.current.find(parts.skill)
     if (parts === undefined || skill === undefined) return undefined
-    return this.#slots.get(keyOf(skill))?.commands.find(({ name }) => name === parts.command)
+    return this.#slots.find(skill)?.commands.find(({ name }) => name === parts.command)
   }
 
   /**
@@ -149,9 +91,9 @@ export class SkillScripts implements CommandOffers {
    */
   listFiles(name: string): readonly string[] {
     const skill = this.#options.reader.current.get(name)
-    const own = new Set(this.#slots.get(keyOf(skill))?.sources)
+    const own = new Set(this.#slots.find(skill)?.sources)
     return skill.files.flatMap(({ path }) => {
-      const isProgram = path.startsWith('scripts/') && this.#options.runner?.mayRun(path) === true
+      const isProgram = path.startsWith('scripts/') && this.#slots.runner?.mayRun(path) === true
       return isProgram && !isHelperModule(path) && !own.has(path) ? path : []
     })
   }
@@ -164,7 +106,7 @@ export class SkillScripts implements CommandOffers {
   /** How the code of each served skill is doing that has any, in the order of their names. */
   status(): readonly ScriptStatus[] {
     return this.#options.reader.current.list().flatMap(skill => {
-      const slot = this.#slots.get(keyOf(skill))
+      const slot = this.#slots.find(skill)
       if (slot === undefined || (slot.commands.length === 0 && slot.problems.length === 0)) return []
       const { commands, problems, loaded, revision } = slot
       return [
@@ -182,7 +124,7 @@ export class SkillScripts implements CommandOffers {
   /** Resolves when the code of a skill that is on disk now serves, or does not for a reason; of one skill, or of all. */
   async ready(skill?: Skill): Promise<void> {
     const wanted = skill === undefined ? this.#options.reader.current.list() : [skill]
-    await Promise.all(wanted.map(each => this.#want(each)?.ready()))
+    await Promise.all(wanted.map(each => this.#slots.want(each)?.ready()))
   }
 
   /** Calls back when commands are others; returns a function that unsubscribes. */
@@ -211,7 +153,7 @@ export class SkillScripts implements CommandOffers {
       } catch (thrown) {
         // Newer code took its place just before the call began.
         const isReplaced = SkillError.isInstance(thrown, 'CLOSED') && options.signal?.aborted !== true
-        if (!isReplaced || this.#isClosed) throw thrown
+        if (!isReplaced || this.#slots.isClosed) throw thrown
       }
     }
   }
@@ -242,7 +184,7 @@ export class SkillScripts implements CommandOffers {
     checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
     options.signal?.throwIfAborted()
-    const commands = this.#slots.get(keyOf(skill))?.commands ?? []
+    const commands = this.#slots.find(skill)?.commands ?? []
     const isFile = skill.files.some(file => file.path === path)
     const own = commands.filter(command => command.path === path || (!isFile && command.name === path))
     if (own.length > 0) {
@@ -252,12 +194,12 @@ export class SkillScripts implements CommandOffers {
         `${JSON.stringify(path)} is no program of ${JSON.stringify(name)}, but commands; run ${ids}`,
       )
     }
-    const runner = this.#runner
+    const runner = this.#slots.requireRunner()
     const { store, records } = this.#options
     const grants = records.grantedTo(skill)
     const program = toProgram(skill, grants, store)
     const call = { skill: skill.name, target: path, revision: skill.revision }
-    const outcome = await this.#files.run({ skill, grants }, options.signal, signal =>
+    const outcome = await this.#slots.files.run({ skill, grants }, options.signal, signal =>
       this.#calls.observe(call, { ...options, signal }, observed =>
         runner.runFile(program, path, args, observed),
       ),
@@ -274,10 +216,7 @@ export class SkillScripts implements CommandOffers {
   ): Promise<{ readonly wasLoaded: boolean; readonly problems: readonly Diagnostic[] }> {
     this.#assertOpen()
     const skill = this.#options.reader.current.get(name)
-    const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.#slots.has(keyOf(skill))
-    const slot = this.#slot(skill)
-    slot.want(skill, { isEager: true, isForced: true })
-    await slot.ready()
+    const { slot, wasLoaded } = await this.#slots.reload(skill)
     // Whoever asks for it wants clients to look again, whether or not the commands are the same.
     if (!slot.problems.some(isError))
       this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
@@ -288,14 +227,7 @@ export class SkillScripts implements CommandOffers {
   async unload(name: string): Promise<UnloadStatus> {
     this.#assertOpen()
     const skill = this.#options.reader.current.find(name)
-    if (skill === undefined) return 'not-found'
-    const slot = this.#slots.get(keyOf(skill))
-    if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
-    this.#unloaded.add(keyOf(skill))
-    // Whoever reloads it meanwhile begins anew.
-    this.#slots.delete(keyOf(skill))
-    await this.#leave(slot)
-    return 'unloaded'
+    return skill === undefined ? 'not-found' : await this.#slots.unload(skill)
   }
 
   /**
@@ -306,7 +238,7 @@ export class SkillScripts implements CommandOffers {
   async clear(name: string): Promise<void> {
     this.#assertOpen()
     const skill = this.#options.reader.current.get(name)
-    const slot = this.#want(skill)
+    const slot = this.#slots.want(skill)
     // Calls that come meanwhile find the one or the other, and never nothing.
     slot?.want(skill, { isEager: false, isForced: true })
     await slot?.ready()
@@ -315,20 +247,13 @@ export class SkillScripts implements CommandOffers {
 
   /** What stands between scripts and this machine. */
   async containment(): Promise<ScriptContainment> {
-    return await this.#runner.containment()
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const slots = [...this.#slots.values(), ...this.#leaving]
-    await Promise.all(slots.map(slot => slot.close({ withinMs: CLOSE_MS })))
-    await this.#options.runner?.close()
+    return await this.#slots.requireRunner().containment()
   }
 
   /** The code and the command for a call, of the skill as it is served now. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
     const skill = this.#options.reader.current.get(name)
-    const slot = this.#want(skill)
+    const slot = this.#slots.want(skill)
     const waited = await waitAtMost(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
     // Newer code that takes so long does not hold up what the older one can do.
@@ -337,7 +262,7 @@ export class SkillScripts implements CommandOffers {
     // Once it is loaded, the script itself says which commands there are.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: withOwnSchema(found) }
-    throw toNotFound(skill.name, command, slot, this.#unloaded.has(keyOf(skill)))
+    throw toNotFound(skill.name, command, slot, this.#slots.isUnloaded(skill))
   }
 
   async #run(
@@ -355,50 +280,6 @@ export class SkillScripts implements CommandOffers {
     return { value, revision, command }
   }
 
-  #want(skill: Skill): ProgramSlot | undefined {
-    if (!this.canRun || this.#isClosed || this.#unloaded.has(keyOf(skill))) return undefined
-    const known = this.#slots.get(keyOf(skill))?.skill
-    // Another folder has the name now: code of the former one is none of its own.
-    if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
-      this.#forget(known)
-    // Most skills have no code, and cost nothing here.
-    if (!this.#slots.has(keyOf(skill)) && !skill.files.some(({ path }) => mayExportCommands(path)))
-      return undefined
-    const slot = this.#slot(skill)
-    slot.want(skill)
-    return slot
-  }
-
-  #slot(skill: Skill): ProgramSlot {
-    const key = keyOf(skill)
-    const known = this.#slots.get(key)
-    if (known !== undefined) return known
-    const slot = new ProgramSlot({
-      ...this.#options,
-      runner: this.#runner,
-      onSwap: swap => this.#announce(toCommandsChange(swap)),
-    })
-    this.#slots.set(key, slot)
-    return slot
-  }
-
-  #forget(skill: Skill): void {
-    const slot = this.#slots.get(keyOf(skill))
-    this.#slots.delete(keyOf(skill))
-    this.#unloaded.delete(keyOf(skill))
-    this.#options.records.forget(skill)
-    if (slot === undefined) return
-    this.#leave(slot).catch((error: unknown) => {
-      this.#options.logger.error('the code of a skill did not end', { skill: skill.name, error })
-    })
-  }
-
-  /** Its commands are gone at once; resolves when its calls have ended. */
-  async #leave(slot: ProgramSlot): Promise<void> {
-    this.#leaving.add(slot)
-    await slot.close().finally(() => this.#leaving.delete(slot))
-  }
-
   #announce(change: CommandsChange): void {
     const { added, removed, modified } = change
     if (added.length + removed.length + modified.length === 0) return
@@ -406,22 +287,8 @@ export class SkillScripts implements CommandOffers {
     for (const listener of this.#listeners) callSafely(this.#options.logger, () => listener(change))
   }
 
-  get #runner(): ScriptRunner {
-    const { runner } = this.#options
-    if (runner !== undefined) return runner
-    throw new SkillError(
-      'INVALID_OPTION',
-      'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses()',
-    )
-  }
-
   #assertOpen(): void {
-    this.assertRun()
-    if (this.#isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
+    this.#slots.requireRunner()
+    if (this.#slots.isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
-}
-
-/** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */
-function keyOf({ source, name }: Skill): string {
-  return `${source}\0${name}`
 }

@@ -20,7 +20,7 @@ describe('SkillSession.child()', () => {
     [{ exclude: ['support-x'] }, { include: ['support-*'] }, ['support-eu', 'support-us']],
     [{ include: ['support-*'] }, { exclude: ['support-x'] }, ['support-eu', 'support-us']],
     [{ include: [] }, { include: [] }, NAMES],
-    [{ within: { include: ['support-*'] } }, { within: { include: ['*-eu'] } }, ['support-eu']],
+    [{ outer: { include: ['support-*'] } }, { outer: { include: ['*-eu'] } }, ['support-eu']],
   ]
 
   test.each(scopes)('sees what %j and %j both let through', async (parent, own, listed) => {

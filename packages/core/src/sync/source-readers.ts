@@ -1,5 +1,5 @@
 import { SkillError } from '../errors.ts'
-import { type Clock, type Hasher, type Logger, waitAtMost } from '../host.ts'
+import { type Clock, closeInTurn, type Hasher, type Logger, waitAtMost } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -159,7 +159,12 @@ export class SourceReaders {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#options.preScan?.close()
-    await Promise.all(this.#syncs.map(sync => sync.close()))
+    const closing = this.#syncs.map(async sync => await sync.close())
+    await Promise.allSettled(closing)
+    await closeInTurn(
+      closing.map(closed => () => closed),
+      this.#options.logger,
+    )
   }
 
   async #readNewer(): Promise<void> {

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import type { Logger } from '../host.ts'
+import type { ScriptRunner } from '../script/script-runner.ts'
+import { MemorySource } from '../source/memory-source.ts'
+import { MemorySkillStore } from '../store/memory-skill-store.ts'
+import { createSkillRuntime } from './create-skill-runtime.ts'
+
+class UnclosableSource extends MemorySource {
+  close(): Promise<void> {
+    return Promise.reject(new Error(`${this.label} cannot be closed`))
+  }
+}
+
+/** Records what is closed. */
+function createParts(): { closed: string[]; store: MemorySkillStore; runner: ScriptRunner; logger: Logger } {
+  const closed: string[] = []
+  const store = new MemorySkillStore()
+  store.close = async () => void closed.push('store')
+  const runner = { close: async () => void closed.push('runner'), mayRun: () => false } as never
+  const log = (level: string) => (message: string, data?: object) =>
+    void closed.push(`${level}: ${message}: ${String((data as { error?: unknown } | undefined)?.error)}`)
+  return {
+    ...{ closed, store, runner },
+    logger: { debug: () => undefined, info: () => undefined, warn: log('warn'), error: log('error') },
+  }
+}
+
+test('a source that cannot be closed keeps nothing else open', async () => {
+  const { closed, store, runner, logger } = createParts()
+  const sources = ['a', 'b'].map(label => new UnclosableSource({ label }, []))
+  const skills = await createSkillRuntime({ sources, scripts: runner, logger, state: { store } })
+  await expect(skills.close()).rejects.toThrow('a cannot be closed')
+  expect(closed).toEqual([
+    'error: this could not be closed either: Error: b cannot be closed',
+    'runner',
+    'store',
+  ])
+})
+
+test('a runtime that cannot start says why, and not what could not be closed then', async () => {
+  const { closed, store, runner, logger } = createParts()
+  const source = new UnclosableSource({ label: 'a' }, [{ name: 'x', description: '', body: '' }])
+  const starting = createSkillRuntime({
+    ...{ sources: [source], scripts: runner, logger, state: { store } },
+    onInvalid: 'throw',
+  })
+  await expect(starting).rejects.toMatchObject({ code: 'SKILL_INVALID' })
+  expect(closed.at(-1)).toMatch(/^error: the runtime that did not start could not be closed/)
+})

@@ -1,0 +1,194 @@
+import { SkillError } from '../errors.ts'
+import { closeInTurn, waitAtMost } from '../host.ts'
+import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
+import type { RegistryUpdate } from '../registry/registry-update.ts'
+import type { SkillRegistry } from '../registry/skill-registry.ts'
+import type { Skill } from '../skill/skill.ts'
+import { mayExportCommands } from './command.ts'
+import { describeProblem } from './command-not-found.ts'
+import { FileCalls } from './file-calls.ts'
+import { type CommandSwap, ProgramSlot, type SlotHost } from './program-slot.ts'
+import type { ScriptRunner } from './script-runner.ts'
+
+export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
+  /** Absent when the scripts of skills are files like any other. */
+  readonly runner: ScriptRunner | undefined
+  readonly reader: SkillReader
+  readonly registry: SkillRegistry
+}
+
+/** What unloading the code of a skill led to. */
+export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
+
+// Those who are told of a change wait for its code, but not for a script that does not come to an end of loading.
+const MAX_PHASE_WAIT_MS = 1_000
+// What runs when everything ends may come to an end by itself.
+const CLOSE_MS = 5_000
+
+/** The code of every skill that has some, each in a slot of its own. It follows what is served, and what is granted. */
+export class ProgramSlots implements CommandOffers {
+  /** Scripts that run as files, and end when what they may do is taken back. */
+  readonly files: FileCalls
+  readonly #options: ProgramSlotsOptions
+  readonly #slots = new Map<string, ProgramSlot>()
+  readonly #unloaded = new Set<string>()
+  /** Of skills that are gone, and whose calls may still be under way. */
+  readonly #leaving = new Set<ProgramSlot>()
+  readonly #listeners = new Set<(swap: CommandSwap) => void>()
+  #isClosed = false
+
+  constructor(options: ProgramSlotsOptions) {
+    this.#options = options
+    this.files = new FileCalls(options.records)
+  }
+
+  get runner(): ScriptRunner | undefined {
+    return this.#options.runner
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** @throws {SkillError} INVALID_OPTION when nothing runs scripts */
+  requireRunner(): ScriptRunner {
+    const { runner } = this.#options
+    if (runner !== undefined) return runner
+    throw new SkillError(
+      'INVALID_OPTION',
+      'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses(), from @skillstoke/scripts',
+    )
+  }
+
+  /** Calls back when the commands of a skill are others, or their code is. */
+  subscribe(listener: (swap: CommandSwap) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  find(skill: Skill): ProgramSlot | undefined {
+    return this.#slots.get(keyOf(skill))
+  }
+
+  isUnloaded(skill: Skill): boolean {
+    return this.#unloaded.has(keyOf(skill))
+  }
+
+  /** The commands of a skill, and what keeps its newest ones from it. */
+  offer(name: string): CommandOffer {
+    const served = this.#options.reader.current.find(name)
+    const slot = served === undefined ? undefined : this.find(served)
+    const problem = describeProblem(slot)
+    const { commands = [], revision } = slot ?? {}
+    return {
+      commands,
+      ...(revision === undefined ? {} : { revision }),
+      ...(problem === undefined ? {} : { problem }),
+    }
+  }
+
+  /** Follows a new generation; resolves when its commands serve, or a second has passed. */
+  async follow({ changes }: RegistryUpdate): Promise<void> {
+    const slots = changes.flatMap(change => {
+      if (change.kind === 'removed') this.#forget(change.skill)
+      else if (change.kind === 'modified' && keyOf(change.oldSkill) !== keyOf(change.newSkill))
+        this.#forget(change.oldSkill)
+      const skill = change.kind === 'modified' ? change.newSkill : change.skill
+      return change.kind === 'removed' ? [] : (this.want(skill) ?? [])
+    })
+    await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
+  }
+
+  /** Asks again what may be done, after a decision; what is not allowed any more is ended at once. */
+  reconsider(): void {
+    for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
+    for (const slot of this.#leaving) slot.endForbidden()
+    this.files.endForbidden()
+  }
+
+  /** Lets a slot load the code of a skill as it is served; `undefined` when it has none, or none is wanted. */
+  want(skill: Skill): ProgramSlot | undefined {
+    if (this.runner === undefined || this.#isClosed || this.isUnloaded(skill)) return undefined
+    const known = this.find(skill)?.skill
+    // Another folder has the name now: code of the former one is none of its own.
+    if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
+      this.#forget(known)
+    // Most skills have no code, and cost nothing here.
+    if (this.find(skill) === undefined && !skill.files.some(({ path }) => mayExportCommands(path)))
+      return undefined
+    const slot = this.#slot(skill)
+    slot.want(skill)
+    return slot
+  }
+
+  /** Loads the code of a skill now, also when it was unloaded or is the same. */
+  async reload(skill: Skill): Promise<{ readonly slot: ProgramSlot; readonly wasLoaded: boolean }> {
+    const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.find(skill) !== undefined
+    const slot = this.#slot(skill)
+    slot.want(skill, { isEager: true, isForced: true })
+    await slot.ready()
+    return { slot, wasLoaded }
+  }
+
+  /** Ends the code of a skill and takes its commands away until `reload`. */
+  async unload(skill: Skill): Promise<UnloadStatus> {
+    const slot = this.find(skill)
+    if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
+    this.#unloaded.add(keyOf(skill))
+    // Whoever reloads it meanwhile begins anew.
+    this.#slots.delete(keyOf(skill))
+    await this.#leave(slot)
+    return 'unloaded'
+  }
+
+  /** Ends all code, and the runner. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const slots = [...this.#slots.values(), ...this.#leaving]
+    await closeInTurn(
+      [
+        async () => {
+          await Promise.all(slots.map(slot => slot.close({ withinMs: CLOSE_MS })))
+        },
+        () => this.runner?.close(),
+      ],
+      this.#options.logger,
+    )
+  }
+
+  #slot(skill: Skill): ProgramSlot {
+    const known = this.find(skill)
+    if (known !== undefined) return known
+    const slot = new ProgramSlot({
+      ...this.#options,
+      runner: this.requireRunner(),
+      onSwap: swap => {
+        for (const listener of this.#listeners) listener(swap)
+      },
+    })
+    this.#slots.set(keyOf(skill), slot)
+    return slot
+  }
+
+  #forget(skill: Skill): void {
+    const slot = this.find(skill)
+    this.#slots.delete(keyOf(skill))
+    this.#unloaded.delete(keyOf(skill))
+    this.#options.records.forget(skill)
+    if (slot === undefined) return
+    this.#leave(slot).catch((error: unknown) => {
+      this.#options.logger.error('the code of a skill did not end', { skill: skill.name, error })
+    })
+  }
+
+  /** Its commands are gone at once; resolves when its calls have ended. */
+  async #leave(slot: ProgramSlot): Promise<void> {
+    this.#leaving.add(slot)
+    await slot.close().finally(() => this.#leaving.delete(slot))
+  }
+}
+
+/** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */
+function keyOf({ source, name }: Skill): string {
+  return `${source}\0${name}`
+}
