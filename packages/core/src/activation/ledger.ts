@@ -1,4 +1,5 @@
 import type { Digest } from '../skill/digest.ts'
+import type { RetainedRevisions } from './retained-revisions.ts'
 
 /** One skill that a conversation has in its context. */
 export interface LedgerEntry {
@@ -24,13 +25,12 @@ export interface Ledger {
 }
 
 export class MemoryLedger implements Ledger {
-  readonly #onSeen: (revision: Digest) => void
+  readonly #retained: RetainedRevisions
   readonly #entries = new Map<string, LedgerEntry>()
   readonly #seen = new Map<string, Set<Digest>>()
 
-  /** `onSeen` is told each revision that the conversation was given something of, once or more. */
-  constructor(onSeen: (revision: Digest) => void = () => undefined) {
-    this.#onSeen = onSeen
+  constructor(retained: RetainedRevisions) {
+    this.#retained = retained
   }
 
   entries(): readonly LedgerEntry[] {
@@ -47,7 +47,7 @@ export class MemoryLedger implements Ledger {
   }
 
   saw(name: string, revision: Digest): void {
-    this.#onSeen(revision)
+    this.#retained.add(revision)
     const seen = this.#seen.get(name)
     if (seen === undefined) this.#seen.set(name, new Set([revision]))
     else seen.add(revision)

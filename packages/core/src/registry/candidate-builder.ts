@@ -27,7 +27,7 @@ export interface CandidateBuilderOptions {
   /** Whether two folders of one name are a mistake. */
   readonly refusesDuplicates: boolean
   /** What others found about a skill that is served. */
-  readonly remarksOn: (skill: Skill) => readonly Diagnostic[]
+  readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
 }
 
@@ -137,7 +137,7 @@ export class CandidateBuilder {
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
-    const { store, onInvalid, refusesDuplicates, remarksOn } = this.#options
+    const { store, onInvalid, refusesDuplicates } = this.#options
     const decision = this.#askStanding(slot, entry.location)
     const lastGood = restored.get(entry.location) ?? this.#findLive(slot, entry, fresh, decision)
     let live = entry.skill === undefined && onInvalid === 'drop' ? undefined : lastGood
@@ -165,7 +165,7 @@ export class CandidateBuilder {
     if (pinned !== undefined || former?.standing?.kind === 'pinned')
       this.#lastGood.keepPinned(slot.origin, entry.location, pinned)
     const { index: sourceIndex, label: source, trust } = slot
-    const remarks = live === undefined ? [] : remarksOn(live)
+    const remarks = live === undefined ? [] : (this.#options.remarks.get(live) ?? [])
     const isLost = decision?.isLost === true
     const candidate = {
       entry,

@@ -129,7 +129,7 @@ export class SkillRegistry {
       admission: options.admission ?? trustAdmission,
       onInvalid: options.onInvalid ?? 'keep-last-good',
       refusesDuplicates: options.onDuplicate === 'error',
-      remarksOn: skill => this.#remarks.get(skill) ?? [],
+      remarks: this.#remarks,
       logger,
     })
     this.#digest = new GenerationDigest(hasher)

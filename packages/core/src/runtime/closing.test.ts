@@ -18,7 +18,7 @@ function createParts(): { closed: string[]; store: MemorySkillStore; runner: Scr
   store.close = async () => void closed.push('store')
   const runner = { close: async () => void closed.push('runner'), mayRun: () => false } as never
   const log = (level: string) => (message: string, data?: object) =>
-    void closed.push(`${level}: ${message}: ${String((data as { error?: unknown } | undefined)?.error)}`)
+    void closed.push(`${level}: ${message}: ${String(data && 'error' in data ? data.error : '')}`)
   return {
     ...{ closed, store, runner },
     logger: { debug: () => undefined, info: () => undefined, warn: log('warn'), error: log('error') },

@@ -1,4 +1,5 @@
 import type { Conversation } from '../activation/conversation.ts'
+import { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
@@ -8,7 +9,6 @@ import type { SkillScripts } from '../script/skill-scripts.ts'
 import type { SessionHost } from '../session/session-host.ts'
 import { checkSessionOptions, type SessionOptions } from '../session/session-options.ts'
 import { SkillSession } from '../session/skill-session.ts'
-import type { Digest } from '../skill/digest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
 export interface LiveSessionsOptions {
@@ -28,14 +28,13 @@ export class LiveSessions {
   readonly #host: SessionHost
   /** By id. */
   readonly #sessions = new Map<string, WeakRef<SkillSession>>()
-  readonly #retained = new WeakMap<SkillSession, Set<Digest>>()
-  readonly #finalizer: FinalizationRegistry<Set<Digest>>
+  readonly #finalizer: FinalizationRegistry<RetainedRevisions>
 
   constructor(options: LiveSessionsOptions) {
-    const { store, scripts, reader, hasher, countTokens } = options
+    const { scripts, reader, hasher, countTokens } = options
     this.#options = options
-    this.#finalizer = new FinalizationRegistry(revisions => {
-      for (const revision of revisions) store.release(revision)
+    this.#finalizer = new FinalizationRegistry(retained => {
+      retained.release()
       this.list() // forgets the ids of the collected, too
     })
     this.#host = {
@@ -43,7 +42,6 @@ export class LiveSessions {
       hasher,
       countTokens,
       openChild: (options, parent) => this.create(options, parent),
-      retain: (session, revision) => this.#retain(session, revision),
       ended: session => this.#end(session),
       scriptTools: (conversation: Conversation) =>
         scripts.canRun ? createScriptTools(conversation, scripts) : [],
@@ -57,7 +55,9 @@ export class LiveSessions {
     // A state that is resumed is newer than a session that its host may have dropped.
     if (other !== undefined && (options.resume === undefined || isAncestor(other, parent)))
       throw createDuplicate(options.id)
-    const session = new SkillSession(this.#host, options, parent)
+    const retained = new RetainedRevisions(this.#options.store)
+    const session = new SkillSession(this.#host, options, retained, parent)
+    this.#finalizer.register(session, retained)
     other?.close()
     this.#sessions.set(session.id, new WeakRef(session))
     return session
@@ -73,27 +73,10 @@ export class LiveSessions {
     return alive
   }
 
-  /** Takes a conversation off the list with those that work for it, and lets its revisions go. */
+  /** Takes a conversation off the list, with those that work for it. */
   #end(session: SkillSession): void {
     if (this.#sessions.get(session.id)?.deref() === session) this.#sessions.delete(session.id)
     for (const child of this.list()) if (child.parent === session) child.close()
-    const retained = this.#retained.get(session)
-    if (retained === undefined) return
-    for (const revision of retained) this.#options.store.release(revision)
-    retained.clear()
-  }
-
-  /** Keeps a revision readable until nothing refers to the conversation any more. */
-  #retain(session: SkillSession, revision: Digest): void {
-    let retained = this.#retained.get(session)
-    if (retained === undefined) {
-      retained = new Set()
-      this.#retained.set(session, retained)
-      this.#finalizer.register(session, retained)
-    }
-    if (retained.has(revision)) return
-    retained.add(revision)
-    this.#options.store.retain(revision)
   }
 }
 

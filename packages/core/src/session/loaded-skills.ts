@@ -1,4 +1,5 @@
 import { type LedgerEntry, MemoryLedger } from '../activation/ledger.ts'
+import type { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
@@ -31,9 +32,9 @@ export class LoadedSkills {
   /** The revisions that the ledger names; `undefined` when the store has lost one. */
   readonly #known = new Map<Digest, KnownRevision | undefined>()
 
-  constructor(isInScope: ScopeTest, onSeen: (revision: Digest) => void) {
+  constructor(isInScope: ScopeTest, retained: RetainedRevisions) {
     this.#isInScope = isInScope
-    this.ledger = new MemoryLedger(onSeen)
+    this.ledger = new MemoryLedger(retained)
   }
 
   /** Notes that the instructions of a skill enter the conversation. */

@@ -2,7 +2,6 @@ import type { Conversation } from '../activation/conversation.ts'
 import type { TokenCounter } from '../catalog/render-catalog.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
-import type { Digest } from '../skill/digest.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
@@ -12,9 +11,7 @@ export interface SessionHost {
   readonly reader: SkillReader
   /** Opens a session that works for another one. */
   openChild(options: SessionOptions, parent: SkillSession): SkillSession
-  /** Keeps a revision readable for as long as the session is in use. */
-  retain(session: SkillSession, revision: Digest): void
-  /** The conversation is over: what was kept for it may go. */
+  /** The conversation is over. */
   ended(session: SkillSession): void
   /** The tools that run scripts for a conversation; none where scripts are not run. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]

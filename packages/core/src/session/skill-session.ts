@@ -1,5 +1,6 @@
 import type { Conversation } from '../activation/conversation.ts'
 import type { Ledger } from '../activation/ledger.ts'
+import type { RetainedRevisions } from '../activation/retained-revisions.ts'
 import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { listInScope } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
@@ -45,6 +46,7 @@ export class SkillSession implements Disposable {
   readonly ledger: Ledger
   readonly delivery: DeliveryMode
   readonly #host: SessionHost
+  readonly #retained: RetainedRevisions
   readonly #inherited: InheritedOptions
   readonly #view: ConversationView
   readonly #access: Conversation
@@ -58,7 +60,12 @@ export class SkillSession implements Disposable {
   #isClosed = false
 
   /** Made by `SkillRuntime.session` and `child`. */
-  constructor(host: SessionHost, options: SessionOptions, parent?: SkillSession) {
+  constructor(
+    host: SessionHost,
+    options: SessionOptions,
+    retained: RetainedRevisions,
+    parent?: SkillSession,
+  ) {
     const { id, scope, resume, ...inherited } = options
     const { delivery = 'append', allowedTools = 'advise', skillToolName = 'skill' } = inherited
     this.id = id
@@ -68,6 +75,7 @@ export class SkillSession implements Disposable {
     this.delivery = delivery
     this.#skillToolName = skillToolName
     this.#host = host
+    this.#retained = retained
     this.#inherited = inherited
     this.#view = { id: this.conversation, ...(scope === undefined ? {} : { scope }) }
     this.#reader = host.reader.forConversation(this.#view)
@@ -76,9 +84,7 @@ export class SkillSession implements Disposable {
       ...{ delivery, generation: now, hasher: host.hasher, countTokens: host.countTokens },
       isInScope: this.#reader.isInScope,
       renderCatalog: generation => this.#renderCatalog(generation),
-      onSeen: revision => {
-        if (!this.#isClosed) host.retain(this, revision)
-      },
+      retained,
     })
     this.ledger = this.#record.ledger
     if (resume !== undefined) this.#record.resume(checkSessionState(resume, host.hasher))
@@ -259,6 +265,7 @@ export class SkillSession implements Disposable {
    */
   close(): void {
     this.#isClosed = true
+    this.#retained.release()
     this.#host.ended(this)
   }
 
@@ -329,7 +336,7 @@ export class SkillSession implements Disposable {
   #pin(): void {
     if (this.delivery !== 'pinned' || this.#isClosed) return
     for (const skill of listInScope(this.generation.list(), this.#reader.isInScope))
-      this.#host.retain(this, skill.revision)
+      this.#retained.add(skill.revision)
   }
 
   #assertOpen(): void {

@@ -1,10 +1,10 @@
 import type { MemoryLedger } from '../activation/ledger.ts'
+import type { RetainedRevisions } from '../activation/retained-revisions.ts'
 import type { SkillCatalog, TokenCounter } from '../catalog/render-catalog.ts'
 import type { ScopeTest } from '../catalog/scope.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { ListingDiff } from './listing-diff.ts'
 import { type LoadedNotice, LoadedSkills } from './loaded-skills.ts'
@@ -31,8 +31,7 @@ export interface TellingRecordOptions {
   readonly hasher: Hasher
   readonly countTokens: TokenCounter
   readonly renderCatalog: (generation: Generation) => SkillCatalog
-  /** Called with each revision of which the conversation was given something. */
-  readonly onSeen: (revision: Digest) => void
+  readonly retained: RetainedRevisions
 }
 
 const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
@@ -60,10 +59,10 @@ export class TellingRecord {
   #voidUntil = 0
 
   constructor(options: TellingRecordOptions) {
-    const { generation, isInScope, hasher, onSeen, renderCatalog } = options
+    const { generation, isInScope, hasher, retained, renderCatalog } = options
     this.#options = options
     this.#listing = new ToldListing(generation, isInScope, hasher)
-    this.#loaded = new LoadedSkills(isInScope, onSeen)
+    this.#loaded = new LoadedSkills(isInScope, retained)
     this.#catalog = renderCatalog(generation)
   }
 

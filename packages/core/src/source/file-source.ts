@@ -258,10 +258,7 @@ export class FileSource implements SkillSource {
       doubts: context.waitsForWriters === true,
       // Files from before this process are as whole as they will ever be.
       doubtsNew: this.#published.hasBegun,
-      onRead: (directory, file) => {
-        read.push({ directory, file })
-        for (const other of this.#shared.note({ directory, file })) this.#work.mark(listingOf(other))
-      },
+      read,
     }
     const build = async (folder: DirectoryNode): Promise<void> => {
       const entry = await this.#reader.read(folder, folderContext)
@@ -274,7 +271,11 @@ export class FileSource implements SkillSource {
       this.#work.accept(folder)
       this.#published.put(folder.path, entry)
     }
-    await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
+    try {
+      await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
+    } finally {
+      for (const file of read) for (const other of this.#shared.note(file)) this.#work.mark(listingOf(other))
+    }
     const looked = { read, listed: pass.listed, pathOf: this.#pathOf }
     for (const node of await findMoved(this.#options.fileSystem, looked, context.signal)) {
       if (!node.isAttached) continue

@@ -16,6 +16,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { looksHalfWritten, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
+import type { ReadFile } from './second-fingerprint.ts'
 
 export interface FolderReaderOptions {
   readonly fileSystem: FileSystem
@@ -40,8 +41,8 @@ export interface FolderContext {
   readonly doubts: boolean
   /** The same for files that were not there before. */
   readonly doubtsNew: boolean
-  /** Receives every file whose bytes were read, to be fingerprinted again. */
-  readonly onRead: (directory: DirectoryNode, file: FileNode) => void
+  /** Every file whose bytes were read is added, to be fingerprinted again. */
+  readonly read: ReadFile[]
 }
 
 interface ManifestFile {
@@ -196,7 +197,7 @@ export class FolderReader {
       delete file.fault
       file.findings = this.#findHidden(item, folder, bytes)
       context.store.put(file.digest, bytes, locator)
-      context.onRead(directory, file)
+      context.read.push({ directory, file })
       return bytes
     } catch (thrown) {
       delete file.stat
