@@ -58,6 +58,18 @@ describe.each(entryPoints)('the exported names of $name', entryPoint => {
   })
 })
 
+test.each(['agent', 'compat', 'mcp', 'scripts'])(
+  'what %s declares names no internal type of the core',
+  folder => {
+    const dist = join('packages', folder, 'dist')
+    const declarations = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith('.d.ts'))
+      .map(file => ({ file, text: readFileSync(join(dist, file), 'utf8') }))
+    expect(declarations.length).toBeGreaterThan(0)
+    expect(declarations.filter(({ text }) => text.includes('@skillstoke/core/internal'))).toEqual([])
+  },
+)
+
 describe('the doors of the core', () => {
   const doors = entryPoints.filter(({ name }) => name.startsWith('@skillstoke/core'))
 

@@ -44,9 +44,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
 // Outside the walls: they see the entry points only, as a package of ours would.
 const OUTSIDE = ['node', 'testing']
-const ENTRY_POINTS = ['index', 'source-entry', 'internal-entry']
+const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
 // The doors of the core for hosts, pages and examples, and those that only the packages of this repository may use.
-const PUBLIC_DOORS = ['', '/source', '/node', '/command', '/testing']
+const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing']
 const INTERNAL_DOORS = ['/internal', '/internal/node']
 // Which packages may use which, the core included.
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type {
   AllowedToolsPolicy,
   DeliveryMode,
+  SessionOptions,
   SkillRuntime,
   SkillScope,
   SkillWriter,
 } from '@skillstoke/core'
-import { type ApplyAt, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
 import { Conversation, type ConversationParts } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
@@ -26,7 +27,7 @@ export interface SkillAgentOptions {
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
   /** Whether changes are told before every model call or once a turn. @default 'step' */
-  readonly applyAt?: ApplyAt
+  readonly applyAt?: NonNullable<SessionOptions['applyAt']>
   /** What `allowed-tools` of loaded skills does to the other tools. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Slash commands that are the host's own, without the slash. @default none */

@@ -1,5 +1,6 @@
 import { createSkillRuntime, type ToolDefinition } from '@skillstoke/core'
-import { FileSource, MemoryFileSystem, NO_SETTLE, type ToolProgress } from '@skillstoke/core/source'
+import { FileSource, MemoryFileSystem, NO_SETTLE } from '@skillstoke/core/source'
+import type { ToolProgress } from '@skillstoke/core/types'
 import { generateText, stepCountIs, streamText, type ToolSet } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { type ScriptedAnswer, ScriptedModel } from '../../../tests/fixtures/scripted-model.ts'

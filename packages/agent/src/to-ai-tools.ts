@@ -1,5 +1,5 @@
 import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
-import type { ToolProgress } from '@skillstoke/core/source'
+import type { ToolProgress } from '@skillstoke/core/types'
 import { dynamicTool, jsonSchema, type ToolSet } from 'ai'
 
 /** What the AI SDK shows of a call: the answer, or how far the work is while it goes on. */

@@ -1,5 +1,5 @@
 import { type DecidedSkill, SkillError, type SkillRuntime } from '@skillstoke/core'
-import type { DecisionNote } from '@skillstoke/core/source'
+import type { DecisionNote } from '@skillstoke/core/types'
 import type { DecisionVerb } from './client/decision-verbs.ts'
 
 /** What somebody wants of one skill. */

@@ -8,7 +8,8 @@ import {
 } from '@skillstoke/core'
 import { checkChoice, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem } from '@skillstoke/core/node'
-import type { ScriptReload, ScriptRunner, ScriptRunOptions, UnloadStatus } from '@skillstoke/core/source'
+import type { ScriptRunner, ScriptRunOptions } from '@skillstoke/core/source'
+import type { ScriptReload, UnloadStatus } from '@skillstoke/core/types'
 import { childProcesses } from '@skillstoke/scripts'
 import { PRESETS } from './presets.ts'
 

@@ -1,19 +1,13 @@
 import {
   type BindableAgent,
+  type BindOptions,
   type Logger,
   type RegistryUpdate,
   SkillError,
   type SkillRuntime,
   type ToolMap,
 } from '@skillstoke/core'
-import {
-  checkOptions,
-  type KnownOptions,
-  LATE,
-  silentLogger,
-  type UnbindMode,
-  waitAtMost,
-} from '@skillstoke/core/internal'
+import { checkOptions, type KnownOptions, LATE, silentLogger, waitAtMost } from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import type { ExoSkill } from './exo-skill.ts'
 import { fromLoadedSkill } from './exo-skill.ts'
@@ -33,7 +27,7 @@ export interface SkillSyncManagerOptions {
   /** Writes the part of the agents' instructions that is about skills, from the active ones. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
   /** Whether an agent that is unbound loses what it was given. @default 'remove' */
-  readonly unbind?: UnbindMode
+  readonly unbind?: NonNullable<BindOptions['unbind']>
   readonly logger?: Logger
   readonly clock?: Clock
 }

@@ -127,39 +127,9 @@ export type { ScriptCapability } from './skill/capabilities.ts'
 // For all of these: time and digests, which a host passes in.
 export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
 
-// For hosts that write them down: what methods of a runtime, a session, a review and a history take and return.
-export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
-export type { LoadOutcome } from './activation/load-skill.ts'
-export type { Ledger, LedgerEntry } from './activation/ledger.ts'
-export type { AgentAuthor, ReloadedSkills } from './authoring/skill-writer.ts'
-export type { WritableNames } from './authoring/skill-name-rule.ts'
-export type { InstructionsBuilder } from './binding/agent-binding.ts'
-export type { SkillProblem } from './events/event-bus.ts'
-export type { FieldChange, FileChange } from './history/compare-revisions.ts'
-export type { RevisionPair, RollbackOptions, RollbackOutcome } from './history/skill-history.ts'
-export type {
-  DecidableFolder,
-  DecideOptions,
-  DecisionNote,
-  FolderRevisions,
-  SkillTarget,
-} from './history/skill-review.ts'
-export type { ExplanationStep, ToldConversation } from './reader/explain-skill.ts'
-export type { SearchOptions } from './reader/skill-reader.ts'
-export type { SkillCopy, SourceReport } from './registry/generation.ts'
-export type { Phase } from './registry/subscriptions.ts'
-export type { ReloadProblem, SkillReload, SkillReloadStatus } from './runtime/reload-report.ts'
-export type { ScriptReload } from './runtime/skill-reloads.ts'
-export type { ScopeOptions, ToolsOptions } from './runtime/skill-runtime.ts'
-export type { CommandsChange, ScriptCall } from './script/script-events.ts'
-export type { UnloadStatus } from './script/program-slots.ts'
-export type { ScriptStatus } from './script/skill-scripts.ts'
-export type { RebaseOptions, RestoredSkill, SessionRebase } from './session/rebase.ts'
-export type { OfferOptions } from './session/session-offer.ts'
-export type { FrozenCatalog } from './session/session-state.ts'
-export type { RoleMessage } from './session/live-system.ts'
-export type { DiagnosticCode, Severity } from './skill/diagnostic.ts'
-export type { HiddenText } from './skill/hidden-text.ts'
-export type { PreScanContext, ScanReason } from './sync/pre-scan.ts'
-export type { ReadTriggers } from './sync/source-readers.ts'
-export type { ToolHints, ToolProgress } from './tool/tool-definition.ts'
+// What the options and methods of these say.
+export type { ScopeTest } from './catalog/scope.ts'
+export type { MissingRootPolicy } from './source/check-file-source-options.ts'
+export type { WatchingMode } from './source/event-trust.ts'
+export type { MemorySourceOptions } from './source/memory-source.ts'
+export type { PollingMode } from './source/remote-source.ts'

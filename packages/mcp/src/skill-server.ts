@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@skillstoke/core'
-import type { ToolProgress } from '@skillstoke/core/source'
+import type { ToolProgress } from '@skillstoke/core/types'
 import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

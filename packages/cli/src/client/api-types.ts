@@ -12,11 +12,10 @@ import type {
   CommandProgress,
   NotSkills,
   RevisionRecord,
-  RollbackOutcome,
   ScriptContainment,
   ScriptLine,
-  SourceReport,
 } from '@skillstoke/core/source'
+import type { RollbackOutcome, SourceReport } from '@skillstoke/core/types'
 import type { DecisionVerb, GrantVerb } from './decision-verbs.ts'
 
 /** A generation by its number in this process and its digest, which is the same everywhere. */

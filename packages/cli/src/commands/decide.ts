@@ -1,6 +1,6 @@
 import type { DecidedSkill, Diagnostic, SkillReport, SkillRuntime } from '@skillstoke/core'
 import { describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core/internal'
-import type { DecisionNote } from '@skillstoke/core/source'
+import type { DecisionNote } from '@skillstoke/core/types'
 import { toApproveCommand } from '../approve-command.ts'
 import type { DecisionVerb } from '../client/decision-verbs.ts'
 import { type Config, findingsOf, isFailure } from '../config/config.ts'

@@ -8,7 +8,8 @@ import {
   type DuplicateWinner,
 } from '@skillstoke/core/internal'
 import { defaultStateDirectory } from '@skillstoke/core/node'
-import type { ReadingPolicy, SourceReport } from '@skillstoke/core/source'
+import type { ReadingPolicy } from '@skillstoke/core/source'
+import type { SourceReport } from '@skillstoke/core/types'
 import { SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'

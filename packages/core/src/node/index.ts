@@ -26,9 +26,9 @@ export { type OpenedState, type OpenStateOptions, openState } from './open-state
 export { openPackStore } from './pack-store.ts'
 export { type DecisionStoreOptions, openDecisions } from './decision-store.ts'
 export { openRevisionLog } from './revision-log.ts'
-export { openWriteLock, type SharedWriteLock } from './shared-write-lock.ts'
+export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
 // For authors of sources: requests that reach no address of this machine or its network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
-export { createGuardedFetch } from './http/guarded-fetch.ts'
+export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

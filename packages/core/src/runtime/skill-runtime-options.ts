@@ -33,7 +33,7 @@ export interface SkillRuntimeOptions {
    */
   readonly scripts?: ScriptRunner
   readonly catalog?: CatalogOptions
-  /** @default a new InProcessEventBus */
+  /** @default one that calls handlers in this process */
   readonly events?: EventBus
   /**
    * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
