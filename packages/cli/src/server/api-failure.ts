@@ -25,7 +25,7 @@ export async function readJson(context: Context): Promise<unknown> {
   return await context.req.json().catch(() => undefined)
 }
 
-/** What cannot be done is the caller's to know, with its reason. */
+/** Maps a SkillError to an HTTP status and a JSON error. */
 export async function answer(context: Context, work: () => Promise<object>): Promise<Response> {
   try {
     return context.json(await work())

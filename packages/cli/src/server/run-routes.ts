@@ -21,7 +21,7 @@ const request = z.union([
 ])
 type RunRequest = z.infer<typeof request>
 
-// A connection without a word is given up after a while; an empty line is a word without a meaning.
+// Idle connections are dropped; a blank line keeps this one open.
 const KEEP_ALIVE_MS = 15_000
 
 /** What can be run of skills, and running it. */

@@ -82,7 +82,7 @@ export class SkillHistory {
       const noted = note === '' ? {} : { note }
       return [{ ...place, source, name, ...revision, event: 'decided', cause, author, at, ...noted }]
     })
-    // Of one moment the step that came of a decision is the newer one.
+    // Ties: a recorded revision sorts before the decision that caused it.
     return [...records, ...decided].sort((a, b) => b.at - a.at)
   }
 

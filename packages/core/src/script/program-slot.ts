@@ -30,7 +30,7 @@ export interface SlotHost {
   readonly clock: Clock
   readonly logger: Logger
   readonly records: CodeRecords
-  /** The commands of a skill are others, or their code is. */
+  /** Called when the command list or the code behind it changed. */
   onSwap(swap: CommandSwap): void
 }
 

@@ -77,7 +77,7 @@ export interface ScriptContainment {
 }
 
 export interface ProgramLoadOptions {
-  /** Whether somebody waits for it; what nobody waits for holds up nobody. @default true */
+  /** False for background loads, which are queued so they do not delay others. @default true */
   readonly isUrgent?: boolean
   /** Ends it; it has failed then. */
   readonly signal?: AbortSignal

@@ -122,7 +122,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
       signal: controller.signal,
       progress: progress.tell,
       log: (message: unknown) => {
-        // What goes on after the answer is nobody's any more.
+        // Drops log output that arrives after the result was sent.
         if (running.has(id)) send({ kind: 'log', id, message: String(message) })
       },
       skillDirectory: setup.skillDirectory,

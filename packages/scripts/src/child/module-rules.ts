@@ -19,7 +19,7 @@ export function applyModuleRules({ files, code, provided }: LoadFrame): void {
       const error = new Error(
         `${JSON.stringify(specifier)} cannot be imported: a script may import files of its skill, node: modules, skillstoke/command and zod`,
       )
-      // Of us nobody has to know; the file that imports is what matters.
+      // Hides our loader from the stack and points at the importing file.
       error.stack = `${error.message}\n    at ${context.parentURL}`
       throw error
     },

@@ -50,7 +50,7 @@ export async function writeCode(
     if ('diagnostic' in module) diagnostics.push(module.diagnostic)
     else await tree.write(path, module.code, 0o400)
   }
-  // Whoever was interrupted is followed by somebody who goes on.
+  // If aborted, leave it open: the next load continues here.
   if (signal?.aborted !== true) await tree.close()
   return diagnostics
 }

@@ -52,7 +52,7 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
       '--disable-sigusr1',
       '--disable-proto=delete',
       '--no-global-search-paths',
-      // Of what we have chosen nobody needs to be warned.
+      // We enabled these flags on purpose; silence Node's warning.
       '--disable-warning=SecurityWarning',
       `--max-old-space-size=${HEAP_MB}`,
       ...main,

@@ -102,7 +102,7 @@ export class PooledProgram implements LoadedProgram {
 
   close({ withinMs = this.#options.drainMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#drain()
-    // Whoever is in a hurry later has a say, too.
+    // A later close() may shorten the grace period.
     const timer = setTimeout(() => this.#onDrained?.(), withinMs)
     return this.#closing.finally(() => clearTimeout(timer))
   }

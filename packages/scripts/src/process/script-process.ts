@@ -144,7 +144,7 @@ export class ScriptProcess {
   ): Promise<CallFrameOutcome> {
     const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
     signal?.throwIfAborted()
-    // Nobody can guess it, so nobody can answer for a call that comes later.
+    // Random id, so a script cannot forge the answer to a later call.
     const id = randomInt(MAX_ID)
     const outcome = Promise.withResolvers<CallFrameOutcome>()
     const onAbort = (): void => outcome.reject(signal?.reason)

@@ -8,7 +8,7 @@ import { resolveImport } from './script-imports.ts'
 
 const CODE = /\.[mc]?[jt]s$/
 
-// Of one skill nobody reads more, and whatever reads it takes its time.
+// Upper bound on source text per skill; parsing is slow.
 const MAX_CHARACTERS = 524_288
 
 /** What `scanScripts` finds, at once. */
