@@ -21,13 +21,19 @@ const call = async (skills: SkillRuntime, name: string, input: unknown): Promise
 
 test.each([
   [{ sandbox: 'on' as never }, 'sandbox is "on"; use one of "auto", "require", "off"'],
-  [{ maxProcesses: 0 }, 'maxProcesses is 0; use a number from 1 on'],
+  [{ maxProcesses: 0 }, 'maxProcesses is 0; use a number from 1 to 2147483647'],
   [{ idleMs: -1 }, 'idleMs is -1; use a number from 0 to 2147483647'],
-  [{ drainMs: Number.NaN }, 'drainMs is null; use a number from 0 to 2147483647'],
+  [{ drainMs: Number.NaN }, 'drainMs is NaN; use a number from 0 to 2147483647'],
   [{ sandbx: 'require' } as never, 'unknown option "sandbx"; did you mean "sandbox"?'],
   [{ limits: { stdout: '1' as never } }, 'stdout is "1"; use a number from 0 to 2147483647'],
 ])('childProcesses(%j) is refused', (options, message) => {
   expect(() => childProcesses(options)).toThrow(message)
+})
+
+test('an option of childProcesses() that is undefined has its default', async () => {
+  const options = { sandbox: undefined, maxProcesses: undefined, limits: { stdout: undefined } }
+  const runner = childProcesses(options as object)
+  expect(await runner.containment()).toEqual(await childProcesses().containment())
 })
 
 test.each([0, -1, Number.NaN, 600_001])(

@@ -5,7 +5,7 @@ import {
   type SkillReport,
   type SkillRuntime,
 } from '@skillstoke/core'
-import { shortDigest } from '@skillstoke/core/internal'
+import { decodeStrictText, shortDigest } from '@skillstoke/core/internal'
 import { createTwoFilesPatch } from 'diff'
 import { readNewestText } from './newest-text.ts'
 import { type Paint, toTerminalText } from './output.ts'
@@ -68,11 +68,12 @@ export function paintDiff(text: string, paint: Paint): string {
 async function readText(skill: Skill, path: string, skills: SkillRuntime): Promise<string | undefined> {
   const file = skill.files.find(each => each.path === path)
   if (file === undefined) return undefined
+  const summary = `${file.digest} (${file.size} bytes)\n`
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await skills.readFile(skill, path))
+    // A file with a NUL is shown, too: a NUL must not hide a change from a reviewer.
+    return decodeStrictText(await skills.readFile(skill, path)) ?? summary
   } catch (thrown) {
-    if (SkillError.isInstance(thrown) || thrown instanceof TypeError)
-      return `${file.digest} (${file.size} bytes)\n`
+    if (SkillError.isInstance(thrown)) return summary
     throw thrown
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { SkillError, type SkillReport } from '@skillstoke/core'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import { NodeFileSystem } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS } from '@skillstoke/core/source'
 
@@ -16,7 +17,7 @@ export async function readNewestText({ directory }: SkillReport): Promise<string
         inside: [await fileSystem.resolve(directory)],
         maxBytes: DEFAULT_LIMITS.maxSkillFileBytes,
       })
-      return new TextDecoder().decode(bytes)
+      return decodeUnmarkedText(bytes)
     } catch (thrown) {
       if (!SkillError.isInstance(thrown)) throw thrown
     }

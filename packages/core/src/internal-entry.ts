@@ -2,11 +2,12 @@
 // No stability promise: any release may change or remove a name. No tool sorts the blocks.
 
 // For every package.
-export { checkChoice, toMessage } from './errors.ts'
+export { checkChoice, checkNumber, toMessage } from './errors.ts'
 export { checkOptions, type KnownOptions } from './options.ts'
-export { LATE, silentLogger, waitAtMost } from './host.ts'
+export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
+export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText } from './skill/text.ts'
 
 // For the part for Node, and for the conformance suites.
 export { revisionOf } from './skill/manifest.ts'

@@ -6,6 +6,7 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
+import { decodeText } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
@@ -79,6 +80,7 @@ export class RuntimeSkillSource implements SkillSource {
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
     const bytes = await this.#reader.readFile(skill, path)
+    // Nothing of the bytes may be lost, a byte order mark included.
     const text = decodeText(bytes)
     const mimeType = mediaTypeOf(path)
     return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
@@ -176,13 +178,4 @@ function childrenOf(skill: Skill, directory: string): Resource[] {
     }
   }
   return [...children.values()].sort((a, b) => compareCodePoints(a.uri, b.uri))
-}
-
-/** Text only when nothing of the bytes is lost by it, a byte order mark included. */
-function decodeText(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined // the decoder's only failure
-  }
 }

@@ -13,7 +13,13 @@ import {
   type SkillRuntime,
   type SkillScope,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
+import {
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  silentLogger,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import { type ChangeNotification, ChangeNotifications } from './change-notifications.ts'
 import { LegacySessions } from './legacy-sessions.ts'
@@ -325,8 +331,7 @@ export class SkillMcp implements AsyncDisposable {
 function checkSessionOptions({ maxSessions, sessionGraceMs }: Readonly<Defaults>): void {
   if (!Number.isInteger(maxSessions) || maxSessions < 1)
     throw new SkillError('INVALID_OPTION', `maxSessions is ${maxSessions}; use a whole number from 1 on`)
-  if (!(sessionGraceMs >= 0))
-    throw new SkillError('INVALID_OPTION', `sessionGraceMs is ${sessionGraceMs}; use a number from 0 on`)
+  checkNumber('sessionGraceMs', sessionGraceMs, 0)
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000

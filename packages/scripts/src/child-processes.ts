@@ -31,7 +31,6 @@ import { toFileLaunch } from './process/file-launch.ts'
 import { mayHaveInterpreter } from './process/interpreter.ts'
 import { SYSTEM_PATH, toNodeLaunch, type View } from './process/launch.ts'
 import { findPlace, toCommands, toLoadDiagnostic } from './process/loaded-commands.ts'
-import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { IdleProcesses, type PooledProcess, PooledProgram } from './process/pooled-program.ts'
 import { createRedaction } from './process/redact.ts'
 import { runProgram } from './process/run-file.ts'
@@ -43,9 +42,8 @@ import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts
 import { PlainJavaScript } from './scan/plain-javascript.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
 import {
-  checkScriptRunnerOptions,
-  DEFAULT_SCRIPT_RUNNER_OPTIONS,
-  type ScriptRunnerDefaults,
+  type ResolvedScriptRunnerOptions,
+  resolveScriptRunnerOptions,
   type ScriptRunnerOptions,
 } from './script-runner-options.ts'
 
@@ -67,9 +65,8 @@ export interface ChildProcesses extends ScriptRunner {
 const MAX_LOADS = 4
 
 class ChildProcessRunner implements ChildProcesses {
-  readonly #options: ScriptRunnerOptions & Readonly<ScriptRunnerDefaults>
+  readonly #options: ResolvedScriptRunnerOptions
   readonly #env: Readonly<Record<string, string | undefined>>
-  readonly #limits: OutputLimits
   readonly #sandbox: Sandbox
   readonly #folders: ProgramFolders
   readonly #idle: IdleProcesses
@@ -86,10 +83,8 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #plain = new PlainJavaScript(this.#readers)
 
   constructor(options: ScriptRunnerOptions) {
-    checkScriptRunnerOptions(options)
-    this.#options = { ...DEFAULT_SCRIPT_RUNNER_OPTIONS, ...options }
+    this.#options = resolveScriptRunnerOptions(options)
     this.#env = options.env ?? process.env
-    this.#limits = { ...DEFAULT_OUTPUT_LIMITS, ...options.limits }
     this.#sandbox = new Sandbox(this.#options.sandbox, this.#env['PATH'] ?? SYSTEM_PATH.join(':'))
     this.#folders = new ProgramFolders(options.directory)
     this.#idle = new IdleProcesses(this.#options.maxIdleProcesses, this.#options.idleMs)
@@ -229,7 +224,7 @@ class ChildProcessRunner implements ChildProcesses {
           name: `${program.skill}/${path}`,
           start: () =>
             (contained = new ContainedProcess(wrapped, { env, workingDirectory, hasChannel: false })),
-          limits: this.#limits,
+          limits: this.#options.limits,
           redaction: createRedaction(access.secrets),
         },
         {
@@ -342,7 +337,7 @@ class ChildProcessRunner implements ChildProcesses {
       launch,
       env: toEnvironment(access, scratch, SYSTEM_PATH),
       workingDirectory: view.workingDirectory,
-      limits: this.#limits,
+      limits: this.#options.limits,
       redaction: createRedaction(access.secrets),
     })
     const frame: LoadFrame = {
@@ -353,7 +348,7 @@ class ChildProcessRunner implements ChildProcesses {
       provided: providedModules().modules,
       validator: providedModules().validator,
       skillDirectory: folder.files,
-      maxBytes: this.#limits.stdout,
+      maxBytes: this.#options.limits.stdout,
     }
     const pooled = { process, scratch, identity: access.identity }
     const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)

@@ -1,6 +1,11 @@
-import { SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-import type { OutputLimits } from './process/output.ts'
+import {
+  checkChoice,
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+} from '@skillstoke/core/internal'
+import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
 export interface ScriptRunnerOptions {
@@ -70,30 +75,36 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   drainMs: 30_000,
 })
 
+/** The options of a runner with their defaults. An option that is `undefined` has its default, too. */
+export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
+  Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
+
 /** @throws {SkillError} INVALID_OPTION */
-export function checkScriptRunnerOptions(options: ScriptRunnerOptions): void {
+export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): ResolvedScriptRunnerOptions {
   checkOptions('childProcesses()', options, KNOWN)
   checkOptions('childProcesses()', options.limits, KNOWN_LIMITS, { path: 'limits' })
-  const {
-    sandbox,
-    workspace: _w,
-    protectedPaths: _p,
-    hiddenPaths: _h,
-    directory: _d,
-    env: _e,
-    limits = {},
-    ...numbers
-  } = options
-  const refuse = (name: string, value: unknown, right: string): never => {
-    throw new SkillError('INVALID_OPTION', `${name} is ${JSON.stringify(value)}; use ${right}`)
+  checkChoice('sandbox', options.sandbox, SANDBOX_MODES)
+  for (const [name, least] of Object.entries(LEAST))
+    checkNumber(name, options[name as keyof typeof LEAST], least, LONGEST_TIMER_MS)
+  for (const name of ['stdout', 'stderr'] as const)
+    checkNumber(name, options.limits?.[name], 0, LONGEST_TIMER_MS)
+  return {
+    ...DEFAULT_SCRIPT_RUNNER_OPTIONS,
+    ...omitUndefined(options),
+    limits: { ...DEFAULT_OUTPUT_LIMITS, ...omitUndefined(options.limits ?? {}) },
   }
-  if (sandbox !== undefined && !SANDBOX_MODES.includes(sandbox))
-    refuse('sandbox', sandbox, `one of ${SANDBOX_MODES.map(mode => JSON.stringify(mode)).join(', ')}`)
-  for (const [name, value] of Object.entries({ ...numbers, ...limits }))
-    if (typeof value !== 'number' || !(value >= 0 && value <= MAX_OPTION))
-      refuse(name, value, `a number from 0 to ${MAX_OPTION}`)
-  for (const name of ['maxProcesses', 'maxCalls'] as const)
-    if (numbers[name] !== undefined && numbers[name] < 1) refuse(name, numbers[name], 'a number from 1 on')
 }
 
-const MAX_OPTION = 2 ** 31 - 1
+/** The smallest value of each number; the largest one is the longest delay of a timer. */
+const LEAST = {
+  maxProcesses: 1,
+  maxIdleProcesses: 0,
+  idleMs: 0,
+  maxCalls: 1,
+  loadTimeoutMs: 0,
+  drainMs: 0,
+} as const satisfies Record<Exclude<keyof ScriptRunnerDefaults, 'sandbox'>, number>
+
+function omitUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
+}

@@ -9,7 +9,7 @@ import {
   type SkillRuntime,
   validateSkill,
 } from '@skillstoke/core'
-import { checkCapabilities, mayBeImported, toMessage } from '@skillstoke/core/internal'
+import { checkCapabilities, decodeUnmarkedText, mayBeImported, toMessage } from '@skillstoke/core/internal'
 import { directory, NodeFileSystem, nodeHasher } from '@skillstoke/core/node'
 import { DEFAULT_LIMITS, type NotSkill } from '@skillstoke/core/source'
 import type { SourceReport } from '@skillstoke/core/types'
@@ -146,7 +146,7 @@ async function validateScripts(
   const texts = skill.files.map(async ({ path, digest }) => ({
     path,
     digest,
-    text: mayBeImported(path) ? new TextDecoder().decode(await skills.readFile(skill, path)) : '',
+    text: mayBeImported(path) ? decodeUnmarkedText(await skills.readFile(skill, path)) : '',
   }))
   const { diagnostics } = await scanScripts(skill.name, await Promise.all(texts))
   return [...diagnostics, ...checkCapabilities(skill)].map(each => ({

@@ -1,5 +1,5 @@
 import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
-import { describeNewCapabilities, targetOf } from '@skillstoke/core/internal'
+import { decodePlainText, describeNewCapabilities, targetOf } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
@@ -100,7 +100,8 @@ async function getSkill(context: Context, { skills, state, view }: ApiOptions): 
     skills: state.rowsLike(report, generation),
     revision: skill?.revision ?? null,
     files: skill?.files.map(({ path, digest, size }) => ({ path, digest, size })) ?? [],
-    text: skill === undefined ? null : decode(await skills.readFile(skill, skill.skillFile)),
+    text:
+      skill === undefined ? null : (decodePlainText(await skills.readFile(skill, skill.skillFile)) ?? null),
     body: skill === undefined ? null : await skills.readBody(skill),
     refusedText: report.status === 'broken' ? ((await readNewestText(report)) ?? null) : null,
     explanation: skills.forConversation(view).explain(report.name),
@@ -183,7 +184,7 @@ async function getFile(context: Context, skills: SkillRuntime): Promise<Response
     digest,
     size,
     revision: skill.revision,
-    text: decode(await skills.readFile(skill, path)),
+    text: decodePlainText(await skills.readFile(skill, path)) ?? null,
   }
   return context.json(text)
 }
@@ -218,15 +219,5 @@ function createEventRoute({ state, startId, keepAliveMs, maxEventStreams, signal
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
     })
-  }
-}
-
-/** Null when it is not UTF-8 text. */
-function decode(bytes: Uint8Array): string | null {
-  if (bytes.includes(0)) return null
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return null // the decoder's only failure
   }
 }

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
+import { isAlive } from '@skillstoke/core/internal/node'
 import { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
@@ -141,15 +142,6 @@ async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
     return { file, status, client: new ApiClient({ url: file.url, token: file.token }) }
   } catch (thrown) {
     return thrown instanceof ApiError && thrown.code === 'UNAUTHORIZED' ? 'gone' : undefined
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 

@@ -11,6 +11,7 @@ import { splitAnyText } from '../skill/frontmatter.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import { describeUnknownSkill } from '../skill/near-names.ts'
 import type { LoadedSkill, Skill } from '../skill/skill.ts'
+import { decodeAnyText } from '../skill/text.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { SourceReaders } from '../sync/source-readers.ts'
 import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-offer.ts'
@@ -130,7 +131,7 @@ export class SkillReader {
         'REVISION_NOT_FOUND',
         `the instructions of ${JSON.stringify(skill.name)} at ${skill.revision} are no longer stored`,
       )
-    return splitAnyText(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)).value.body.trim()
+    return splitAnyText(decodeAnyText(bytes)).value.body.trim()
   }
 
   /**

@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest'
-import { decodeAnyText, decodeText, decodeUnmarkedText, quote } from './text.ts'
+import {
+  decodeAnyText,
+  decodePlainText,
+  decodeStrictText,
+  decodeText,
+  decodeUnmarkedText,
+  quote,
+} from './text.ts'
 
 const MARKED = new Uint8Array([0xef, 0xbb, 0xbf, 0x61])
 const BROKEN = new Uint8Array([0x61, 0xff])
+const BINARY = new Uint8Array([0x61, 0])
 
 test('decodeText() refuses other encodings and keeps the byte order mark', () => {
   expect([decodeText(MARKED), decodeText(BROKEN)]).toEqual(['\ufeffa', undefined])
@@ -14,6 +22,16 @@ test('decodeAnyText() reads whatever there is and keeps the byte order mark', ()
 
 test('decodeUnmarkedText() drops the byte order mark', () => {
   expect([decodeUnmarkedText(MARKED), decodeUnmarkedText(BROKEN)]).toEqual(['a', 'a\ufffd'])
+})
+
+test('decodeStrictText() refuses other encodings and drops the byte order mark', () => {
+  expect([decodeStrictText(MARKED), decodeStrictText(BROKEN)]).toEqual(['a', undefined])
+  expect(decodeStrictText(BINARY)).toBe('a\0')
+})
+
+test('decodePlainText() refuses binary bytes, too', () => {
+  expect([decodePlainText(MARKED), decodePlainText(BROKEN)]).toEqual(['a', undefined])
+  expect(decodePlainText(BINARY)).toBeUndefined()
 })
 
 test('quote() escapes a text, and shortens it to its limit', () => {

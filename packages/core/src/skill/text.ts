@@ -17,6 +17,16 @@ export function decodeUnmarkedText(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
 }
 
+/** Like `decodeText`, without the byte order mark. */
+export function decodeStrictText(bytes: Uint8Array): string | undefined {
+  return decodeText(bytes)?.replace(/^\ufeff/, '')
+}
+
+/** Like `decodeStrictText`; `undefined` also for bytes with a NUL, as binary files have. */
+export function decodePlainText(bytes: Uint8Array): string | undefined {
+  return bytes.includes(0) ? undefined : decodeStrictText(bytes)
+}
+
 /** A text as searches compare it: without regard to case, or to how its characters are composed. */
 export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()

@@ -20,6 +20,7 @@ const KNOWN: KnownOptions<SettlePolicy> = {
   maxWaitMs: true,
   maxBusyMs: true,
 }
+const WINDOWS = Object.keys(KNOWN) as readonly (keyof SettlePolicy)[]
 
 /**
  * @param path the option that holds the policy, as `tuning.settle`
@@ -27,8 +28,7 @@ const KNOWN: KnownOptions<SettlePolicy> = {
  */
 export function checkSettle(owner: string, policy: Partial<SettlePolicy> | undefined, path: string): void {
   checkOptions(owner, policy, KNOWN, { path })
-  for (const name of ['settleMs', 'burstMs', 'maxWaitMs', 'maxBusyMs'] as const)
-    checkNumber(`${path}.${name}`, policy?.[name], 0, LONGEST_TIMER_MS)
+  for (const name of WINDOWS) checkNumber(`${path}.${name}`, policy?.[name], 0, LONGEST_TIMER_MS)
 }
 
 export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({

@@ -1,3 +1,4 @@
+import { decodeUnmarkedText } from '../internal-entry.ts'
 import type { FileSystem, WritableFileSystem } from '../source-entry.ts'
 import { expect, expectCode, expectEqual } from './conformance.ts'
 
@@ -109,7 +110,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     async check({ fileSystem, root, put, remove }) {
       const path = `${root}/a.md`
       const read = async (): Promise<string> =>
-        new TextDecoder().decode(
+        decodeUnmarkedText(
           (await fileSystem.read(path, { inside: [await real(fileSystem, root)], maxBytes: MAX })).bytes,
         )
       await put(path, 'one')
@@ -130,7 +131,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       const write = async (path: string, text: string): Promise<void> =>
         await writable.write(path, new TextEncoder().encode(text), { inside: root })
       const read = async (path: string): Promise<string> =>
-        new TextDecoder().decode(
+        decodeUnmarkedText(
           (await writable.read(path, { inside: [await real(writable, root)], maxBytes: MAX })).bytes,
         )
       await write(`${root}/a/b/c.md`, 'one')

@@ -1,4 +1,4 @@
-import { digestOf, revisionOf } from '../internal-entry.ts'
+import { decodeUnmarkedText, digestOf, revisionOf } from '../internal-entry.ts'
 import { portableHasher, type SkillFile, type SkillStore } from '../source-entry.ts'
 import { expect } from './conformance.ts'
 
@@ -112,5 +112,5 @@ function putTree(
 }
 
 function text(bytes: Uint8Array | undefined): string | undefined {
-  return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
+  return bytes === undefined ? undefined : decodeUnmarkedText(bytes)
 }

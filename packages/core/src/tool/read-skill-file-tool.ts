@@ -3,6 +3,7 @@ import { type ResourceContent, readResource } from '../activation/read-resource.
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { shortDigest } from '../skill/digest.ts'
+import { decodePlainText } from '../skill/text.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
 import { readTextField } from './tool-input.ts'
@@ -75,7 +76,7 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
       `Note: you loaded ${JSON.stringify(content.skill)} at ${shortDigest(content.loadedRevision)}; this file is from ${revision}.`,
     )
   }
-  const text = decodeText(content.bytes)
+  const text = decodePlainText(content.bytes)
   if (text === undefined) {
     notes.push(`${escapeText(content.path)} is not text: ${content.bytes.length} bytes, ${content.digest}.`)
     return toolSuccess([`revision: ${revision}`, ...notes].join('\n'), origin)
@@ -91,13 +92,4 @@ function renderResource(content: ResourceContent, offset: number): ToolResult {
     [open, escapeEndTag(text.slice(offset, end), tag), `</${tag}>`, ...notes].join('\n'),
     origin,
   )
-}
-
-function decodeText(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    return undefined // not UTF-8, so not text for a model
-  }
 }

@@ -2,6 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Diagnostic } from '@skillstoke/core'
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 
@@ -45,7 +46,7 @@ export async function writeCode(
   await tree.open()
   for (const { path, digest } of files) {
     if (!/\.m?ts$/.test(path)) continue
-    const text = new TextDecoder().decode(await readFile(path))
+    const text = decodeUnmarkedText(await readFile(path))
     const module = await plain.get(skill, { path, digest, text }, signal)
     if ('diagnostic' in module) diagnostics.push(module.diagnostic)
     else await tree.write(path, module.code, 0o400)

@@ -1,3 +1,5 @@
+import { decodeUnmarkedText } from '@skillstoke/core/internal'
+
 /** How a script is run that is no module with commands. */
 export type Interpreter =
   /** By this very Node, whose permissions contain it. */
@@ -28,7 +30,7 @@ export function mayHaveInterpreter(path: string): boolean {
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
   if (NODE.test(path)) return { kind: 'node' }
   const ending = endingOf(path)
-  const firstLine = new TextDecoder().decode(bytes.subarray(0, 256)).split('\n')[0] ?? ''
+  const firstLine = decodeUnmarkedText(bytes.subarray(0, 256)).split('\n')[0] ?? ''
   const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
   // `#!/usr/bin/env -S python3 -u` names what `env` would start.
   const named = words[0]?.endsWith('/env') === true ? words.slice(words[1] === '-S' ? 2 : 1) : words

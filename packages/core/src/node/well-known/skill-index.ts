@@ -1,4 +1,5 @@
 import { SkillError } from '../../index.ts'
+import { decodeStrictText } from '../../internal-entry.ts'
 
 /** One skill of an index. */
 export type IndexEntry =
@@ -29,7 +30,7 @@ const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   let json: unknown
   try {
-    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    json = JSON.parse(decodeStrictText(bytes) ?? '')
   } catch (thrown) {
     throw new SkillError('IO_FAILED', `${base.href} is no JSON`, { cause: thrown })
   }

@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+/** The files of the packages that run for a user: no tests, no declarations. */
+function listSources(): string[] {
+  return readdirSync('packages').flatMap(name =>
+    readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
+      .filter(path => /\.tsx?$/.test(path) && !/\.(test|test-d|d)\.tsx?$/.test(path))
+      .map(path => `packages/${name}/src/${path}`),
+  )
+}
+
+// What one file knows. A second copy drifts, so other files import it.
+test.each<[what: string, file: string, pattern: RegExp]>([
+  ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
+  [
+    'has the longest delay of a timer',
+    'packages/core/src/host.ts',
+    /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
+  ],
+  ['asks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
+])('one file %s: %s', (_, file, pattern) => {
+  const files = listSources()
+  expect(files.length).toBeGreaterThan(300)
+  expect(files.filter(each => pattern.test(readFileSync(each, 'utf8')))).toEqual([file])
+})
