@@ -7,7 +7,7 @@ export { checkOptions, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
-export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText } from './skill/text.ts'
+export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quoteAll } from './skill/text.ts'
 
 // For the part for Node, and for the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
@@ -54,6 +54,7 @@ export {
   toCommandHints,
 } from './script/command.ts'
 export { renderCommandValue } from './script/script-tools.ts'
+export { describeUnknownFields, listFields } from './tool/tool-input.ts'
 
 // For the MCP server.
 export { toToolName } from './skill/tool-name.ts'

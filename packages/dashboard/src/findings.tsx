@@ -9,7 +9,7 @@ export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren
       {row.diagnostics.map(finding => (
         <li key={JSON.stringify(finding)} class={finding.severity}>
           <strong>{finding.severity}</strong>
-          {describePlace(row, finding)}: {finding.message} <code>{finding.code}</code>
+          {describeLine(row, finding)}: {finding.message} <code>{finding.code}</code>
           {finding.fix !== undefined && <p>Fix: {finding.fix}</p>}
         </li>
       ))}
@@ -18,7 +18,7 @@ export function Findings({ row }: { readonly row: SkillRow }): ComponentChildren
 }
 
 /** The line, and the file if it is another one than the instructions. */
-function describePlace(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
+function describeLine(row: SkillRow, { path, line, column }: SkillRow['diagnostics'][number]): string {
   const file = isAboutInstructions(row, path) ? '' : ` ${pathIn(row, path ?? '')}`
   if (line === undefined) return file
   return `${file} line ${line}${column === undefined ? '' : `, column ${column}`}`

@@ -1,16 +1,16 @@
-import type { SkillRow } from 'skillstoke/client'
+import { keyOfRow, type SkillRow } from 'skillstoke/client'
 import { go, route } from './route.ts'
-import { placeOf, selectedPlace, visibleRows } from './store.ts'
+import { selectedPlace, visibleRows } from './store.ts'
 
 /** Moves the selection through what is visible, and shows the list. */
 export function selectNext(step: 1 | -1): void {
   const rows = visibleRows.value
   if (rows.length === 0) return
-  const index = rows.findIndex(row => placeOf(row) === selectedPlace.value)
+  const index = rows.findIndex(row => keyOfRow(row) === selectedPlace.value)
   const next = index < 0 ? (step > 0 ? 0 : rows.length - 1) : index + step
   const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
   if (row === undefined) return
-  selectedPlace.value = placeOf(row)
+  selectedPlace.value = keyOfRow(row)
   if (route.value.view !== 'skills') go({ view: 'skills' })
   else if (route.value.name !== undefined) go({ view: 'skills', name: row.name })
 }
@@ -18,10 +18,10 @@ export function selectNext(step: 1 | -1): void {
 /** Selects the first or the last of what is visible. */
 export function selectEnd(end: 'first' | 'last'): void {
   const row = visibleRows.value.at(end === 'first' ? 0 : -1)
-  if (row !== undefined) selectedPlace.value = placeOf(row)
+  if (row !== undefined) selectedPlace.value = keyOfRow(row)
 }
 
 export function openRow(row: SkillRow): void {
-  selectedPlace.value = placeOf(row)
+  selectedPlace.value = keyOfRow(row)
   go({ view: 'skills', name: row.name })
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { ApiClient, SkillDetail, SkillRow } from 'skillstoke/client'
+import { type ApiClient, keyOfRow, type SkillDetail, type SkillRow } from 'skillstoke/client'
 import { DifferenceView } from './difference-view.tsx'
 import { Fact } from './fact.tsx'
 import { FileList } from './file-list.tsx'
@@ -13,7 +13,7 @@ import { ReviewPanel } from './review-panel.tsx'
 import { go } from './route.ts'
 import { RunView } from './run-view.tsx'
 import { SourceText } from './source-text.tsx'
-import { DETAIL_TABS, detailTab, placeOf, rows, selectedPlace } from './store.ts'
+import { DETAIL_TABS, detailTab, rows, selectedPlace } from './store.ts'
 import { type Loaded, useLoaded } from './use-loaded.ts'
 
 interface PaneProps {
@@ -36,7 +36,7 @@ export function SkillDetailPane({ name, row, client }: PaneProps): ComponentChil
 
   useLayoutEffect(() => {
     // An address with a name in it selects the row as well.
-    if (row?.name !== name && own[0] !== undefined) selectedPlace.value = placeOf(own[0])
+    if (row?.name !== name && own[0] !== undefined) selectedPlace.value = keyOfRow(own[0])
     heading.current?.focus()
   }, [name])
 
@@ -79,7 +79,7 @@ function Body({ loaded, openFile, client, name, version }: BodyProps): Component
     <>
       <Facts row={row} others={detail.skills.slice(1)} />
       <Findings row={row} />
-      <ReviewPanel key={`${placeOf(row)} ${row.revision}`} row={row} client={client} />
+      <ReviewPanel key={`${keyOfRow(row)} ${row.revision}`} row={row} client={client} />
       <div role="tablist" aria-label="Parts of the skill" class="tabs" onKeyDown={onTabKey}>
         {DETAIL_TABS.map(each => (
           <button
@@ -171,15 +171,15 @@ function Facts({ row, others }: FactsProps): ComponentChildren {
           <span class="path">{row.location}</span> ({row.source})
         </Fact>
         {others.map(each => (
-          <Fact key={placeOf(each)} label="Also at">
-            <button type="button" class="plain" onClick={() => (selectedPlace.value = placeOf(each))}>
+          <Fact key={keyOfRow(each)} label="Also at">
+            <button type="button" class="plain" onClick={() => (selectedPlace.value = keyOfRow(each))}>
               <span class="path">{each.location}</span>
             </button>{' '}
             ({each.source}, {each.status})
           </Fact>
         ))}
         {row.copies.map(copy => (
-          <Fact key={placeOf(copy)} label="The same in">
+          <Fact key={keyOfRow(copy)} label="The same in">
             <span class="path">{copy.location}</span> ({copy.source})
           </Fact>
         ))}

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { SkillRow } from 'skillstoke/client'
+import { keyOfRow, type SkillRow } from 'skillstoke/client'
 import { formatCount, shortDigest } from './format.ts'
 import { openRow, selectEnd, selectNext } from './selection.ts'
-import { filter, placeOf, rows, selectedPlace, selectedRow, visibleRows } from './store.ts'
+import { filter, rows, selectedPlace, selectedRow, visibleRows } from './store.ts'
 
 /** Of one row, in pixels; the style sheet has the same. */
 const ROW_HEIGHT = 58
@@ -43,7 +43,7 @@ function Rows(): ComponentChildren {
   const scrollTop = useSignal(0)
   const height = useSignal(800)
   const all = visibleRows.value
-  const selectedIndex = all.findIndex(row => placeOf(row) === selectedPlace.value)
+  const selectedIndex = all.findIndex(row => keyOfRow(row) === selectedPlace.value)
 
   useEffect(() => {
     const element = list.current
@@ -79,7 +79,7 @@ function Rows(): ComponentChildren {
       <div role="presentation" class="spacer" style={{ height: `${all.length * ROW_HEIGHT}px` }}>
         {all.slice(first, last).map((row, offset) => (
           <Row
-            key={placeOf(row)}
+            key={keyOfRow(row)}
             row={row}
             index={first + offset}
             total={all.length}

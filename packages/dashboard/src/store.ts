@@ -1,5 +1,12 @@
 import { batch, computed, signal } from '@preact/signals'
-import type { ServerEvent, ServerStatus, SessionInfo, SkillRow, TimelineEntry } from 'skillstoke/client'
+import {
+  keyOfRow,
+  type ServerEvent,
+  type ServerStatus,
+  type SessionInfo,
+  type SkillRow,
+  type TimelineEntry,
+} from 'skillstoke/client'
 
 /** What the page knows, as the server told it. Everything that is shown follows from these. */
 export const status = signal<ServerStatus | undefined>(undefined)
@@ -47,10 +54,6 @@ export const selectedRow = computed<SkillRow | undefined>(() =>
   selectedPlace.value === undefined ? undefined : rowsByPlace.value.get(selectedPlace.value),
 )
 
-export function placeOf(row: { readonly source: string; readonly location: string }): string {
-  return `${row.source}\0${row.location}`
-}
-
 /** Takes over what one event says. */
 export function apply(event: ServerEvent): void {
   batch(() => {
@@ -59,7 +62,7 @@ export function apply(event: ServerEvent): void {
         status.value = event.status
         sessions.value = event.sessions
         timeline.value = event.timeline.toReversed()
-        rowsByPlace.value = new Map(event.skills.map(row => [placeOf(row), row]))
+        rowsByPlace.value = new Map(event.skills.map(row => [keyOfRow(row), row]))
         break
       case 'update':
         status.value = event.status
@@ -89,8 +92,8 @@ function changeRows(
   gone: readonly { readonly source: string; readonly location: string }[],
 ): void {
   const next = new Map(rowsByPlace.value)
-  for (const place of gone) next.delete(placeOf(place))
-  for (const row of changed) next.set(placeOf(row), row)
+  for (const place of gone) next.delete(keyOfRow(place))
+  for (const row of changed) next.set(keyOfRow(row), row)
   rowsByPlace.value = next
 }
 

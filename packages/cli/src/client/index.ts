@@ -7,3 +7,4 @@ export {
 } from './api-client.ts'
 export { ApiError } from './api-error.ts'
 export type * from './api-types.ts'
+export { keyOfRow } from './row-key.ts'

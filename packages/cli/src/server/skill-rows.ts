@@ -1,6 +1,7 @@
 import type { SkillReport } from '@skillstoke/core'
 import { targetOf } from '@skillstoke/core/internal'
 import type { SkillRow, SkillTokens } from '../client/api-types.ts'
+import { keyOfRow } from '../client/row-key.ts'
 
 /** What the API and `--json` say of a folder. */
 export function toRow(report: SkillReport, tokens: SkillTokens | null): SkillRow {
@@ -40,7 +41,7 @@ export class SkillRows {
     const changed: SkillRow[] = []
     const byPlace = new Map<string, SkillRow>()
     this.#rows = rows.map(row => {
-      const place = placeOf(row)
+      const place = keyOfRow(row)
       const known = before.get(place)
       const kept = known !== undefined && isSame(known, row) ? known : row
       if (kept === row) changed.push(row)
@@ -50,10 +51,6 @@ export class SkillRows {
     this.#byPlace = byPlace
     return { changed, gone: [...before].flatMap(([place, row]) => (byPlace.has(place) ? [] : row)) }
   }
-}
-
-function placeOf({ source, location }: SkillRow): string {
-  return `${source}\0${location}`
 }
 
 function isSame(a: SkillRow, b: SkillRow): boolean {

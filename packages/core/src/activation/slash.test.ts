@@ -105,6 +105,16 @@ describe('expandSlash()', () => {
     expect(expanded.match(/<\/skill/gi)).toHaveLength(1)
   })
 
+  test('a name is escaped as the catalog escapes it', async () => {
+    const name = `a<b>&"c"'d'`
+    await using it = await open({
+      '/skills/odd/SKILL.md': `---\nname: ${JSON.stringify(name)}\ndescription: Odd.\n---\nBody.\n`,
+    })
+    const shown = 'a&lt;b&gt;&amp;&quot;c&quot;&#x27;d&#x27;'
+    expect(it.skills.session({ id: 's' }).catalog).toContain(shown)
+    expect((await it.skills.expandSlash(`/${name}`)).text).toContain(`<skill name="${shown}">`)
+  })
+
   test(`fills in arguments ${verifies('CRAB-17', 'P29')}`, async () => {
     await using it = await open({
       '/skills/fix/SKILL.md': text(

@@ -1,4 +1,4 @@
-import { escapeEndTag } from '../catalog/escape.ts'
+import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -78,6 +78,5 @@ function lengthOfName(command: string, name: string): number {
 
 /** crabtalk's block. The instructions cannot end it: a closing tag in them is written as text. */
 function renderBlock(name: string, body: string): string {
-  const attribute = name.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
-  return `<skill name="${attribute}">\n${escapeEndTag(body, 'skill')}\n</skill>`
+  return `<skill name="${escapeText(name)}">\n${escapeEndTag(body, 'skill')}\n</skill>`
 }

@@ -3,7 +3,6 @@ import type {
   AdmissionPolicy,
   AdmissionRequest,
   AdmissionVerdict,
-  FolderPlace,
   StandingDecision,
 } from '../registry/admission.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -27,7 +26,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
     admit: request => {
       // Whoever freezes a folder for the first time wants to begin with it as it is.
       const waits = isFrozen === true && !(request.live === undefined && request.isFirst)
-      const decided = decisions.find(placeOf(request))
+      const decided = decisions.find({ origin: request.origin, location: request.skill.location })
       const left = decided?.approved.size ? undefined : findLeftWrite(request, decisions)
       return decide(request, decided, { isFrozen: waits, left })
     },
@@ -36,10 +35,6 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
     standing: place => toStanding(decisions.find(place)),
     isLasting: decisions.isLasting === true,
   }
-}
-
-function placeOf({ origin, skill }: AdmissionRequest): FolderPlace {
-  return { origin, location: skill.location }
 }
 
 function decide(

@@ -201,14 +201,14 @@ function describeFound(
   reports: readonly SkillReport[],
 ): string {
   const { name } = report
-  const places = reports.map(each => describePlace(each, reports.length > 1)).join('; ')
+  const places = reports.map(each => describeReport(each, reports.length > 1)).join('; ')
   if (inside !== undefined)
     return `${places}; ${JSON.stringify(inside)} is a part of the skill ${JSON.stringify(name)}`
   if (asked === name || folderOf(report) === name) return places
   return `${places}; the SKILL.md in the folder ${JSON.stringify(folderOf(report))} names the skill ${JSON.stringify(name)}`
 }
 
-function describePlace(report: SkillReport, withStatus: boolean): string {
+function describeReport(report: SkillReport, withStatus: boolean): string {
   const place = report.directory ?? `${report.source}:${report.location}`
   const copies = (report.copies ?? []).map(copy => copy.directory ?? `${copy.source}:${copy.location}`)
   const also = copies.length === 0 ? '' : `, the same in ${copies.join(' and ')}`

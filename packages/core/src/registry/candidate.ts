@@ -87,7 +87,7 @@ export function toReport(
     diagnostics.push({
       code: 'SKILL_SHADOWED',
       severity: candidate.refusesDuplicates ? 'error' : 'warning',
-      message: `${describePlace(candidate)} is shadowed by ${describePlace(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
+      message: `${quoteFolder(candidate)} is shadowed by ${quoteFolder(winner)}, which has the same name and ${describeRule(candidate, winner)}`,
       fix: `rename one of the two, or address this one as ${JSON.stringify(describeTarget(candidate))}`,
     })
   }
@@ -214,7 +214,7 @@ function describeTarget(candidate: Candidate): string {
   return targetOf({ source, name: nameOf(candidate), location: entry.location })
 }
 
-function describePlace({ source, entry }: Candidate): string {
+function quoteFolder({ source, entry }: Candidate): string {
   return JSON.stringify(entry.directory ?? (entry.location === '' ? source : `${source}/${entry.location}`))
 }
 

@@ -17,7 +17,7 @@ import type { Skill } from '../skill/skill.ts'
 import { EMPTY_CONTENTS, type SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type AdmissionPolicy, type FolderPlace, trustAdmission } from './admission.ts'
+import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
 import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
@@ -241,8 +241,8 @@ export class SkillRegistry {
 
   /** Where the folder of a skill that was served is now, or was last; `undefined` when its source is unknown. */
   placeOf(skill: Skill): FolderPlace | undefined {
-    const origin = this.findSource(skill.source)?.origin
-    return origin === undefined ? undefined : { origin, location: this.locationOf(skill) }
+    const folder = { source: skill.source, location: this.locationOf(skill) }
+    return placeOf(folder, label => this.findSource(label))
   }
 
   /** The newest text of a folder as a skill, live or not; `undefined` when it is broken or gone. */

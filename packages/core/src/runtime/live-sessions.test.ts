@@ -55,7 +55,7 @@ describe('the id of a session', () => {
     ['a\nb', '"a\\nb" has a control character'],
     ['a\u2028b', 'has a control character'],
     ['a\ud800', 'has a control character'],
-    ['x'.repeat(257), `"${'x'.repeat(40)}…" has 257 characters`],
+    ['x'.repeat(257), `"${'x'.repeat(40)}..." has 257 characters`],
   ])('%j is refused', async (id, message) => {
     await using it = await openMemorySkills([])
     const parent = it.skills.session({ id: 'parent' })

@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
+import { showValue } from '../skill/text.ts'
 import type { CommandHints } from './define-command.ts'
 
 /** A command that a skill offers, as callers see it. */
@@ -65,13 +66,7 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** What is wrong with the name of a command, if anything is. */
 export function checkCommandName(name: unknown): string | undefined {
   if (typeof name === 'string' && NAME.test(name)) return undefined
-  return `the name of the command is ${show(name)}; use 1 to 64 letters, digits, "_" and "-"`
-}
-
-/** A value of somebody's script, as far as a person reads it. */
-function show(value: unknown): string {
-  const text = value === undefined ? 'undefined' : JSON.stringify(value)
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text
+  return `the name of the command is ${showValue(name, MAX_SHOWN)}; use 1 to 64 letters, digits, "_" and "-"`
 }
 
 const MAX_SHOWN = 100
@@ -101,16 +96,16 @@ type Fields = Readonly<Record<string, unknown>>
 export function checkInputSchema(schema: unknown): string | undefined {
   if (!isFields(schema)) return 'its input is no JSON Schema; use { type: "object", properties: { ... } }'
   const { type, properties = {}, required = [] } = schema
-  if (type !== 'object') return `the type of its input is ${show(type)}; use "object"`
+  if (type !== 'object') return `the type of its input is ${showValue(type, MAX_SHOWN)}; use "object"`
   if (!isFields(properties))
-    return `the properties of its input are ${show(properties)}; use an object of schemas`
+    return `the properties of its input are ${showValue(properties, MAX_SHOWN)}; use an object of schemas`
   if (!Array.isArray(required) || !required.every(each => typeof each === 'string'))
-    return `what its input requires is ${show(required)}; use a list of names`
+    return `what its input requires is ${showValue(required, MAX_SHOWN)}; use a list of names`
   const { length } = JSON.stringify(schema)
   if (length > MAX_SCHEMA) return `the schema of its input has ${length} characters; at most ${MAX_SCHEMA}`
   const wrong = findWrongType(schema, '')
   if (wrong === undefined) return undefined
-  return `the type of ${show(wrong.field)} in its input is ${show(wrong.type)}; use one of ${TYPES.join(', ')}`
+  return `the type of ${showValue(wrong.field, MAX_SHOWN)} in its input is ${showValue(wrong.type, MAX_SHOWN)}; use one of ${TYPES.join(', ')}`
 }
 
 /** Of a misspelt type a validator says only that no input has it. */

@@ -382,7 +382,7 @@ export class ProgramSlot {
     try {
       await this.#host.records.remark(
         skill,
-        diagnostics.map(each => ({ ...each, path: `${folder}/${each.path ?? placeOf(each, skill)}` })),
+        diagnostics.map(each => ({ ...each, path: `${folder}/${each.path ?? fallbackPath(each, skill)}` })),
       )
     } catch (error) {
       if (!SkillError.isInstance(error, 'CLOSED')) throw error
@@ -391,7 +391,7 @@ export class ProgramSlot {
 }
 
 /** Fallback path for diagnostics that name no file. */
-function placeOf({ code }: Diagnostic, { skillFile }: Skill): string {
+function fallbackPath({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 

@@ -3,6 +3,7 @@ import type { SkillScope } from '../catalog/scope.ts'
 import { checkChoice, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Skill } from '../skill/skill.ts'
+import { shorten } from '../skill/text.ts'
 import type { SessionState } from './session-state.ts'
 
 /** The values of `DeliveryMode`. */
@@ -94,7 +95,7 @@ function checkSessionId(id: unknown): void {
 
 function findIdFault(id: unknown): string | undefined {
   if (typeof id !== 'string') return `is ${id === null ? 'null' : `a value of type ${typeof id}`}`
-  const shown = JSON.stringify(id.length > SHOWN_CHARACTERS ? `${id.slice(0, SHOWN_CHARACTERS)}…` : id)
+  const shown = JSON.stringify(shorten(id, SHOWN_CHARACTERS))
   if (id.trim() === '') return `is ${shown}`
   if (id.length > MAX_ID_CHARACTERS) return `${shown} has ${id.length} characters`
   if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(id)) return `${shown} has a control character`

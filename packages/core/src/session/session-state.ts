@@ -4,6 +4,7 @@ import { SkillError } from '../errors.ts'
 import type { Hasher } from '../host.ts'
 import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
+import { showValue } from '../skill/text.ts'
 
 /** Names with what stands for their descriptions, sorted by name. */
 export type Announced = readonly (readonly [name: string, description: string])[]
@@ -117,8 +118,7 @@ function check(field: string, value: unknown, isRight: (value: unknown) => boole
 const SHOWN_CHARACTERS = 80
 
 function refuse(field: string, value: unknown, expected: string): never {
-  const text = JSON.stringify(value) ?? 'missing'
-  const shown = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
+  const shown = value === undefined ? 'missing' : showValue(value, SHOWN_CHARACTERS)
   throw new SkillError(
     'INVALID_OPTION',
     `the state of the session is damaged: ${field} is ${shown}; expected ${expected}. Pass what state() returned, or leave "resume" out`,

@@ -6,6 +6,9 @@ import {
   decodeText,
   decodeUnmarkedText,
   quote,
+  quoteAll,
+  shorten,
+  showValue,
 } from './text.ts'
 
 const MARKED = new Uint8Array([0xef, 0xbb, 0xbf, 0x61])
@@ -39,5 +42,23 @@ test('quote() escapes a text, and shortens it to its limit', () => {
     '"a \\"b\\""',
     '"abcdefgh"',
     '"abcde..."',
+  ])
+})
+
+test('quoteAll() escapes each name', () => {
+  expect([quoteAll([]), quoteAll(['a "b"', 'c'])]).toEqual(['', '"a \\"b\\"", "c"'])
+})
+
+test('shorten() marks where it cut', () => {
+  expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
+})
+
+test('showValue() shows what is no JSON as its type', () => {
+  const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
+  expect(values.map(value => showValue(value, 9))).toEqual([
+    'undefined',
+    'function',
+    '{"a":"b"}',
+    '"abcdefgh...',
   ])
 })

@@ -34,5 +34,23 @@ export function foldText(text: string): string {
 
 /** A text in quotation marks for a message, with at most `maxLength` characters of it. */
 export function quote(text: string, maxLength: number = Infinity): string {
-  return JSON.stringify(text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text)
+  return JSON.stringify(text.length > maxLength ? shorten(text, maxLength - ELLIPSIS.length) : text)
 }
+
+/** Names in quotation marks, as `"a", "b"`. */
+export function quoteAll(names: readonly string[]): string {
+  return names.map(name => JSON.stringify(name)).join(', ')
+}
+
+/** The JSON of any value for a message; only its first `maxShown` characters if it has more. */
+export function showValue(value: unknown, maxShown: number): string {
+  // What is no JSON, such as a function, is shown as its type.
+  return shorten(JSON.stringify(value) ?? typeof value, maxShown)
+}
+
+/** The first `maxShown` characters of a text, with a mark where it was cut. */
+export function shorten(text: string, maxShown: number): string {
+  return text.length > maxShown ? `${text.slice(0, maxShown)}${ELLIPSIS}` : text
+}
+
+const ELLIPSIS = '...'

@@ -1,3 +1,4 @@
+import { quoteAll, shorten, showValue } from '../skill/text.ts'
 import { type ToolResult, toolFailure } from './tool-definition.ts'
 
 /** The fields of an input, by name. */
@@ -20,8 +21,7 @@ export function readInput(
 
 function show(input: unknown): string {
   if (typeof input !== 'string' && !Array.isArray(input)) return `a ${typeof input}`
-  const text = typeof input === 'string' ? input : JSON.stringify(input)
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text
+  return typeof input === 'string' ? shorten(input, MAX_SHOWN) : showValue(input, MAX_SHOWN)
 }
 
 /** Reads the text field of an input, under one of its names, or explains what should have been sent. */
@@ -52,15 +52,17 @@ export function findUnknownFields(
 ): ToolResult | undefined {
   const unknown = Object.keys(input).filter(key => !known.includes(key) && !aliases.includes(key))
   if (unknown.length === 0) return undefined
-  return toolFailure(`there is no field ${quote(unknown)}; ${listFields(known)}`)
+  return toolFailure(`${describeUnknownFields(unknown)}; ${listFields(known)}`)
 }
 
-function listFields(known: readonly string[]): string {
-  return known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`
+/** Says which fields of an input are unknown. */
+export function describeUnknownFields(unknown: readonly string[]): string {
+  return `there is no field ${quoteAll(unknown)}`
 }
 
-function quote(keys: readonly string[]): string {
-  return keys.map(key => JSON.stringify(key)).join(', ')
+/** Says which fields an input may have. */
+export function listFields(known: readonly string[]): string {
+  return known.length === 0 ? 'there are no fields' : `the fields are ${quoteAll(known)}`
 }
 
 /** Returns `undefined` for a text that is no JSON, and an empty object for no text. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { describeUnknownFields, listFields, quoteAll, toMessage } from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { InputFaults } from '../child/frames.ts'
 import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
@@ -336,16 +336,15 @@ function describeFaults(
   command: SkillCommand,
   input: unknown,
 ): string {
-  const quote = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')
   const given = typeof input === 'object' && input !== null ? Object.keys(input) : []
   const properties = command.inputSchema['properties']
   const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
   const parts = [
-    ...(missing.length === 0 ? [] : [`missing: ${quote(missing)}`]),
-    ...(unknown.length === 0 ? [] : [`there is no field ${quote(unknown)}`]),
+    ...(missing.length === 0 ? [] : [`missing: ${quoteAll(missing)}`]),
+    ...(unknown.length === 0 ? [] : [describeUnknownFields(unknown)]),
     ...wrong.map(({ field, message }) => (field === '' ? message : `${JSON.stringify(field)}: ${message}`)),
-    `given: ${given.length === 0 ? 'nothing' : quote(given)}`,
-    known.length === 0 ? 'there are no fields' : `the fields are ${quote(known)}`,
+    `given: ${given.length === 0 ? 'nothing' : quoteAll(given)}`,
+    listFields(known),
   ]
   return parts.join('; ')
 }
