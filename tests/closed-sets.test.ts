@@ -3,18 +3,33 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PRESET_NAMES, PRESETS } from '@skillstoke/compat'
-import { type CatalogFormatName, createSkillRuntime } from '@skillstoke/core'
+import { type CatalogFormatName, createAuthorTools, createSkillRuntime } from '@skillstoke/core'
 import {
   CAPABILITY_FORMS,
   CATALOG_FORMAT_NAMES,
   CATALOG_FORMATS,
+  DEFAULT_CALL_MS,
+  DEFAULT_CATALOG_TOKENS,
+  DEFAULT_HISTORY_LENGTH,
   isCapability,
+  LONGEST_CALL_MS,
   READING_CHOICES,
+  TOOL_NAMES,
 } from '@skillstoke/core/internal'
-import { DEFAULT_SETTLE } from '@skillstoke/core/source'
+import { DEFAULT_SETTLE, FileSource, MemoryFileSystem, type SkillDecision } from '@skillstoke/core/source'
+import { DEFAULT_MCP_OPTIONS } from '@skillstoke/mcp'
+import { childProcesses, DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'
 import { describe, expect, expectTypeOf, test } from 'vitest'
+import {
+  DECISION_VERBS,
+  type DecisionVerb,
+  GRANT_VERBS,
+  type GrantVerb,
+} from '../packages/cli/src/client/decision-verbs.ts'
+import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/config.ts'
 import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
 import { UNBIND_MODES } from '../packages/core/src/binding/agent-binding.ts'
+import { IS_ABOUT_CODE } from '../packages/core/src/history/decisions.ts'
 import { INVALID_POLICIES } from '../packages/core/src/registry/candidate-builder.ts'
 import { DUPLICATE_POLICIES } from '../packages/core/src/registry/duplicate-policy.ts'
 import { PHASES } from '../packages/core/src/registry/subscriptions.ts'
@@ -92,6 +107,50 @@ test('each form of a capability is one, and the help lists all of them', () => {
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
     expect([word, isCapability(word)]).toEqual([word, false])
   expect(stokeProcess(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
+})
+
+test('TOOL_NAMES has the tools that models get, and no other', async () => {
+  const fileSystem = new MemoryFileSystem()
+  const source = new FileSource({
+    fileSystem,
+    writable: fileSystem,
+    root: '/skills',
+    label: 's',
+    watching: 'off',
+  })
+  await using skills = await createSkillRuntime({ sources: [source], scripts: childProcesses() })
+  const names = [
+    ...skills.session({ id: 's' }).tools,
+    ...createAuthorTools(skills.writer()),
+    ...skills.adminTools(),
+  ].map(({ name }) => name)
+  expect(names.sort()).toEqual(Object.values(TOOL_NAMES).sort())
+})
+
+test('each decision has a verb but the one that agents make by writing', () => {
+  expectTypeOf<DecisionVerb | GrantVerb | 'write'>().toEqualTypeOf<SkillDecision['kind']>()
+  expect([...DECISION_VERBS, ...GRANT_VERBS, 'write'].sort()).toEqual(Object.keys(IS_ABOUT_CODE).sort())
+})
+
+test('the command line allows as many sessions as the MCP server', () => {
+  expect(DEFAULT_MAX_SESSIONS).toBe(DEFAULT_MCP_OPTIONS.maxSessions)
+})
+
+test.each<[verb: string, option: string, text: string]>([
+  ['dev', '--port', `(default: ${DEFAULT_PORT},`],
+  ['dev', '--max-sessions', `(default: ${DEFAULT_MAX_SESSIONS})`],
+  ['render', '--max-tokens', `(default: ${DEFAULT_CATALOG_TOKENS})`],
+  ['gc', '--keep', `(default: ${DEFAULT_HISTORY_LENGTH})`],
+  ['run', '--timeout', `at most ${LONGEST_CALL_MS / 1_000} (default: ${DEFAULT_CALL_MS / 1_000})`],
+  ...SANDBOX_MODES.map((mode): [string, string, string] => ['run', '--sandbox', `${mode}: `]),
+  [
+    'run',
+    '--sandbox',
+    `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: scripts run in bubblewrap where it works (default)`,
+  ],
+])('the help of %s has of %s: %s', (verb, option, text) => {
+  const help = stokeProcess([verb, '--help']).stdout.replace(/\s+/g, ' ')
+  expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })
 
 test('every preset has its policies, and no other has', () => {

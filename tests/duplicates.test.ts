@@ -19,6 +19,11 @@ test.each<[what: string, file: string, pattern: RegExp]>([
     /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
   ],
   ['asks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
+  [
+    'has the names of the tools',
+    'packages/core/src/tool/tool-names.ts',
+    /'(?:read_skill_file|run_skill_\w+|write_skill_file|reload_skills|skill_reload|skill_unload)'/,
+  ],
 ])('one file %s: %s', (_, file, pattern) => {
   const files = listSources()
   expect(files.length).toBeGreaterThan(300)

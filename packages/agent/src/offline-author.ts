@@ -1,3 +1,5 @@
+import { TOOL_NAMES } from '@skillstoke/core/internal'
+
 /** What the offline model does to teach itself something: one tool call after the other, then an answer. */
 export interface AuthoringPlan {
   readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
@@ -13,9 +15,9 @@ const REQUEST =
  */
 export function planAuthoring(question: string, tools: readonly string[]): AuthoringPlan | undefined {
   const [, name, rule, example] = REQUEST.exec(question.trim()) ?? []
-  if (name === undefined || rule === undefined || !tools.includes('write_skill_file')) return undefined
+  if (name === undefined || rule === undefined || !tools.includes(TOOL_NAMES.writeFile)) return undefined
   const write = (relative_path: string, content: string): { tool: string; input: unknown } => ({
-    tool: 'write_skill_file',
+    tool: TOOL_NAMES.writeFile,
     input: { skill_name: name, relative_path, content },
   })
   const words = name.replaceAll('-', ' ')
@@ -26,7 +28,7 @@ export function planAuthoring(question: string, tools: readonly string[]): Autho
     calls: [
       ...(example === undefined ? [] : [write('examples.md', `${example.trim()}\n`)]),
       write('SKILL.md', `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`),
-      { tool: 'reload_skills', input: {} },
+      { tool: TOOL_NAMES.reloadSkills, input: {} },
     ],
     confirmation: `The skill ${name} is live. It has SKILL.md${example === undefined ? '' : ' and examples.md'}; ask for ${words} to try it.`,
   }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
-
+import { TOOL_NAMES } from '@skillstoke/core/internal'
 import { planAuthoring } from './offline-author.ts'
 
 export type OfflineDecision =
@@ -57,11 +57,11 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
       : { kind: 'call', ...next, callId }
   }
   const skill = chooseSkill(question, [...skills.values()])
-  if (skill === undefined || !tools.includes('skill')) {
+  if (skill === undefined || !tools.includes(TOOL_NAMES.loadSkill)) {
     return { kind: 'answer', text: describeSight([...skills.keys()], tools) }
   }
   if (skill.body === undefined || skill.isStale === true) {
-    return { kind: 'call', tool: 'skill', input: { name: skill.name }, callId }
+    return { kind: 'call', tool: TOOL_NAMES.loadSkill, input: { name: skill.name }, callId }
   }
   return {
     kind: 'answer',
@@ -75,9 +75,9 @@ function planCommand(
   tools: readonly string[],
 ): { readonly tool: string; readonly input: unknown } | undefined {
   const [, skill, command, json = '{}'] = /^\/([^\s.]+)\.([\w-]+)\s*(\{.*\})?$/s.exec(question.trim()) ?? []
-  if (skill === undefined || command === undefined || !tools.includes('run_skill_command')) return undefined
+  if (skill === undefined || command === undefined || !tools.includes(TOOL_NAMES.runCommand)) return undefined
   // What is no JSON goes as it is: the tool says what is wrong with it.
-  return { tool: 'run_skill_command', input: { skill, command, input: json } }
+  return { tool: TOOL_NAMES.runCommand, input: { skill, command, input: json } }
 }
 
 function resultOf(message: LanguageModelV4Message & { role: 'tool' }): string {

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { createSkillRuntime, SkillError, type SkillRuntime, type SkillRuntimeOptions } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { directory, nodeHasher, openDecisions, openState } from '@skillstoke/core/node'
-import type { ScriptCapability, SkillSource, SkillState } from '@skillstoke/core/source'
+import type {
+  PollingMode,
+  ScriptCapability,
+  SkillSource,
+  SkillState,
+  WatchingMode,
+} from '@skillstoke/core/source'
 import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
 import { type Config, DEFAULT_ROOTS } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
@@ -14,9 +20,9 @@ import { findLinkedFolders } from './named-places.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
-  readonly watching: 'auto' | 'off'
+  readonly watching: Exclude<WatchingMode, 'polling'>
   /** Whether other machines are asked now and then, or only for what is not here yet. @default as `watching` */
-  readonly polling?: 'auto' | 'manual'
+  readonly polling?: PollingMode
   /** Whether it is about what outlives the process, and makes no sense without. @default false */
   readonly needsState?: boolean
   /** Whether the command reports roots that cannot be read, instead of failing. @default false */

@@ -42,6 +42,7 @@ export { READING_CHOICES } from './skill/reading-policy.ts'
 export { EXPLANATION_STEPS } from './reader/explain-skill.ts'
 export type { ApplyAt } from './session/session-options.ts'
 export type { UnbindMode } from './binding/agent-binding.ts'
+export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
 // For what runs scripts, and what calls them.
 export {
@@ -53,8 +54,12 @@ export {
   toCommandDescription,
   toCommandHints,
 } from './script/command.ts'
+export { DEFAULT_CALL_MS, LONGEST_CALL_MS } from './script/script-runner.ts'
 export { renderCommandValue } from './script/script-tools.ts'
 export { describeUnknownFields, listFields } from './tool/tool-input.ts'
+
+// For the offline model of the agent.
+export { TOOL_NAMES } from './tool/tool-names.ts'
 
 // For the MCP server.
 export { toToolName } from './skill/tool-name.ts'

@@ -1,12 +1,14 @@
 import type { CatalogFormatName } from '@skillstoke/core'
 import {
   CATALOG_FORMAT_NAMES,
+  DEFAULT_FETCH_POLL_MS,
   DUPLICATE_WINNERS,
   type DuplicateWinner,
   READING_CHOICES,
 } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { z } from 'zod'
+import { DEFAULT_MAX_SESSIONS } from './config.ts'
 import { type ConfigSource, SOURCE_KIND_NAMES, SOURCE_KINDS } from './source-kinds.ts'
 
 const path = z.string().min(1)
@@ -17,7 +19,11 @@ const patterns = z.array(z.string().min(1))
 
 const common = {
   label: label.optional().describe('The name of the source in digests and reports.'),
-  pollSeconds: z.int().min(60).optional().describe('How often it is asked; 300 without it.'),
+  pollSeconds: z
+    .int()
+    .min(60)
+    .optional()
+    .describe(`How often it is asked; ${DEFAULT_FETCH_POLL_MS / 1_000} without it.`),
 }
 
 const fetched = {
@@ -131,7 +137,7 @@ export const configSchema: z.ZodType<ConfigFile> = z
           .int()
           .min(1)
           .optional()
-          .describe('MCP sessions over HTTP that may be open at once; 256 without it.'),
+          .describe(`MCP sessions over HTTP that may be open at once; ${DEFAULT_MAX_SESSIONS} without it.`),
       })
       .optional(),
   })

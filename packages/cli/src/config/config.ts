@@ -34,7 +34,7 @@ export interface ServerConfig {
   readonly port: number
   /** Whether exactly this port was asked for; otherwise another one may take its place. */
   readonly isPortNamed: boolean
-  /** MCP sessions over HTTP that may be open at once. @default that of the MCP server */
+  /** MCP sessions over HTTP that may be open at once. @default DEFAULT_MAX_SESSIONS */
   readonly maxSessions?: number
   /** Names under which it may be called besides those of the loopback interface. */
   readonly allowedHosts: readonly string[]
@@ -98,8 +98,10 @@ export interface ConfigFlags {
 
 /** Where the skills of a project are looked for. */
 export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
-const DEFAULT_HOST = '127.0.0.1'
+export const DEFAULT_HOST = '127.0.0.1'
 export const DEFAULT_PORT = 4114
+/** That of the MCP server, which takes too long to load for a help text. */
+export const DEFAULT_MAX_SESSIONS = 256
 const MIN_TOKEN_LENGTH = 16
 
 /**

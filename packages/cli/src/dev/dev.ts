@@ -4,7 +4,7 @@ import type { SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { SkillMcp } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, DEFAULT_MAX_SESSIONS } from '../config/config.ts'
 import { describeLastChange } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -49,11 +49,11 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
     const tellSessions = (): void => server.state.tellSessions()
     const log = new TurnLog(tellSessions)
     const turnsOf = (id: string): readonly Turn[] => (id === SESSION_ID ? log.list() : [])
-    const { maxSessions } = config.server
+    const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     const mcp = parts.use(
       new SkillMcp(skills, {
         version: readVersion(),
-        ...(maxSessions === undefined ? {} : { maxSessions }),
+        maxSessions,
         onSessionChange: tellSessions,
         ...scope,
       }),

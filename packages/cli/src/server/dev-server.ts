@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SkillRuntime, TokenCounter } from '@skillstoke/core'
-import { DEFAULT_MCP_OPTIONS, type SkillMcp } from '@skillstoke/mcp'
+import type { SkillMcp } from '@skillstoke/mcp'
 import { Hono } from 'hono'
 import type { Turn } from '../client/api-types.ts'
-import { type Config, pathsOf } from '../config/config.ts'
+import { type Config, DEFAULT_MAX_SESSIONS, pathsOf } from '../config/config.ts'
 import { UsageError } from '../exit-code.ts'
 import { readVersion } from '../version.ts'
 import { createApi } from './api.ts'
@@ -105,7 +105,7 @@ export class DevServer implements AsyncDisposable {
     app.onError(onApiError)
     const serverOptions = { connectionsCheckingInterval: CHECK_INTERVAL_MS }
     this.#server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server
-    const { maxSessions = DEFAULT_MCP_OPTIONS.maxSessions } = config.server
+    const { maxSessions = DEFAULT_MAX_SESSIONS } = config.server
     this.#server.maxConnections = Math.max(MAX_CONNECTIONS, CONNECTIONS_PER_SESSION * maxSessions)
     this.#server.headersTimeout = HEADERS_TIMEOUT_MS
     this.#server.requestTimeout = REQUEST_TIMEOUT_MS

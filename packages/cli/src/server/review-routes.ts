@@ -2,7 +2,7 @@ import type { SkillRuntime } from '@skillstoke/core'
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { SkillHistory } from '../client/api-types.ts'
-import { DECISION_VERBS, GRANT_VERBS } from '../client/decision-verbs.ts'
+import { DECISION_VERBS, type DecisionVerb, GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
 import { decideSkill } from '../decide-skill.ts'
 import { currentUser } from '../open-skills.ts'
 import { answer, describeFaults, fail, readJson } from './api-failure.ts'
@@ -27,8 +27,17 @@ const rollback = z.strictObject({
   confirmHidden: z.boolean().optional(),
 })
 
-/** Without a revision they would be about whatever is there when the request arrives, which may be another text. */
-const NEEDS_REVISION: readonly string[] = ['approve', 'reject', 'pin', 'grant']
+/** Without a revision, these would be about the text that is there when the request arrives, which may be another one. */
+const NEEDS_REVISION: Readonly<Record<DecisionVerb | GrantVerb, boolean>> = {
+  approve: true,
+  reject: true,
+  pin: true,
+  unpin: false,
+  enable: false,
+  disable: false,
+  grant: true,
+  revoke: false,
+}
 
 function failWithout(context: Context, verb: string): Response {
   const message = `revision: ${verb} needs the whole digest of what was read`
@@ -41,7 +50,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = decision.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { note, revision, confirmHidden = false, ...wish } = parsed.data
-    if (NEEDS_REVISION.includes(wish.verb) && revision === undefined) return failWithout(context, wish.verb)
+    if (NEEDS_REVISION[wish.verb] && revision === undefined) return failWithout(context, wish.verb)
     const given = { ...(note === undefined ? {} : { note }), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
       toRow(await decideSkill({ ...wish, ...given, confirmHidden, by: currentUser() }, skills), null),
@@ -51,7 +60,7 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     const parsed = grant.safeParse(await readJson(context))
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { verb, skill, capabilities, revision } = parsed.data
-    if (NEEDS_REVISION.includes(verb) && revision === undefined) return failWithout(context, verb)
+    if (NEEDS_REVISION[verb] && revision === undefined) return failWithout(context, verb)
     const options = { by: currentUser(), ...(revision === undefined ? {} : { revision }) }
     return await answer(context, async () =>
       toRow(await skills.review[verb](skill, capabilities, options), null),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { resolveConfig } from '../config/config.ts'
+import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT, resolveConfig } from '../config/config.ts'
 import {
   collect,
   type Finish,
@@ -26,14 +26,14 @@ function addDev(program: Command, finish: Finish): void {
     .argument('[dir...]', 'folders of skills; replace the default ones')
     .option(
       '--port <number>',
-      'where to listen, 0 for any free port (default: 4114, or a free one when it is taken)',
+      `where to listen, 0 for any free port (default: ${DEFAULT_PORT}, or a free one when it is taken)`,
       parsePort,
     )
-    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)', parseHost)
+    .option('--host <address>', `the address to listen on (default: ${DEFAULT_HOST})`, parseHost)
     .option('--allow-host <name>', 'a further name under which the server may be called; repeatable', collect)
     .option(
       '--max-sessions <count>',
-      'MCP sessions over HTTP that may be open at once (default: 256)',
+      `MCP sessions over HTTP that may be open at once (default: ${DEFAULT_MAX_SESSIONS})`,
       parseCount,
     )
     .option('--no-agent', 'without the demo agent')

@@ -1,4 +1,9 @@
-import { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT, EXPLANATION_STEPS } from '@skillstoke/core/internal'
+import {
+  CATALOG_FORMAT_NAMES,
+  DEFAULT_CATALOG_FORMAT,
+  DEFAULT_CATALOG_TOKENS,
+  EXPLANATION_STEPS,
+} from '@skillstoke/core/internal'
 import { type Command, Option } from 'commander'
 import { resolveConfig } from '../config/config.ts'
 import {
@@ -59,7 +64,11 @@ function addValidate(program: Command, finish: Finish): void {
 function addRender(program: Command, finish: Finish): void {
   withScopeOptions(withSharedOptions(program.command('render').alias('to-prompt')))
     .description('print the catalog as a conversation that begins now would get it')
-    .option('--max-tokens <count>', 'tokens that the catalog may take (default: 4000)', parseCount)
+    .option(
+      '--max-tokens <count>',
+      `tokens that the catalog may take (default: ${DEFAULT_CATALOG_TOKENS})`,
+      parseCount,
+    )
     .addOption(
       new Option('--format <name>', `how it is written (default: ${DEFAULT_CATALOG_FORMAT})`).choices(
         CATALOG_FORMAT_NAMES,

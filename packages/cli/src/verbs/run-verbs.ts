@@ -1,8 +1,10 @@
-import { CAPABILITY_FORMS } from '@skillstoke/core/internal'
+import { CAPABILITY_FORMS, DEFAULT_CALL_MS, LONGEST_CALL_MS } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
 import { GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
 import { resolveConfig } from '../config/config.ts'
 import { type Finish, type SharedFlags, withSandboxOption, withSharedOptions } from './verb-options.ts'
+
+const MAX_SECONDS = LONGEST_CALL_MS / 1_000
 
 /** Running what skills bring along, and what it may do. */
 export function addRunVerbs(program: Command, finish: Finish): void {
@@ -17,7 +19,11 @@ function addRun(program: Command, finish: Finish): void {
     .argument('[path]', 'a script of the skill, for example scripts/convert.py')
     .argument('[args...]', 'arguments of the script, after --')
     .option('--input <json>', 'what the command takes: JSON, @file.json, or - for standard input')
-    .option('--timeout <seconds>', 'how long it may take, at most 600 (default: 30)', parseSeconds)
+    .option(
+      '--timeout <seconds>',
+      `how long it may take, at most ${MAX_SECONDS} (default: ${DEFAULT_CALL_MS / 1_000})`,
+      parseSeconds,
+    )
     .option('--watch', 'run again after each save')
     .addHelpText(
       'after',
@@ -110,7 +116,9 @@ ${examples.map(example => `  ${example}`).join('\n')}`,
 
 function parseSeconds(value: string): number {
   const seconds = Number(value)
-  if (!(seconds > 0 && seconds <= 600))
-    throw new InvalidArgumentError(`${JSON.stringify(value)} is not a number above 0 and up to 600`)
+  if (!(seconds > 0 && seconds <= MAX_SECONDS))
+    throw new InvalidArgumentError(
+      `${JSON.stringify(value)} is not a number above 0 and up to ${MAX_SECONDS}`,
+    )
   return seconds
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_HISTORY_LENGTH } from '@skillstoke/core/internal'
 import type { Command } from 'commander'
 import { DECISION_VERBS, type DecisionVerb } from '../client/decision-verbs.ts'
 import { resolveConfig } from '../config/config.ts'
@@ -113,15 +114,18 @@ function addDecision(program: Command, verb: Exclude<DecisionVerb, 'approve'>, f
     })
 }
 
+/** How many revisions `log` lists without `--limit`. */
+const DEFAULT_LOG_LENGTH = 20
+
 function addLog(program: Command, finish: Finish): void {
   withSharedOptions(program.command('log').alias('history'))
     .description('list the revisions of a skill: when, by whom, why')
     .argument('<name>', 'name of the skill, or source/name')
-    .option('--limit <count>', 'how many of the newest (default: 20)', parseCount)
+    .option('--limit <count>', `how many of the newest (default: ${DEFAULT_LOG_LENGTH})`, parseCount)
     .addHelpText('after', '\nExamples:\n  stoke log pdf\n  stoke log team/pdf --limit 5 --json')
     .action(async (name: string, flags: SharedFlags & { limit?: number }) => {
       const { log } = await import('../commands/history.ts')
-      const options = { json: flags.json === true, limit: flags.limit ?? 20 }
+      const options = { json: flags.json === true, limit: flags.limit ?? DEFAULT_LOG_LENGTH }
       finish(await log(name, await resolveConfig(flags), options))
     })
 }
@@ -182,7 +186,7 @@ function addGc(program: Command, finish: Finish): void {
     .description('free the disk of what the state directory keeps and nothing needs')
     .option(
       '--keep <count>',
-      'steps in the history of each skill whose files are kept (default: 100)',
+      `steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
       parseCount,
     )
     .option('--dry-run', 'only tell what would go')

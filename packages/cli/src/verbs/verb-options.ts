@@ -1,4 +1,4 @@
-import { SANDBOX_MODES } from '@skillstoke/scripts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ConfigFlags } from '../config/config.ts'
 import { describeSourceForms } from '../config/source-kinds.ts'
@@ -39,13 +39,21 @@ export function withRootOptions(command: Command): Command {
     .option('--config <file>', 'a configuration (default: ./skillstoke.json when it is there)')
 }
 
+const SANDBOX_HELP: Readonly<Record<SandboxMode, string>> = {
+  auto: 'scripts run in bubblewrap where it works',
+  require: 'or not at all',
+  off: 'only the permissions of Node contain them',
+}
+
+function describeSandboxMode(mode: SandboxMode): string {
+  const isDefault = mode === DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox
+  return `${mode}: ${SANDBOX_HELP[mode]}${isDefault ? ' (default)' : ''}`
+}
+
 /** What contains scripts. */
 export function withSandboxOption(command: Command): Command {
   return command.addOption(
-    new Option(
-      '--sandbox <mode>',
-      'auto: scripts run in bubblewrap where it works (default); require: or not at all; off: only the permissions of Node contain them',
-    ).choices(SANDBOX_MODES),
+    new Option('--sandbox <mode>', SANDBOX_MODES.map(describeSandboxMode).join('; ')).choices(SANDBOX_MODES),
   )
 }
 

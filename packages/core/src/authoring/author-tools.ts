@@ -3,6 +3,7 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readTextField } from '../tool/tool-input.ts'
+import { TOOL_NAMES } from '../tool/tool-names.ts'
 import type { AgentAuthor, SkillWriteResult, SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
@@ -36,7 +37,7 @@ function createWriteTool(
   agent: AgentAuthor,
 ): ToolDefinition {
   return defineTool({
-    name: 'write_skill_file',
+    name: TOOL_NAMES.writeFile,
     description:
       'Write one file of a skill: SKILL.md, or a reference, template or script beside it. ' +
       'Folders are made as needed, and an existing file is replaced. A SKILL.md that could not be served is refused with the reason.',
@@ -111,7 +112,7 @@ function createReloadTool(
   { conversation }: AgentAuthor,
 ): ToolDefinition {
   return defineTool({
-    name: 'reload_skills',
+    name: TOOL_NAMES.reloadSkills,
     description: 'Read all skills again, so that what was written is active in this conversation.',
     properties: {},
     async run() {

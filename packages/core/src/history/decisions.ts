@@ -37,6 +37,22 @@ export type SkillDecision =
       readonly conversation?: string
     }
 
+/** What a decision can be. */
+export type DecisionKind = SkillDecision['kind']
+
+/** Whether a decision of a kind changes what code may do although the same text is served. */
+export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
+  approve: true,
+  reject: true,
+  pin: false,
+  unpin: false,
+  disable: false,
+  enable: false,
+  grant: true,
+  revoke: true,
+  write: false,
+}
+
 /** A text of a file. */
 export interface WrittenFile {
   readonly path: string

@@ -1,7 +1,7 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
-import { keyOf } from './decisions.ts'
+import { type DecisionKind, keyOf } from './decisions.ts'
 
 /** Whose text a revision is, as far as that is known. */
 export interface RevisionAuthor {
@@ -12,21 +12,7 @@ export interface RevisionAuthor {
 }
 
 /** Why a revision came up. */
-export type RevisionCause =
-  | 'found'
-  | 'edit'
-  | 'write'
-  | 'fetch'
-  | 'approve'
-  | 'reject'
-  | 'pin'
-  | 'unpin'
-  | 'disable'
-  | 'enable'
-  | 'grant'
-  | 'revoke'
-  | 'rollback'
-  | 'removal'
+export type RevisionCause = 'found' | 'edit' | 'fetch' | 'rollback' | 'removal' | DecisionKind
 
 /** One step in the history of a folder. */
 export interface RevisionRecord extends FolderPlace {

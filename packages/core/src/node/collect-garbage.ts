@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Digest, SkillError } from '../index.ts'
-import { checkOptions, type KnownOptions } from '../internal-entry.ts'
+import { checkOptions, DEFAULT_HISTORY_LENGTH, type KnownOptions } from '../internal-entry.ts'
 import type { SkillFile } from '../source-entry.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
@@ -50,7 +50,6 @@ export interface GarbageReport {
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
-const DEFAULT_KEEP = 100
 const ANNOUNCE_MS = 2_000
 const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
 
@@ -87,7 +86,7 @@ async function collect(
   const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
     index.exec('PRAGMA busy_timeout = 5000')
-    const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_KEEP)
+    const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()
     // A process that has just asked for one of them says so within this time.

@@ -4,6 +4,7 @@ import { approximateTokens } from '../catalog/render-catalog.ts'
 import { SkillSearch } from '../catalog/skill-search.ts'
 import { createEmitter } from '../events/emit-update.ts'
 import type { EventBus, SkillEvents } from '../events/event-bus.ts'
+import { IS_ABOUT_CODE } from '../history/decisions.ts'
 import { SkillReview } from '../history/skill-review.ts'
 import type { Clock, Hasher, Logger } from '../host.ts'
 import { RecapturingStore } from '../reader/recapturing-store.ts'
@@ -84,9 +85,6 @@ function createRegistry(host: ResolvedRuntimeOptions): SkillRegistry {
   return registry
 }
 
-/** Decisions that change what code may do although the same text is served. */
-const ABOUT_CODE: readonly string[] = ['grant', 'revoke', 'approve', 'reject']
-
 function createScripts(
   { scripts: runner, clock, logger, decisions, events }: ResolvedRuntimeOptions,
   parts: {
@@ -105,7 +103,7 @@ function createScripts(
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })
   decisions.subscribe(made => {
-    if (made.some(({ decision }) => ABOUT_CODE.includes(decision.kind))) programs.reconsider()
+    if (made.some(({ decision }) => IS_ABOUT_CODE[decision.kind])) programs.reconsider()
   })
   return { programs, scripts }
 }

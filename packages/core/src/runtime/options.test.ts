@@ -68,6 +68,8 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ allowedTools: 'enforced' }, 'allowedTools is "enforced"; use one of "ignore", "advise", "enforce"'],
     [{ skillToolName: 'a b' }, 'skillToolName is "a b"; use a name of its own'],
     [{ skillToolName: 'read_skill_file' }, 'skillToolName is "read_skill_file"'],
+    [{ skillToolName: 'write_skill_file' }, 'skillToolName is "write_skill_file"'],
+    [{ skillToolName: 'skill_unload' }, 'skillToolName is "skill_unload"'],
     [{ scope: { inlcude: ['a'] } }, 'the scope is {"inlcude":["a"]}; use { include:'],
     [{ scope: { include: 'a' } }, 'the scope is {"include":"a"}; use { include:'],
     [{ scope: { outer: { include: 'a' } } }, 'the scope is {"include":"a"}; use { include:'],
@@ -76,6 +78,13 @@ describe('an option that cannot be meant is refused with its name, its value and
   ])('session(%j)', async (options, message) => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(await messageOf(() => skills.session({ id: 's', ...options }))).toContain(message)
+  })
+
+  test('tools() with the name of another tool', async () => {
+    await using skills = await createSkillRuntime({ sources: [] })
+    expect(await messageOf(() => skills.tools({ skillToolName: 'read_skill_file' }))).toContain(
+      'skillToolName is "read_skill_file"; use a name of its own',
+    )
   })
 
   test('bind() and writer()', async () => {

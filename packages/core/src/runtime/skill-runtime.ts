@@ -28,6 +28,7 @@ import type { SkillSource } from '../source/skill-source.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
+import { checkSkillToolName, TOOL_NAMES } from '../tool/tool-names.ts'
 import type { NamedTool } from '../tool/tool-resolver.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import type { RuntimeParts } from './assemble-runtime.ts'
@@ -130,11 +131,12 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Creates the constant tools for a host that keeps no conversation, such as a stateless server. They answer from the
    * newest generation and remember nothing between calls.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   tools(options: ToolsOptions = {}): readonly ToolDefinition[] {
     this.#parts.sources.assertOpen()
     checkOptions('tools()', options, KNOWN_TOOLS)
+    checkSkillToolName(options.skillToolName)
     const conversation = withoutMemory(this.#readerOf(options))
     const scriptTools = this.scripts.canRun ? createScriptTools(conversation, this.scripts) : []
     return createSkillTools(conversation, options.skillToolName, scriptTools)
@@ -167,7 +169,12 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
 
   /** Writes the answer to a caller of a tool that does not exist; `tools` are the names of those that do. */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
-    return describeUnknownTool(name, tools, this.#readerOf(options), options.skillToolName ?? 'skill')
+    return describeUnknownTool(
+      name,
+      tools,
+      this.#readerOf(options),
+      options.skillToolName ?? TOOL_NAMES.loadSkill,
+    )
   }
 
   /**

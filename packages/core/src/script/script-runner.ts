@@ -29,6 +29,12 @@ export interface ScriptLine {
   readonly text: string
 }
 
+/** How long a call may take without a `timeoutMs`, in milliseconds. */
+export const DEFAULT_CALL_MS = 30_000
+
+/** The largest `timeoutMs` of a call. */
+export const LONGEST_CALL_MS = 600_000
+
 export interface ScriptRunOptions {
   /** Ends the work; its reason is thrown. */
   readonly signal?: AbortSignal

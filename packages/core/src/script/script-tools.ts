@@ -10,6 +10,7 @@ import { toToolName } from '../skill/tool-name.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readObjectField, readTextField } from '../tool/tool-input.ts'
+import { TOOL_NAMES } from '../tool/tool-names.ts'
 import type { SkillCommand } from './command.ts'
 import type { ScriptFileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
@@ -28,13 +29,13 @@ export function createScriptTools(
 export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
   return [
     toAdminTool(
-      'skill_reload',
+      TOOL_NAMES.reloadScripts,
       'Read a skill again and start its commands anew, although nothing seems to have changed. Clients are told to list the tools again.',
       conversation,
       (name, signal) => admin.reload(name, signal),
     ),
     toAdminTool(
-      'skill_unload',
+      TOOL_NAMES.unloadScripts,
       'End the processes of a skill and take its commands away until it is reloaded.',
       conversation,
       name => admin.unload(name),
@@ -80,7 +81,7 @@ export function toCommandToolName({ skill, name }: SkillCommand, hasher: Hasher)
 
 function createCommandTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {
   return defineTool({
-    name: 'run_skill_command',
+    name: TOOL_NAMES.runCommand,
     description:
       'Run a command that a skill offers. Load the skill first: it tells which commands there are and what they take. ' +
       'The newest code of the skill runs.',
@@ -111,10 +112,10 @@ function createCommandTool(conversation: Conversation, scripts: SkillScripts): T
 
 function createFileTool(conversation: Conversation, scripts: SkillScripts): ToolDefinition {
   return defineTool({
-    name: 'run_skill_script',
+    name: TOOL_NAMES.runScript,
     description:
       'Run a script that is bundled with a skill, such as scripts/convert.py, with its interpreter. The answer has what it ' +
-      'wrote and its exit code. For commands that the skill offers use run_skill_command.',
+      `wrote and its exit code. For commands that the skill offers use ${TOOL_NAMES.runCommand}.`,
     properties: {
       skill: { type: 'string', description: 'Name of the skill.' },
       path: { type: 'string', description: 'Path of the script, for example "scripts/convert.py".' },

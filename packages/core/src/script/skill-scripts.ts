@@ -18,7 +18,13 @@ import { callSafely, ObservedCalls, type ObservedCallsOptions } from './observed
 import { toProgram } from './program-code.ts'
 import type { ProgramSlots, UnloadStatus } from './program-slots.ts'
 import { type CommandsChange, toCommandsChange } from './script-events.ts'
-import type { LoadedProgram, ScriptContainment, ScriptFileRun, ScriptRunOptions } from './script-runner.ts'
+import {
+  LONGEST_CALL_MS,
+  type LoadedProgram,
+  type ScriptContainment,
+  type ScriptFileRun,
+  type ScriptRunOptions,
+} from './script-runner.ts'
 
 export interface SkillScriptsOptions extends ObservedCallsOptions {
   readonly slots: ProgramSlots
@@ -49,7 +55,6 @@ export interface ScriptStatus {
 
 // A call waits for newer code, but not for a script that does not come to an end of loading.
 const MAX_LOAD_WAIT_MS = 2_000
-const MAX_TIMEOUT_MS = 600_000
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts {
@@ -143,7 +148,7 @@ export class SkillScripts {
     const parts = splitCommandId(id)
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
-    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
     const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
     options.signal?.throwIfAborted()
     for (;;) {
@@ -181,7 +186,7 @@ export class SkillScripts {
     options: ScriptRunOptions = {},
   ): Promise<ScriptFileRun & { readonly revision: Digest }> {
     this.#assertOpen()
-    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
     options.signal?.throwIfAborted()
     const commands = this.#slots.find(skill)?.commands ?? []

@@ -1,6 +1,6 @@
 import { isToolAllowed } from '../activation/allowed-tools.ts'
 import type { Skill } from '../skill/skill.ts'
-import { SCRIPT_TOOLS } from './session-options.ts'
+import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
 /** The skills whose instructions entered a conversation since its turn began, and what they let it call. */
 export class ActiveSkills {
@@ -22,7 +22,7 @@ export class ActiveSkills {
   /** Tells whether a call runs a script of an active skill: what a skill brings along, it may use. */
   isOwnScript(name: string, input: unknown): boolean {
     const { skill } = (input ?? {}) as { readonly skill?: unknown }
-    return SCRIPT_TOOLS.includes(name) && typeof skill === 'string' && this.#byName.has(skill)
+    return SCRIPT_TOOL_NAMES.includes(name) && typeof skill === 'string' && this.#byName.has(skill)
   }
 
   /** Returns why an active skill does not let a tool be called; `undefined` when none objects. */

@@ -4,6 +4,7 @@ import { checkChoice, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Skill } from '../skill/skill.ts'
 import { shorten } from '../skill/text.ts'
+import { checkSkillToolName } from '../tool/tool-names.ts'
 import type { SessionState } from './session-state.ts'
 
 /** The values of `DeliveryMode`. */
@@ -64,10 +65,6 @@ const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
 const MAX_ID_CHARACTERS = 256
 const SHOWN_CHARACTERS = 40
 
-/** The tools that run scripts of skills. */
-export const SCRIPT_TOOLS: readonly string[] = ['run_skill_command', 'run_skill_script']
-const TAKEN_NAMES = ['read_skill_file', ...SCRIPT_TOOLS]
-
 /** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not mean no restriction */
 export function checkSessionOptions(options: SessionOptions, owner = 'session()'): void {
   checkOptions(owner, options, KNOWN_OPTIONS)
@@ -75,13 +72,7 @@ export function checkSessionOptions(options: SessionOptions, owner = 'session()'
   checkChoice('delivery', options.delivery, DELIVERY_MODES)
   checkChoice('applyAt', options.applyAt, APPLY_AT)
   checkChoice('allowedTools', options.allowedTools, ALLOWED_TOOLS_POLICIES)
-  const { skillToolName = 'skill' } = options
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(skillToolName) || TAKEN_NAMES.includes(skillToolName)) {
-    throw new SkillError(
-      'INVALID_OPTION',
-      `skillToolName is ${JSON.stringify(skillToolName)}; use a name of its own, of letters, digits, "_" and "-"`,
-    )
-  }
+  checkSkillToolName(options.skillToolName)
 }
 
 function checkSessionId(id: unknown): void {

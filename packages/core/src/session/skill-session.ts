@@ -12,6 +12,7 @@ import type { Skill } from '../skill/skill.ts'
 import { withCheck } from '../tool/define-tool.ts'
 import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
+import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
 import { chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
@@ -67,7 +68,7 @@ export class SkillSession implements Disposable {
     parent?: SkillSession,
   ) {
     const { id, scope, resume, ...inherited } = options
-    const { delivery = 'append', allowedTools = 'advise', skillToolName = 'skill' } = inherited
+    const { delivery = 'append', allowedTools = 'advise', skillToolName = TOOL_NAMES.loadSkill } = inherited
     this.id = id
     this.parent = parent
     this.conversation = parent?.conversation ?? id
@@ -189,7 +190,7 @@ export class SkillSession implements Disposable {
    */
   checkTool(name: string, input: unknown): string | undefined {
     // Reading is not acting; and what an active skill brings along it may use.
-    const isHarmless = name === this.#skillToolName || name === 'read_skill_file'
+    const isHarmless = name === this.#skillToolName || name === TOOL_NAMES.readFile
     if (isHarmless || this.#active.isOwnScript(name, input)) return undefined
     const isEnforced = this.#access.allowedTools === 'enforce'
     const refusal = isEnforced ? this.#active.describeRefusal(name, input) : undefined

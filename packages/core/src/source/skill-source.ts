@@ -8,11 +8,14 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
 
+/** The values of `SourceReadDepth`; each looks at more than the one before. */
+export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
+
 /**
  * How much of a source is looked at: only what was hinted since the last reading, everything (trusting unchanged file
  * facts), or everything with all bytes hashed again.
  */
-export type SourceReadDepth = 'hinted' | 'full' | 'rehash'
+export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
 
 export interface SourceReadContext {
   readonly store: SkillStore

@@ -4,12 +4,13 @@ import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
-import type {
-  SkillSource,
-  SourceReadDepth,
-  SourceReading,
-  SourceState,
-  SourceWatch,
+import {
+  type SkillSource,
+  SOURCE_READ_DEPTHS,
+  type SourceReadDepth,
+  type SourceReading,
+  type SourceState,
+  type SourceWatch,
 } from '../source/skill-source.ts'
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -395,10 +396,8 @@ function askedToWaitMs(thrown: unknown): number {
 
 const LONGEST_ASKED_MS = 3_600_000
 
-const DEPTHS: readonly SourceReadDepth[] = ['hinted', 'full', 'rehash']
-
 function deeper(a: SourceReadDepth, b: SourceReadDepth): SourceReadDepth {
-  return DEPTHS.indexOf(a) >= DEPTHS.indexOf(b) ? a : b
+  return SOURCE_READ_DEPTHS.indexOf(a) >= SOURCE_READ_DEPTHS.indexOf(b) ? a : b
 }
 
 function jitter(delayMs: number, clock: Clock): number {

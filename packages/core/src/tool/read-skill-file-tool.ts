@@ -7,6 +7,7 @@ import { decodePlainText } from '../skill/text.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
 import { readTextField } from './tool-input.ts'
+import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_CHARACTERS = 40_000
 // RustFox's words, which models that write skills have in mind.
@@ -15,7 +16,7 @@ const ALIASES = ['skill_name', 'relative_path']
 /** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
 export function createReadSkillFileTool(conversation: Conversation): ToolDefinition {
   return defineTool({
-    name: 'read_skill_file',
+    name: TOOL_NAMES.readFile,
     description:
       'Read a file that belongs to a skill, for example a reference, a template or a script. ' +
       'Without a revision the newest one is read; the answer names the revision.',

@@ -9,6 +9,7 @@ import type { Skill } from '../skill/skill.ts'
 import { defineTool } from './define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from './tool-definition.ts'
 import { readTextField } from './tool-input.ts'
+import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_LISTED_SKILLS = 200
 const MAX_LISTED_FILES = 50
@@ -111,7 +112,7 @@ export function renderLoadedSkill(
   }
   const { commands, problem } = reader.commandsOf(skill)
   if (commands.length > 0) {
-    lines.push('Commands (call them with run_skill_command):')
+    lines.push(`Commands (call them with ${TOOL_NAMES.runCommand}):`)
     for (const command of commands.slice(0, MAX_LISTED_COMMANDS)) lines.push(renderCommand(command))
     if (commands.length > MAX_LISTED_COMMANDS)
       lines.push(`- and ${commands.length - MAX_LISTED_COMMANDS} more`)
@@ -119,7 +120,7 @@ export function renderLoadedSkill(
   if (problem !== undefined) lines.push(`Its newest commands are not there: ${escapeText(problem)}`)
   const others = skill.files.filter(file => file.path !== skill.skillFile)
   if (others.length > 0) {
-    lines.push('Files (read them with read_skill_file):')
+    lines.push(`Files (read them with ${TOOL_NAMES.readFile}):`)
     for (const file of others.slice(0, MAX_LISTED_FILES))
       lines.push(`- ${escapeText(file.path)} (${file.size} bytes)`)
     if (others.length > MAX_LISTED_FILES) lines.push(`- and ${others.length - MAX_LISTED_FILES} more`)

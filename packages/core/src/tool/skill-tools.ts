@@ -2,11 +2,12 @@ import type { Conversation } from '../activation/conversation.ts'
 import { createReadSkillFileTool } from './read-skill-file-tool.ts'
 import { createSkillTool } from './skill-tool.ts'
 import type { ToolDefinition } from './tool-definition.ts'
+import { TOOL_NAMES } from './tool-names.ts'
 
 /** The constant tools of one reader of skills, in the order in which models get them. */
 export function createSkillTools(
   conversation: Conversation,
-  skillToolName = 'skill',
+  skillToolName: string = TOOL_NAMES.loadSkill,
   more: readonly ToolDefinition[] = [],
 ): readonly ToolDefinition[] {
   return Object.freeze([

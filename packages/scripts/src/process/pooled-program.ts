@@ -1,9 +1,15 @@
 import { join } from 'node:path'
 import { type Digest, type SkillCommand, SkillError } from '@skillstoke/core'
-import { describeUnknownFields, listFields, quoteAll, toMessage } from '@skillstoke/core/internal'
+import {
+  DEFAULT_CALL_MS,
+  describeUnknownFields,
+  listFields,
+  quoteAll,
+  toMessage,
+} from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
 import type { InputFaults } from '../child/frames.ts'
-import { type CallFrameOutcome, DEFAULT_TIMEOUT_MS, type ScriptProcess } from './script-process.ts'
+import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
 /** A process together with the folder that it may write to. */
 export interface PooledProcess {
@@ -78,7 +84,7 @@ export class PooledProgram implements LoadedProgram {
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
       throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill wait already`)
-    const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
+    const { timeoutMs = DEFAULT_CALL_MS } = options
     const deadline = performance.now() + timeoutMs
     this.#running++
     try {

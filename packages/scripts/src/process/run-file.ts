@@ -1,11 +1,11 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SkillError } from '@skillstoke/core'
+import { DEFAULT_CALL_MS } from '@skillstoke/core/internal'
 import type { ScriptFileRun, ScriptRunOptions } from '@skillstoke/core/source'
 import type { ContainedProcess } from './contained-process.ts'
 import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
-import { DEFAULT_TIMEOUT_MS } from './script-process.ts'
 
 export interface FileLaunch {
   /** For messages. */
@@ -24,7 +24,7 @@ const PIPE_GRACE_MS = 100
  */
 export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
   const { name, start, limits, redaction } = file
-  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onLine } = options
+  const { signal, timeoutMs = DEFAULT_CALL_MS, onLine } = options
   signal?.throwIfAborted()
   const program = start()
   const { child } = program

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { type SkillCommand, SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
+import { DEFAULT_CALL_MS, LONGEST_CALL_MS, toMessage } from '@skillstoke/core/internal'
 import type { ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
 import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from '../child/frames.ts'
 import { Lines } from '../child/lines.ts'
@@ -44,8 +44,6 @@ interface Call {
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
-const LONGEST_DEADLINE_MS = 600_000
-export const DEFAULT_TIMEOUT_MS = 30_000
 /** How long a command may go on after it was told to stop, before its process is ended. */
 const STOP_GRACE_MS = 500
 
@@ -142,7 +140,7 @@ export class ScriptProcess {
     scratchDirectory: string,
     options: ScriptRunOptions,
   ): Promise<CallFrameOutcome> {
-    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+    const { signal, timeoutMs = DEFAULT_CALL_MS } = options
     signal?.throwIfAborted()
     // Random id, so a script cannot forge the answer to a later call.
     const id = randomInt(MAX_ID)
@@ -150,7 +148,7 @@ export class ScriptProcess {
     const onAbort = (): void => outcome.reject(signal?.reason)
     const deadline = setTimeout(
       () => outcome.reject(new SkillError('TIMED_OUT', `${shown}: it took longer than ${timeoutMs} ms`)),
-      Math.min(timeoutMs, LONGEST_DEADLINE_MS),
+      Math.min(timeoutMs, LONGEST_CALL_MS),
     )
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#stdout.reset()
