@@ -64,8 +64,9 @@ export class LegacySessions {
       if (isBeginning) this.#beginning--
       isBeginning = false
     }
-    this.#beginning++
+    // Before the place is counted: a factory that throws takes none.
     const server = createServer()
+    this.#beginning++
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
