@@ -1,6 +1,7 @@
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { normalizeName } from '../skill/skill-name.ts'
+import { quoteAll } from '../skill/text.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 /** What to tell a model that called a tool which does not exist: often it takes a skill for one. */
@@ -21,7 +22,7 @@ export function describeUnknownTool(
     return meant.problem === undefined
       ? `there is no tool ${quoted}: it is a command of a skill; call the tool "${TOOL_NAMES.runCommand}" with ${JSON.stringify({ skill: meant.skill, command: meant.command })} and its input`
       : `there is no tool ${quoted}; not all commands of ${JSON.stringify(meant.skill)} are there: ${meant.problem}`
-  return `there is no tool ${quoted}; the tools are ${tools.map(tool => JSON.stringify(tool)).join(', ')}`
+  return `there is no tool ${quoted}; the tools are ${quoteAll(tools)}`
 }
 
 /** `skill.command` or `skill__command`, as other servers would call it. */
