@@ -44,8 +44,8 @@ export function findLoadedChange(
   if (skill.revision === toldRevision || isBackAsLoaded(entry, skill)) return undefined
   const isAsLoaded = skill.revision === revision
   const loaded = find(revision)
-  const told = toldRevision === undefined ? loaded : (find(toldRevision) ?? loaded)
-  // The store has lost the older revision, so its changes cannot be named.
+  const told = toldRevision === undefined ? loaded : find(toldRevision)
+  // Nothing is known of the older revision, so its changes cannot be named.
   if (loaded === undefined || told === undefined)
     return { entry, skill, needsLoading: !isAsLoaded, files: [] }
   const files = findFileChanges(told, skill)

@@ -15,12 +15,22 @@ import {
 } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
+/** What the ledger notes with one message. */
+export interface LoadedMarks {
+  /** The skills that the message names, each as it is now; `undefined` for one that is gone. */
+  readonly said: ReadonlyMap<string, Skill | undefined>
+  /** The skills that differ without a word about it. A mark counts only while the conversation was told of `from` last. */
+  readonly silent: ReadonlyMap<
+    string,
+    { readonly skill: Skill | undefined; readonly from: Digest | undefined }
+  >
+}
+
 /** What one message says of loaded skills. */
 export interface LoadedNotice {
   /** Rises with each message and each load; of two about one skill the higher number is right. */
   readonly ordinal: number
-  /** What the ledger notes: the skill of which the conversation is told, or `undefined` for one that is gone. */
-  readonly marks: ReadonlyMap<string, Skill | undefined>
+  readonly marks: LoadedMarks
 }
 
 /** The skills that a conversation has in its context, and of which revision of each it was told last. */
@@ -78,23 +88,39 @@ export class LoadedSkills {
     return changes.sort((a, b) => Number(b.needsLoading) - Number(a.needsLoading))
   }
 
-  /** Returns what the ledger has to note about a generation; `hearsChanges` is false for a silent conversation. */
-  marks(now: Generation, hearsChanges: boolean): ReadonlyMap<string, Skill | undefined> {
-    const marks = new Map<string, Skill | undefined>()
+  /** Lists the loaded skills that are gone, as far as the conversation was not told so. */
+  gone(now: Generation): readonly string[] {
+    return this.ledger
+      .entries()
+      .flatMap(entry =>
+        entry.toldRevision !== undefined && this.#find(entry, now) === undefined ? entry.name : [],
+      )
+  }
+
+  /** Returns what the ledger has to note about a generation; `named` are the skills that the message names. */
+  marks(now: Generation, named: ReadonlySet<string>, hearsChanges: boolean): LoadedMarks {
+    const said = new Map<string, Skill | undefined>()
+    const silent = new Map<string, { skill: Skill | undefined; from: Digest | undefined }>()
     for (const entry of this.ledger.entries()) {
       const skill = this.#find(entry, now)
       if (skill?.revision === entry.toldRevision) continue
-      // A skill that is gone is told as removed; should it come back, even unchanged, the conversation hears of it.
-      if (skill === undefined || hearsChanges || isBackAsLoaded(entry, skill)) marks.set(entry.name, skill)
+      if (named.has(entry.name)) said.set(entry.name, skill)
+      // Should a skill that is gone come back, even unchanged, the conversation hears of it.
+      else if (skill === undefined || hearsChanges || isBackAsLoaded(entry, skill))
+        silent.set(entry.name, { skill, from: entry.toldRevision })
     }
-    return marks
+    return { said, silent }
   }
 
   /** Returns the entries of the ledger once the conversation has a message. */
   after({ marks, ordinal }: LoadedNotice): readonly LedgerEntry[] {
     return this.ledger.entries().map(entry => {
-      const isNews = marks.has(entry.name) && (this.#saidBy.get(entry.name) ?? 0) < ordinal
-      return isNews ? { ...entry, toldRevision: marks.get(entry.name)?.revision } : entry
+      const { name, toldRevision } = entry
+      const silent = marks.silent.get(name)
+      if (silent !== undefined)
+        return silent.from === toldRevision ? { ...entry, toldRevision: silent.skill?.revision } : entry
+      const isNews = marks.said.has(name) && (this.#saidBy.get(name) ?? 0) < ordinal
+      return isNews ? { ...entry, toldRevision: marks.said.get(name)?.revision } : entry
     })
   }
 
@@ -103,8 +129,9 @@ export class LoadedSkills {
     this.after(notice).forEach((entry, index) => {
       if (entry === before[index]) return
       this.ledger.record(entry)
-      this.#saidBy.set(entry.name, notice.ordinal)
-      const skill = notice.marks.get(entry.name)
+      const { said, silent } = notice.marks
+      if (said.has(entry.name)) this.#saidBy.set(entry.name, notice.ordinal)
+      const skill = said.get(entry.name) ?? silent.get(entry.name)?.skill
       if (skill !== undefined) this.#keep(skill)
     })
     this.#prune()

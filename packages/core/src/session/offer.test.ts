@@ -265,6 +265,40 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/^- you loaded pdf at /)])
   })
 
+  test('a commit notes only what its message says, in order and out of order', async () => {
+    for (const order of ['in order', 'late'] as const) {
+      await using it = await openMemorySkills(['pdf'])
+      const session = it.skills.session({ id: 's' })
+      await loadSkill(session, 'pdf')
+      it.write('pdf', { body: 'Two.' })
+      ;(await session.offer())?.commit()
+      it.write('pdf')
+      const back = await session.offer()
+      expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
+      // For somebody who knows the second text, nothing happened but this.
+      it.write('pdf', {
+        body: 'Two.',
+        ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),
+      })
+      const next = await session.offer()
+      expect(linesOf(next)).toEqual(order === 'in order' ? ['- description changed: pdf: Other.'] : undefined)
+      back?.commit()
+      next?.commit()
+      expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/it is now .* load it again/)])
+    }
+  })
+
+  test('a skill that was loaded before it was listed is told as removed', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    it.write('maps')
+    await loadSkill(session, 'maps')
+    it.remove('maps')
+    const update = await session.update()
+    expect(linesOf(update)).toEqual(['- removed: maps'])
+    expect(await session.offer()).toBeUndefined()
+  })
+
   test('rebuild with nothing to say has the new catalog at once', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })

@@ -38,6 +38,29 @@ describe('SkillSession.state()', () => {
 })
 
 describe('SessionOptions.resume', () => {
+  test('is not bound to the session: neither changes with the other', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    const { catalog } = session.state()
+    expect(() => (catalog?.listed as string[]).push('forged')).toThrow(TypeError)
+    const state = structuredClone(session.state())
+    const resumed = it.skills.session({ id: 's', resume: state })
+    ;(state.announced as [string, string][]).length = 0
+    ;(state.catalog?.listed as string[]).push('forged')
+    expect(await resumed.offer()).toBeUndefined()
+    expect(resumed.catalogDetails.listed).toEqual(['pdf'])
+  })
+
+  test('of version 1 has no catalog, whatever stands there; what is no JSON is refused', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const state = it.skills.session({ id: 's' }).state()
+    const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
+    expect(it.skills.session({ id: 's', resume: forged }).catalog).toContain('<name>pdf</name>')
+    expect(() => it.skills.session({ id: 's', resume: { ...state, generation: 1n } as never })).toThrow(
+      'generation is 1n; expected',
+    )
+  })
+
   test('a resumed conversation has its catalog byte for byte until it is rebased', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })

@@ -53,13 +53,20 @@ export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCata
   let kept = frozen.get(catalog)
   if (kept === undefined) {
     const { text, tokens, listed, omitted } = catalog
-    kept = Object.freeze({ digest: digestOf(text, hasher), text, tokens, listed, omitted })
+    kept = Object.freeze({
+      ...{ digest: digestOf(text, hasher), text, tokens },
+      listed: Object.freeze([...listed]),
+      omitted: Object.freeze([...omitted]),
+    })
     frozen.set(catalog, kept)
   }
   return kept
 }
 
-/** @throws {SkillError} INVALID_OPTION when this is no state, is damaged, or has a newer version; the message names the field */
+/**
+ * Returns a copy of a state.
+ * @throws {SkillError} INVALID_OPTION when this is no state, is damaged, or has a newer version; the message names the field
+ */
 export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
   if (!isRecord(state)) refuse('it', state, 'an object')
   const { version, generation, announced, ledger, seen, catalog } = state
@@ -75,7 +82,21 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
       check(field, revision, isDigestText, DIGEST),
     )
   if (version === 2) checkCatalog(catalog, hasher)
-  return state
+  return copyState(state)
+}
+
+/** Copies what was checked and nothing else, so that a session does not change with the object it was resumed from. */
+function copyState({ version, generation, catalog, announced, ledger, seen }: SessionState): SessionState {
+  return {
+    version,
+    generation,
+    ...(version === 1 || catalog === undefined
+      ? {}
+      : { catalog: { ...catalog, listed: [...catalog.listed], omitted: [...catalog.omitted] } }),
+    announced: announced.map(([name, description]) => [name, description]),
+    ledger: ledger.map(({ name, revision, toldRevision }) => ({ name, revision, toldRevision })),
+    seen: Object.fromEntries(Object.entries(seen).map(([name, revisions]) => [name, [...revisions]])),
+  }
 }
 
 const DIGEST = '"sha256:" and 64 digits'

@@ -5,6 +5,7 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import type { Hasher } from '../host.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
+import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { ListingDiff } from './listing-diff.ts'
 import { type LoadedNotice, LoadedSkills } from './loaded-skills.ts'
@@ -34,6 +35,7 @@ export interface TellingRecordOptions {
   readonly retained: RetainedRevisions
 }
 
+const NO_NAMES: ReadonlySet<string> = new Set()
 const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
 
 /**
@@ -49,7 +51,7 @@ export class TellingRecord {
   /** Number of the newest message that was committed. */
   #newest = 0
   /**
-   * Whether the listing alone does not tell that there is nothing to say: a load that took long can bring an older revision
+   * Whether the generation alone does not tell that there is nothing to say: a load that took long can bring an older revision
    * than was told of, and so can a message that is committed late.
    */
   #mustCompare = false
@@ -122,9 +124,10 @@ export class TellingRecord {
     const { added, removed, redescribed } = listing ?? NOTHING
     if (added.length + removed.length + redescribed.length + loaded.length === 0) return undefined
     const text = renderUpdate(listing ?? NOTHING, loaded, now.digest)
+    const named = new Set([...loaded.map(({ entry }) => entry.name), ...removed])
     return {
       ...{ ordinal: ++this.#ordinal, base: this.#listing.base, now, listing, turn },
-      marks: this.#loaded.marks(now, true),
+      marks: this.#loaded.marks(now, named, true),
       catalog: delivery === 'rebuild' ? this.#options.renderCatalog(now) : this.#catalog,
       update: Object.freeze({
         text,
@@ -144,7 +147,8 @@ export class TellingRecord {
     if (proposal.ordinal > this.#newest) {
       this.#newest = proposal.ordinal
       if (this.#options.delivery === 'rebuild') this.#catalog = proposal.catalog
-    } else this.#mustCompare = true
+    }
+    this.#mustCompare = true
     return true
   }
 
@@ -154,7 +158,8 @@ export class TellingRecord {
     this.#mustCompare = false
     const ordinal = ++this.#ordinal
     this.#newest = ordinal
-    this.#loaded.commit({ ordinal, marks: this.#loaded.marks(now, this.#options.delivery !== 'silent') })
+    const hearsChanges = this.#options.delivery !== 'silent'
+    this.#loaded.commit({ ordinal, marks: this.#loaded.marks(now, NO_NAMES, hearsChanges) })
     this.#listing.moveTo(now, ordinal)
     if (this.#options.delivery === 'rebuild') this.#catalog = this.#options.renderCatalog(now)
   }
@@ -197,6 +202,12 @@ export class TellingRecord {
   #diff(now: Generation): ListingDiff | undefined {
     const { delivery } = this.#options
     // A pinned conversation differs from its generation only right after a resume.
-    return delivery === 'append' || delivery === 'pinned' ? this.#listing.diff(now) : undefined
+    if (delivery !== 'append' && delivery !== 'pinned') return undefined
+    const diff = this.#listing.diff(now)
+    // A skill can be loaded before it was listed; what it said is trusted until its removal is told.
+    const unlisted = this.#loaded.gone(now).filter(name => !diff.removed.includes(name))
+    return unlisted.length === 0
+      ? diff
+      : { ...diff, removed: [...diff.removed, ...unlisted].sort(compareText) }
   }
 }

@@ -72,7 +72,7 @@ export class ToldListing {
   has(name: string): boolean {
     const { generation, announced } = this.#told
     return announced === undefined
-      ? generation.find(name) !== undefined
+      ? this.#isInScope(name) && generation.find(name) !== undefined
       : announced.some(([told]) => told === name)
   }
 

@@ -44,8 +44,16 @@ export function quoteAll(names: readonly string[]): string {
 
 /** The JSON of any value for a message; only its first `maxShown` characters if it has more. */
 export function showValue(value: unknown, maxShown: number): string {
-  // What is no JSON, such as a function, is shown as its type.
-  return shorten(JSON.stringify(value) ?? typeof value, maxShown)
+  return shorten(toShown(value), maxShown)
+}
+
+/** JSON has no text for a function or a bigint, and fails on what contains itself. */
+function toShown(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? typeof value
+  } catch {
+    return typeof value === 'bigint' ? `${value}n` : typeof value
+  }
 }
 
 /** The first `maxShown` characters of a text, with a mark where it was cut. */
