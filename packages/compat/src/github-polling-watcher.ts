@@ -1,5 +1,11 @@
 import { type Logger, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import {
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { type GitOptions, git } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import { EXO_READING } from './exo-skill.ts'
@@ -49,6 +55,8 @@ export class GitHubPollingWatcher extends SourceWatcher {
 /** @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` */
 export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {}): SkillSource {
   checkOptions('registerSource()', options, KNOWN)
+  checkNumber('pollIntervalMs', options.pollIntervalMs, 1, LONGEST_TIMER_MS)
+  checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
   const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS, cacheDirectory, ...rest } = options
   try {
     return git(sourceUrl, {

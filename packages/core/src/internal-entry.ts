@@ -2,9 +2,9 @@
 // No stability promise: any release may change or remove a name. No tool sorts the blocks.
 
 // For every package.
-export { checkChoice, toMessage } from './errors.ts'
+export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
 export { checkOptions, type KnownOptions } from './options.ts'
-export { LATE, silentLogger, waitAtMost } from './host.ts'
+export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 

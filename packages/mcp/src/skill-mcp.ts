@@ -13,7 +13,15 @@ import {
   type SkillRuntime,
   type SkillScope,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, silentLogger, toMessage } from '@skillstoke/core/internal'
+import {
+  checkNumber,
+  checkOptions,
+  checkWholeNumber,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  silentLogger,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { type Clock, systemClock } from '@skillstoke/core/source'
 import { type ChangeNotification, ChangeNotifications } from './change-notifications.ts'
 import { LegacySessions } from './legacy-sessions.ts'
@@ -28,20 +36,20 @@ export interface SkillMcpOptions {
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
-  /** How long 2026-era clients may keep an answer without asking again. @default 0 */
+  /** How long 2026-era clients may keep an answer without asking again, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
   /** Entries in one page of a list. @default 100 */
   readonly pageSize?: number
-  /** Least time between two notifications of changes. @default 250 */
+  /** Least time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
   /** 2025-era HTTP sessions that may be open at once. Beyond, a new client gets 503 with Retry-After. @default 256 */
   readonly maxSessions?: number
   /**
    * How long after its last request a 2025-era HTTP session keeps its place, when `maxSessions` are open and a new client
-   * wants one. Sessions with an open stream always keep theirs. @default 30,000
+   * wants one, in milliseconds. Sessions with an open stream always keep theirs. @default 30,000
    */
   readonly sessionGraceMs?: number
-  /** After how long an unused 2025-era HTTP session is closed. @default 1,800,000 */
+  /** After how long an unused 2025-era HTTP session is closed, in milliseconds; `Infinity` is never. @default 1,800,000 */
   readonly sessionIdleMs?: number
   /** Largest request body over HTTP. @default 1,048,576 */
   readonly maxRequestBytes?: number
@@ -138,7 +146,7 @@ export class SkillMcp implements AsyncDisposable {
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger
-    checkSessionOptions(this.#options)
+    checkNumbers(this.#options)
     const { scope, pageSize, ttlMs, maxSessions, sessionGraceMs, sessionIdleMs, maxRequestBytes } =
       this.#options
     const clock = options.clock ?? systemClock
@@ -322,11 +330,14 @@ export class SkillMcp implements AsyncDisposable {
 }
 
 /** @throws {SkillError} INVALID_OPTION */
-function checkSessionOptions({ maxSessions, sessionGraceMs }: Readonly<Defaults>): void {
-  if (!Number.isInteger(maxSessions) || maxSessions < 1)
-    throw new SkillError('INVALID_OPTION', `maxSessions is ${maxSessions}; use a whole number from 1 on`)
-  if (!(sessionGraceMs >= 0))
-    throw new SkillError('INVALID_OPTION', `sessionGraceMs is ${sessionGraceMs}; use a number from 0 on`)
+function checkNumbers(options: Readonly<Defaults>): void {
+  checkWholeNumber('ttlMs', options.ttlMs, 0)
+  checkWholeNumber('pageSize', options.pageSize, 1)
+  checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
+  checkWholeNumber('maxSessions', options.maxSessions, 1)
+  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
+  checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
+  checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000

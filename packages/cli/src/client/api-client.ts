@@ -1,5 +1,5 @@
 import type { SkillExplanation } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {
@@ -32,7 +32,7 @@ export interface ApiClientOptions {
   readonly token?: string
   /** The key of a page that has the cookie, asked for at each request. @default none */
   readonly key?: () => string | null
-  /** Limit for one answer, event streams excepted. @default 10,000 */
+  /** Limit for one answer in milliseconds, at most `2 ** 31 - 1`; event streams have none. @default 10,000 */
   readonly timeoutMs?: number
 }
 
@@ -60,6 +60,7 @@ export class ApiClient {
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     this.#url = options.url?.replace(/\/$/, '') ?? ''
     this.#token = options.token
     this.#key = options.key
@@ -173,6 +174,7 @@ export class ApiClient {
 
   /** Reads everything again; what was on disk before the call is visible afterwards. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
   }
 

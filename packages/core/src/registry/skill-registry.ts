@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { checkNumber, SkillError } from '../errors.ts'
 import {
   type Clock,
   type Hasher,
@@ -40,7 +40,7 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
-  /** How long later phases wait for a subscriber, in milliseconds. @default 5,000 */
+  /** How long later phases wait for a subscriber, in milliseconds; `Infinity` is until it is done. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
@@ -112,6 +112,7 @@ export class SkillRegistry {
 
   constructor(options: SkillRegistryOptions) {
     checkOptions('SkillRegistry', options, KNOWN)
+    checkNumber('subscriberDeadlineMs', options.subscriberDeadlineMs, 0)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher

@@ -13,7 +13,7 @@ import { createSkillTools } from '../tool/skill-tools.ts'
 import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
-import { chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
+import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
 import type { OfferOptions, SessionOffer, SessionUpdate } from './session-offer.ts'
 import {
@@ -218,6 +218,7 @@ export class SkillSession implements Disposable {
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     this.#assertOpen()
+    checkRebaseOptions(options)
     await this.#reader.fresh()
     const now = this.#newest()
     const find = (name: string): Skill | undefined =>
