@@ -34,6 +34,8 @@ export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
   readonly logger?: Logger
 }
 
+const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, logger: true }
+
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
 /** Watches the texts of the skills in a repository on GitHub, or in any other one, by polling. */
@@ -43,7 +45,7 @@ export class GitHubPollingWatcher extends SourceWatcher {
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for anything else
    */
   constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {
-    checkOptions('GitHubPollingWatcher', options, { ...KNOWN, logger: true })
+    checkOptions('GitHubPollingWatcher', options, KNOWN_WATCHER)
     const { logger, ...rest } = options
     super(gitHubSource(sourceUrl, rest), {
       settle: { settleMs: 0, burstMs: 0 },

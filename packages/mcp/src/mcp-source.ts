@@ -99,7 +99,7 @@ class McpFetcher implements TreeFetcher {
           `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
         )
       const url = new URL(target)
-      checkUrl(url, access)
+      checkUrl(url, { privateHosts: access.privateHosts })
       const fetch = createGuardedFetch({ privateHosts: access.privateHosts })
       this.name = url.hostname
       this.origin = `mcp+${url.href}`

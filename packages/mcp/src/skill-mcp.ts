@@ -66,6 +66,8 @@ export interface SkillMcpOptions {
   readonly clock?: Clock
 }
 
+const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
+
 const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   scope: true,
   name: true,
@@ -194,9 +196,11 @@ export class SkillMcp implements AsyncDisposable {
 
   /**
    * Serves standard input and output; resolves when the client has gone, or the signal ended it.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
-  async serveStdio({ signal }: ServeStdioOptions = {}): Promise<void> {
+  async serveStdio(options: ServeStdioOptions = {}): Promise<void> {
+    checkOptions('serveStdio()', options, KNOWN_STDIO)
+    const { signal } = options
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the MCP server is closed')
     const transport = new ObservedStdioTransport()
     const handle = serveStdio(({ era }) => this.#createLasting(era), {

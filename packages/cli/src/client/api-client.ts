@@ -48,6 +48,10 @@ export interface EventStreamOptions {
 
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
 
+const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
+const KNOWN_RUN: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
+const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: true }
+
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
@@ -96,6 +100,7 @@ export class ApiClient {
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
+    checkOptions('why()', options, KNOWN_WHY)
     const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
     return (await this.#request(
       'GET',
@@ -136,6 +141,7 @@ export class ApiClient {
     request: RunRequest,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
+    checkOptions('run()', options, KNOWN_RUN)
     const { signal } = options
     const response = await fetch(`${this.#url}/api/run`, {
       method: 'POST',
@@ -174,6 +180,7 @@ export class ApiClient {
 
   /** Reads everything again; what was on disk before the call is visible afterwards. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
+    checkOptions('reload()', options, KNOWN_RELOAD)
     checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
   }

@@ -29,7 +29,7 @@ import { NameIndex } from './name-index.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { ReportChanges } from './report-changes.ts'
-import { type Phase, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
+import { type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -46,6 +46,7 @@ export interface SkillRegistryOptions {
   readonly logger?: Logger
 }
 
+const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: true }
 const KNOWN: KnownOptions<SkillRegistryOptions> = {
   store: true,
   hasher: true,
@@ -300,9 +301,11 @@ export class SkillRegistry {
   /**
    * Calls back after each visible change, when the new generation is already `current`.
    * Returns a function that unsubscribes.
+   * @throws {SkillError} INVALID_OPTION
    */
-  subscribe(subscriber: UpdateSubscriber, options: { readonly phase?: Phase } = {}): () => void {
-    return this.#subscriptions.add(subscriber, options.phase ?? 'events')
+  subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
+    checkOptions('subscribe()', options, KNOWN_SUBSCRIBE)
+    return this.#subscriptions.add(subscriber, options?.phase ?? 'events')
   }
 
   /**

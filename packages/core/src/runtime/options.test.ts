@@ -68,7 +68,7 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ allowedTools: 'enforced' }, 'allowedTools is "enforced"; use one of "ignore", "advise", "enforce"'],
     [{ skillToolName: 'a b' }, 'skillToolName is "a b"; use a name of its own'],
     [{ skillToolName: 'read_skill_file' }, 'skillToolName is "read_skill_file"'],
-    [{ scope: { inlcude: ['a'] } }, 'the scope is {"inlcude":["a"]}; use { include:'],
+    [{ scope: { inlcude: ['a'] } }, 'unknown option "scope.inlcude"; did you mean "scope.include"?'],
     [{ scope: { include: 'a' } }, 'the scope is {"include":"a"}; use { include:'],
     [{ scope: { within: { include: 'a' } } }, 'the scope is {"include":"a"}; use { include:'],
     [{ scope: { within: null } }, 'the scope is null; use { include:'],

@@ -1,5 +1,6 @@
 import { checkNumber, SkillError } from '../errors.ts'
 import { LATE, untilAborted, waitAtMost } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { CommandOffer, CommandOffers } from '../reader/command-offer.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
@@ -67,6 +68,13 @@ const MAX_PHASE_WAIT_MS = 1_000
 // What runs when everything ends may come to an end by itself.
 const CLOSE_MS = 5_000
 const MAX_TIMEOUT_MS = 600_000
+
+const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
+  signal: true,
+  timeoutMs: true,
+  onProgress: true,
+  onLine: true,
+}
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts implements CommandOffers {
@@ -194,14 +202,14 @@ export class SkillScripts implements CommandOffers {
   /**
    * Runs a command by its id, at the code that is on disk now, outside this process.
    * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
-   * TOO_LARGE; the reason of the signal when it aborts
+   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
    */
   async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
+    checkRunOptions('execute()', options)
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
-    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
     options.signal?.throwIfAborted()
     for (;;) {
@@ -230,7 +238,8 @@ export class SkillScripts implements CommandOffers {
 
   /**
    * Runs a script that is no command with its interpreter: arguments in, outputs and exit code out.
-   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT; the reason of the signal when it aborts
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the signal
+   * when it aborts
    */
   async run(
     name: string,
@@ -238,8 +247,8 @@ export class SkillScripts implements CommandOffers {
     args: readonly string[] = [],
     options: ScriptRunOptions = {},
   ): Promise<ScriptFileRun & { readonly revision: Digest }> {
+    checkRunOptions('run()', options)
     this.#assertOpen()
-    checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
     options.signal?.throwIfAborted()
     const commands = this.#slots.get(keyOf(skill))?.commands ?? []
@@ -424,4 +433,9 @@ export class SkillScripts implements CommandOffers {
 /** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */
 function keyOf({ source, name }: Skill): string {
   return `${source}\0${name}`
+}
+
+function checkRunOptions(owner: string, options: ScriptRunOptions): void {
+  checkOptions(owner, options, KNOWN_RUN)
+  checkNumber('timeoutMs', options.timeoutMs, 1, MAX_TIMEOUT_MS)
 }

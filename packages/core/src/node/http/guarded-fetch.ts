@@ -34,7 +34,7 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
 export async function guardedFetch(text: URL, options: GuardedRequest): Promise<GuardedAnswer> {
   let url = text
   for (let redirects = 0; ; redirects++) {
-    checkUrl(url, options)
+    checkUrl(url, { privateHosts: options.privateHosts })
     const response = await send(url, options)
     const { statusCode: status = 0, headers } = response
     if (status >= 300 && status < 400 && status !== 304 && headers.location !== undefined) {
