@@ -1,13 +1,22 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { SkillAgent } from '@skillstoke/agent'
 import {
+  MemoryConversationStore,
+  openConversationStore,
+  resolveModel,
+  SkillAgent,
+  type SqliteConversationStore,
+} from '@skillstoke/agent'
+import {
+  collectSkills,
   EventBus,
   SkillRegistry as ExoRegistry,
   fromWatcher,
   GitHubPollingWatcher,
   LocalFileWatcher,
   parseScriptContent,
+  ScriptSkill,
   SkillHandler,
   SkillManager,
   SkillSyncManager,
@@ -17,14 +26,19 @@ import {
 } from '@skillstoke/compat'
 import {
   createAuthorTools,
+  createScopeTest,
   createSkillRuntime,
   MemorySource,
   parseSkill,
   renderCatalog,
   type SkillRuntime,
+  type SkillSession,
+  type SkillWriter,
+  validateSkill,
 } from '@skillstoke/core'
 import {
   archive,
+  checkUrl,
   collectGarbage,
   createGuardedFetch,
   directory,
@@ -49,7 +63,7 @@ import {
 import { mcpServer, SkillMcp } from '@skillstoke/mcp'
 import { childProcesses } from '@skillstoke/scripts'
 import { ApiClient } from 'skillstoke/client'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
 import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
 import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
@@ -57,135 +71,307 @@ import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 /** Options as a program without types gives them. */
 type Loose = never
 
-const TYPO = { lable: 'x' } as Loose
-const files = new MemoryFileSystem()
+/** What the methods are called of. */
+interface World {
+  readonly skills: SkillRuntime
+  readonly session: SkillSession
+  readonly writer: SkillWriter
+  readonly talk: ReturnType<SkillAgent['conversation']>
+  readonly mcp: SkillMcp
+  readonly handler: SkillHandler
+  readonly store: SqliteConversationStore
+  readonly folder: string
+}
+
+const files = new MemoryFileSystem({
+  '/skills/pdf/SKILL.md': '---\nname: pdf\ndescription: Does it.\n---\nBody.\n',
+})
 const simple = { list: async () => [], stat: async () => undefined, read: async () => undefined } as never
 const place = { fileSystem: files, root: '/skills', label: 'skills' }
 const remote = { label: 'r', origin: 'r' }
 const agent = { addTool: () => undefined, removeTool: () => undefined }
 const watcher = { watch: () => undefined, stop: () => undefined } as never
+const client = new ApiClient({ url: 'http://127.0.0.1:9' })
+const folderPlace = { origin: 'skills', location: 'pdf' }
+const GITHUB = 'https://github.com/acme/skills'
+const file = { skill: 'pdf', path: 'a.md', content: '' }
+const access = { privateHosts: [] }
+const digest = 'sha256:00' as never
 
-const nested = (name: string): Loose => ({ [name]: TYPO }) as Loose
-
-const CALLS: Readonly<Record<string, (skills: SkillRuntime) => unknown>> = {
+/** Each function, class and method that takes options, called with some. Names of methods are as in the declarations. */
+const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
   // The core.
-  createSkillRuntime: () => createSkillRuntime({ sources: [], ...(TYPO as object) }),
-  session: skills => skills.session({ id: 's', ...(TYPO as object) }),
-  tools: skills => skills.tools(TYPO),
-  fresh: skills => skills.fresh(TYPO),
-  'search of a reader': skills => skills.search('x', TYPO),
-  forConversation: skills => skills.forConversation(TYPO),
-  adminTools: skills => skills.adminTools(TYPO),
-  commandTools: skills => skills.commandTools(TYPO),
-  bind: skills => skills.bind(agent, TYPO),
-  writer: skills => skills.writer(TYPO),
-  approve: skills => skills.review.approve('pdf', TYPO),
-  rollback: skills => skills.history.rollback('pdf', TYPO),
-  createAuthorTools: skills => createAuthorTools(skills.writer(), TYPO),
-  renderCatalog: () => renderCatalog([], TYPO),
-  InProcessEventBus: () => new InProcessEventBus(TYPO),
-  adaptFileSystem: () => adaptFileSystem(simple, TYPO),
-  createReviewAdmission: () => createReviewAdmission(TYPO),
-  MemoryRevisionLog: () => new MemoryRevisionLog(TYPO),
-  MemorySkillStore: () => new MemorySkillStore(TYPO),
-  SkillRegistry: () => new SkillRegistry({ store: new MemorySkillStore(), ...(TYPO as object) }),
-  parseSkill: () => parseSkill(new Uint8Array(), TYPO),
-  FileSource: () => new FileSource({ ...place, ...(TYPO as object) }),
-  'FileSource layout': () => new FileSource({ ...place, ...(nested('layout') as object) }),
-  'FileSource reading': () => new FileSource({ ...place, ...(nested('reading') as object) }),
-  'FileSource limits': () => new FileSource({ ...place, ...(nested('limits') as object) }),
-  fromAllowedPaths: () => fromAllowedPaths(files, [], TYPO),
-  MemorySource: () => new MemorySource({ label: 'm', ...(TYPO as object) }),
-  'MemorySource reading': () => new MemorySource({ label: 'm', ...(nested('reading') as object) }),
-  RemoteSource: () => new RemoteSource({} as never, { ...remote, ...(TYPO as object) }),
-  'RemoteSource limits': () => new RemoteSource({} as never, { ...remote, ...(nested('limits') as object) }),
+  createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
+  'createSkillRuntime state': state => createSkillRuntime({ sources: [], state }),
+  'createSkillRuntime review': review => createSkillRuntime({ sources: [], review }),
+  'createSkillRuntime tuning': tuning => createSkillRuntime({ sources: [], tuning }),
+  'createSkillRuntime triggers': triggers => createSkillRuntime({ sources: [], tuning: { triggers } }),
+  'createSkillRuntime preScan': options =>
+    createSkillRuntime({ sources: [], preScan: { hook: () => undefined, ...(options as object) } }),
+  'SkillRuntime.subscribe': (options, { skills }) => skills.subscribe(() => undefined, options),
+  'SkillRuntime.session': (options, { skills }) => skills.session({ id: 's', ...(options as object) }),
+  'SkillRuntime.session scope': (scope, { skills }) => skills.session({ id: 's', scope }),
+  'SkillRuntime.tools': (options, { skills }) => skills.tools(options),
+  'SkillRuntime.adminTools': (options, { skills }) => skills.adminTools(options),
+  'SkillRuntime.commandTools': (options, { skills }) => skills.commandTools(options),
+  'SkillRuntime.describeUnknownTool': (options, { skills }) => skills.describeUnknownTool('x', [], options),
+  'SkillRuntime.lookup': (options, { skills }) => skills.lookup('pdf', options),
+  'SkillRuntime.expandSlash': (options, { skills }) => skills.expandSlash('/pdf', options),
+  'SkillRuntime.bind': (options, { skills }) => skills.bind(agent, options),
+  'SkillRuntime.writer': (options, { skills }) => skills.writer(options),
+  'SkillReader.fresh': (options, { skills }) => skills.fresh(options),
+  'SkillReader.search': (options, { skills }) => skills.search('x', options),
+  'SkillReader.forConversation': (options, { skills }) => skills.forConversation(options),
+  'SkillSession.offer': (options, { session }) => session.offer(options),
+  'SkillSession.update': (options, { session }) => session.update(options),
+  'SkillSession.expandSlash': (options, { session }) => session.expandSlash('/pdf', options),
+  'SkillSession.rebase': (options, { session }) => session.rebase(options),
+  'SkillSession.child': (options, { session }) => session.child({ id: 'c', ...(options as object) }),
+  'SkillScripts.execute': (options, { skills }) => skills.scripts.execute('pdf.x', {}, options),
+  'SkillScripts.run': (options, { skills }) => skills.scripts.run('pdf', 'x.sh', [], options),
+  'SkillWriter.write': (options, { writer }) => writer.write({ ...file, ...(options as object) }),
+  'SkillWriter.write agent': (author, { writer }) => writer.write({ ...file, agent: author }),
+  'SkillReview.approve': (options, { skills }) => skills.review.approve('pdf', options),
+  'SkillReview.approveAll': (options, { skills }) => skills.review.approveAll(options),
+  'SkillReview.reject': (options, { skills }) => skills.review.reject('pdf', options),
+  'SkillReview.pin': (options, { skills }) => skills.review.pin('pdf', options),
+  'SkillReview.pinAt': (options, { skills }) => skills.review.pinAt(folderPlace, digest, options),
+  'SkillReview.unpin': (options, { skills }) => skills.review.unpin('pdf', options),
+  'SkillReview.disable': (options, { skills }) => skills.review.disable('pdf', options),
+  'SkillReview.enable': (options, { skills }) => skills.review.enable('pdf', options),
+  'SkillReview.grant': (options, { skills }) => skills.review.grant('pdf', [], options),
+  'SkillReview.revoke': (options, { skills }) => skills.review.revoke('pdf', [], options),
+  'SkillHistory.rollback': (options, { skills }) => skills.history.rollback('pdf', options),
+  createAuthorTools: (options, { writer }) => createAuthorTools(writer, options),
+  'createAuthorTools author': (author, { writer }) => createAuthorTools(writer, { author }),
+  createScopeTest: scope => createScopeTest(scope),
+  'createScopeTest outer': outer => createScopeTest({ outer }),
+  renderCatalog: options => renderCatalog([], options),
+  InProcessEventBus: options => new InProcessEventBus(options),
+  adaptFileSystem: options => adaptFileSystem(simple, options),
+  createReviewAdmission: options => createReviewAdmission(options),
+  MemoryRevisionLog: options => new MemoryRevisionLog(options),
+  MemorySkillStore: options => new MemorySkillStore(options),
+  'SkillRegistry of the core': options =>
+    new SkillRegistry({ store: new MemorySkillStore(), ...(options as object) }),
+  parseSkill: options => parseSkill(new Uint8Array(), options),
+  validateSkill: options => validateSkill(new Uint8Array(), options),
+  FileSource: options => new FileSource({ ...place, ...(options as object) }),
+  'FileSource layout': layout => new FileSource({ ...place, layout }),
+  'FileSource reading': reading => new FileSource({ ...place, reading }),
+  'FileSource limits': limits => new FileSource({ ...place, limits }),
+  'FileSource settle': settle => new FileSource({ ...place, settle }),
+  'FileSource.findNotSkills': query => new FileSource(place).findNotSkills(query),
+  fromAllowedPaths: options => fromAllowedPaths(files, [], options),
+  MemorySource: options => new MemorySource({ label: 'm', ...(options as object) }),
+  'MemorySource reading': reading => new MemorySource({ label: 'm', reading }),
+  RemoteSource: options => new RemoteSource({} as never, { ...remote, ...(options as object) }),
+  'RemoteSource limits': limits => new RemoteSource({} as never, { ...remote, limits }),
+  'RemoteSource.findNotSkills': query => new RemoteSource({} as never, remote).findNotSkills(query),
   // Node.
-  directory: () => directory('skills', TYPO),
-  'directory reading': () => directory('skills', nested('reading')),
-  git: () => git('acme/skills', TYPO),
-  archive: () => archive('x.zip', TYPO),
-  'archive limits': () => archive('x.zip', nested('archiveLimits')),
-  wellKnown: () => wellKnown('https://example.com', TYPO),
-  npmPackages: () => npmPackages('.', TYPO),
-  childProcesses: () => childProcesses(TYPO),
-  'childProcesses limits': () => childProcesses(nested('limits')),
-  createGuardedFetch: () => createGuardedFetch({ privateHosts: [], ...(TYPO as object) }),
-  sftpFileSystem: () => sftpFileSystem({} as never, TYPO),
-  collectGarbage: () => collectGarbage('nowhere', TYPO),
-  openState: () => openState('', TYPO),
-  openDecisions: () => openDecisions('', TYPO),
-  openRevisionLog: () => openRevisionLog('', TYPO),
-  openWriteLock: () => openWriteLock('', TYPO),
+  directory: options => directory('skills', options),
+  'directory reading': reading => directory('skills', { reading }),
+  git: options => git('acme/skills', options),
+  archive: options => archive('x.zip', options),
+  'archive limits': archiveLimits => archive('x.zip', { archiveLimits }),
+  wellKnown: options => wellKnown('https://example.com', options),
+  npmPackages: options => npmPackages('.', options),
+  createGuardedFetch: options => createGuardedFetch({ ...access, ...(options as object) }),
+  checkUrl: options => checkUrl(new URL('https://example.com'), { ...access, ...(options as object) }),
+  sftpFileSystem: options => sftpFileSystem({} as never, options),
+  collectGarbage: options => collectGarbage('nowhere', options),
+  openState: options => openState('', options),
+  'openState decisions': (decisions, { folder }) => openState(folder, { decisions }),
+  'openState history': (history, { folder }) => openState(folder, { history }),
+  'openState writeLock': (writeLock, { folder }) => openState(folder, { writeLock }),
+  openDecisions: options => openDecisions('', options),
+  openRevisionLog: options => openRevisionLog('', options),
+  openWriteLock: options => openWriteLock('', options),
   // The names of the five designs.
-  EventBus: () => new EventBus(TYPO),
-  fromWatcher: () => fromWatcher(watcher, { label: 'x', ...(TYPO as object) }),
-  toWatcher: () => toWatcher(new MemorySource({ label: 'm' }), TYPO),
-  'toWatcher settle': () => toWatcher(new MemorySource({ label: 'm' }), nested('settle')),
-  LocalFileWatcher: () => new LocalFileWatcher('skills', TYPO),
-  GitHubPollingWatcher: () => new GitHubPollingWatcher('https://github.com/acme/skills', TYPO),
-  registerSource: () => new ExoRegistry().registerSource('https://github.com/acme/skills', TYPO),
-  'compat SkillRegistry': () => new ExoRegistry(TYPO),
-  search: () => new ExoRegistry().search(TYPO),
-  SkillSyncManager: () => new SkillSyncManager(new ExoRegistry(), {}, TYPO),
-  SkillHandler: () => SkillHandler.load([], TYPO),
-  SkillManager: () => SkillManager.open('skills', TYPO),
-  SkillToolset: () => new SkillToolset('skills', TYPO),
-  scanPaths: () => scanPaths([], 'pdf', TYPO),
-  parseScriptContent: () => parseScriptContent('a.js', '', 'pdf', TYPO),
+  EventBus: options => new EventBus(options),
+  fromWatcher: options => fromWatcher(watcher, { label: 'x', ...(options as object) }),
+  toWatcher: options => toWatcher(new MemorySource({ label: 'm' }), options),
+  'toWatcher settle': settle => toWatcher(new MemorySource({ label: 'm' }), { settle }),
+  LocalFileWatcher: options => new LocalFileWatcher('skills', options),
+  GitHubPollingWatcher: options => new GitHubPollingWatcher(GITHUB, options),
+  SkillRegistry: options => new ExoRegistry(options),
+  'SkillRegistry.registerSource': options => new ExoRegistry().registerSource(GITHUB, options),
+  'SkillRegistry.search': options => new ExoRegistry().search(options),
+  collectSkills: options => collectSkills(GITHUB, options),
+  SkillSyncManager: options => new SkillSyncManager(new ExoRegistry(), {}, options),
+  'SkillHandler.load': options => SkillHandler.load([], options),
+  'SkillHandler.skills': (scope, { handler }) => handler.skills(scope),
+  'SkillHandler.call': (scope, { handler }) => handler.call({ name: 'pdf' }, scope),
+  'SkillHandler.resolveSlash': (scope, { handler }) => handler.resolveSlash('/pdf', scope),
+  'SkillHandler.renderResources': (scope, { handler }) => handler.renderResources(scope),
+  'SkillManager.open': options => SkillManager.open('skills', options),
+  'ScriptSkill.execute': (options, { skills }) => new ScriptSkill('pdf', skills, 0).execute('x', {}, options),
+  SkillToolset: options => new SkillToolset('skills', options),
+  scanPaths: options => scanPaths([], 'pdf', options),
+  parseScriptContent: options => parseScriptContent('a.js', '', 'pdf', options),
   // The other packages.
-  SkillAgent: skills => new SkillAgent({ skills, model: 'none', ...(TYPO as object) }),
-  SkillMcp: skills => new SkillMcp(skills, TYPO),
-  mcpServer: () => mcpServer('https://example.com/mcp', TYPO),
-  'mcpServer command': () => mcpServer({ command: 'x', ...(TYPO as object) }),
-  ApiClient: () => new ApiClient(TYPO),
-  events: () => new ApiClient({ url: 'http://127.0.0.1:9' }).events(TYPO).next(),
+  childProcesses: options => childProcesses(options),
+  'childProcesses limits': limits => childProcesses({ limits }),
+  SkillAgent: (options, { skills }) => new SkillAgent({ skills, model: 'none', ...(options as object) }),
+  'Conversation.send': (options, { talk }) => talk.send('Hello.', options),
+  'Conversation.stream': (options, { talk }) => talk.stream('Hello.', options).next(),
+  resolveModel: config => resolveModel(config),
+  'MemoryConversationStore.read': range => new MemoryConversationStore().read('local', 'c', range),
+  'SqliteConversationStore.read': (range, { store }) => store.read('local', 'c', range),
+  SkillMcp: (options, { skills }) => new SkillMcp(skills, options),
+  'SkillMcp.serveStdio': (options, { mcp }) => mcp.serveStdio(options),
+  mcpServer: options => mcpServer('https://example.com/mcp', options),
+  'mcpServer command': options => mcpServer({ command: 'x', ...(options as object) }),
+  ApiClient: options => new ApiClient(options),
+  'ApiClient.why': options => client.why('pdf', options),
+  'ApiClient.run': options => client.run({ skill: 'pdf', command: 'x' } as never, options).next(),
+  'ApiClient.reload': options => client.reload(options),
+  'ApiClient.events': options => client.events(options).next(),
 }
 
-test.each(Object.entries(CALLS))('%s refuses an option that it does not have', async (_name, call) => {
-  files.write('/skills/pdf/SKILL.md', '---\nname: pdf\ndescription: Does it.\n---\nBody.\n')
-  await using skills = await createSkillRuntime({
+let world: World
+
+beforeAll(async () => {
+  const skills = await createSkillRuntime({
     sources: [new FileSource({ ...place, writable: files, trust: 'review' })],
     state: { history: new MemoryRevisionLog() },
   })
-  await expect((async () => await call(skills))()).rejects.toMatchObject({
-    code: 'INVALID_OPTION',
-    message: expect.stringMatching(/^unknown option "(\w+\.)?lable"; /),
-  })
+  const folder = mkdtempSync(join(tmpdir(), 'options-'))
+  world = {
+    skills,
+    session: skills.session({ id: 'chat' }),
+    writer: skills.writer(),
+    talk: new SkillAgent({ skills, model: resolveModel() }).conversation('talk'),
+    mcp: new SkillMcp(skills),
+    handler: await SkillHandler.load([]),
+    store: await openConversationStore(join(folder, 'conversations.sqlite')),
+    folder,
+  }
 })
 
-// What is handed to a method that is called all the time, or to functions that a host writes itself.
-const EXEMPT = [
-  // The type that lists the others.
-  'KnownOptions',
-  'ProgramLoadOptions',
-  'FileReadOptions',
-  'OfferOptions',
-  'RebaseOptions',
-  'ScriptRunOptions',
-  'ServeStdioOptions',
-  'SkillErrorOptions',
-  'SlashOptions',
-  'TurnOptions',
-  'FileWriteOptions',
-  // Extends another interface by one option that is added where it is checked.
-  'GitHubPollingWatcherOptions',
+afterAll(async () => {
+  await world.mcp.close()
+  await world.handler.close()
+  await world.store.close()
+  await world.skills.close()
+  rmSync(world.folder, { recursive: true })
+})
+
+/** Leaves out the last letter but one. */
+function misspell(name: string): string {
+  return name.slice(0, -2) + name.slice(-1)
+}
+
+async function messageOf(call: () => unknown): Promise<string> {
+  const failure = await (async () => await call())().then(
+    () => ({ code: 'nothing was refused' }),
+    (thrown: unknown) => thrown,
+  )
+  expect(failure).toMatchObject({ code: 'INVALID_OPTION', message: expect.any(String) })
+  return (failure as Error).message
+}
+
+test.each(Object.entries(CALLS))(
+  '%s refuses each misspelt option with the nearest one',
+  async (_name, call) => {
+    const refuse = (name: string): Promise<string> =>
+      messageOf(() => call({ [name]: undefined } as Loose, world))
+    const [, path = '', list = ''] =
+      /^unknown option "([\w.]*)qzqzqzqz"; .+ has ("\w+"(?:, "\w+")*)$/.exec(await refuse('qzqzqzqz')) ?? []
+    const known = list.split(', ').map(each => each.slice(1, -1))
+    expect(known.every(name => name.length > 1)).toBe(true)
+    for (const name of known)
+      expect(await refuse(misspell(name))).toBe(
+        `unknown option "${path}${misspell(name)}"; did you mean "${path}${name}"?`,
+      )
+  },
+)
+
+test('a misspelt option changes nothing: no text of a skill is shown, and nothing is written', async () => {
+  const { skills, writer } = world
+  const scoped = { scop: { include: ['maps'] } } as Loose
+  await messageOf(() => skills.lookup('pdf', scoped))
+  await messageOf(() => skills.expandSlash('/pdf', scoped))
+  const before = await files.read('/skills/pdf/SKILL.md', { inside: ['/skills'], maxBytes: 1_000 })
+  const content = '---\nname: pdf\ndescription: Other.\n---\n'
+  for (const typo of [{ baseDigst: 'none' }, { agnet: { name: 'x' } }])
+    await messageOf(() => writer.write({ ...file, path: 'SKILL.md', content, ...typo }))
+  const after = await files.read('/skills/pdf/SKILL.md', { inside: ['/skills'], maxBytes: 1_000 })
+  expect(after.bytes).toEqual(before.bytes)
+})
+
+const PACKAGES = ['core', 'compat', 'scripts', 'agent', 'mcp', 'cli']
+const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  core: ['core/src/index', 'core/src/source-entry', 'core/src/types-entry', 'core/src/node/index'],
+  cli: ['cli/src/client/index'],
+}
+
+/** The text of the entry points of a package. */
+function readEntries(name: string): string {
+  const entries = ENTRIES[name] ?? [`${name}/src/index`]
+  return entries.map(entry => readFileSync(resolve('packages', `${entry}.ts`), 'utf8')).join('\n')
+}
+
+/** How parameters are called that hold options. */
+const BAG =
+  /(?:^|, )(?:options|query|range|view|config|scope|request|access|\{[^}]*\})\??: (?:\w+<)*(?:\{|[A-Z]\w*(?:Options|Note|Query|Range|View|Config|Scope|Access|WriteRequest)\b)/
+
+/** Finds the exported functions, classes and methods of a package that take options, in its built declarations. */
+function findTakers(name: string): string[] {
+  const exported = new Set(readEntries(name).match(/\w+/g))
+  const folder = join('packages', name, name === 'cli' ? 'dist/client' : 'dist')
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(path => path.endsWith('.d.ts') && !path.startsWith('testing'))
+    .flatMap(path => {
+      const text = readFileSync(join(folder, path), 'utf8')
+        .replace(/\/\*.*?\*\//gs, '')
+        .replace(/\s+/g, ' ')
+      return text.split(/(?=export (?:declare|interface|type) )/).flatMap(declaration => {
+        const [, kind, owner = ''] = /^export declare (class|function) (\w+)/.exec(declaration) ?? []
+        if (kind === undefined || !exported.has(owner)) return []
+        const members = declaration.matchAll(/(#?\w+)(?:<[^();]*>)?\(((?:[^()]|\([^()]*\))*)\)[:;]/g)
+        return [...members].flatMap(([, member = '', parameters = '']) => {
+          if (!BAG.test(parameters)) return []
+          return kind === 'function' || member === 'constructor' ? owner : `${owner}.${member}`
+        })
+      })
+    })
+}
+
+// The first two implement an interface that hosts implement, too. The runtime constructs the classes of the third line. An
+// error that refused its options would hide what went wrong.
+const EXEMPT_TAKERS = [
+  ...['MemoryFileSystem.write', 'MemoryFileSystem.remove', 'MemoryFileSystem.move', 'MemoryFileSystem.read'],
+  ...['NodeFileSystem.read', 'NodeFileSystem.write', 'NodeFileSystem.remove', 'NodeFileSystem.move'],
+  ...[
+    'SkillReader',
+    'SkillSession',
+    'SkillWriter',
+    'SkillScripts',
+    'SkillReview',
+    'SkillHistory',
+    'AgentBinding',
+  ],
+  'SkillError',
 ]
 
-test('every options interface that can be imported is checked, or has a reason not to be', () => {
-  const entries = [
-    ...['core/src/index', 'core/src/source-entry', 'core/src/types-entry', 'core/src/node/index'],
-    ...['compat/src/index', 'scripts/src/index', 'agent/src/index', 'mcp/src/index', 'cli/src/client/index'],
-  ]
-  const exported = entries.flatMap(entry =>
-    [...readFileSync(resolve('packages', `${entry}.ts`), 'utf8').matchAll(/\b(\w+Options)\b/g)].map(
-      ([, name]) => name ?? '',
-    ),
-  )
+test('every exported function, class and method that takes options is called above', () => {
+  const takers = [...new Set(PACKAGES.flatMap(findTakers))]
+  expect(takers.length).toBeGreaterThan(70)
+  expect(takers.filter(name => !Object.hasOwn(CALLS, name) && !EXEMPT_TAKERS.includes(name))).toEqual([])
+  expect(EXEMPT_TAKERS.filter(name => !takers.includes(name))).toEqual([])
+})
+
+// Options of interfaces that hosts implement themselves: file systems and runners of scripts.
+const EXEMPT = ['FileReadOptions', 'FileWriteOptions', 'ProgramLoadOptions']
+
+test('every interface of options that can be imported is checked, unless hosts implement what takes it', () => {
+  const exported = PACKAGES.flatMap(name => readEntries(name).match(/\b\w+Options\b/g) ?? [])
   expect(exported.length).toBeGreaterThan(40)
   const sources = readdirSync(resolve('packages'), { recursive: true, encoding: 'utf8' })
     .filter(path => /^\w+\/src\/.*\.ts$/.test(path) && !path.endsWith('.test.ts'))
     .map(path => readFileSync(join('packages', path), 'utf8'))
     .join('\n')
   const isChecked = (name: string): boolean => sources.includes(`KnownOptions<${name}>`)
-  expect(exported.filter(name => !isChecked(name) && !EXEMPT.includes(name))).toEqual([])
+  expect([...new Set(exported.filter(name => !isChecked(name)))].sort()).toEqual(EXEMPT)
 })

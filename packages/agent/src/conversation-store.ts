@@ -1,4 +1,5 @@
 import type { Digest, SessionState } from '@skillstoke/core'
+import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
@@ -47,6 +48,18 @@ export interface ConversationStore {
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
   /** Forgets a conversation; nothing happens when there is none. */
   remove(tenant: string, conversation: string): Promise<void>
+}
+
+/** Which messages of a conversation are read. */
+export type MessageRange = NonNullable<Parameters<ConversationStore['read']>[2]>
+
+const KNOWN_RANGE: KnownOptions<MessageRange> = { after: true, limit: true }
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkRange(range: MessageRange): void {
+  checkOptions('read()', range, KNOWN_RANGE)
+  checkWholeNumber('after', range.after, 0)
+  checkWholeNumber('limit', range.limit, 0)
 }
 
 /** Somebody else appended first: read again, and decide anew. */

@@ -8,6 +8,7 @@ import {
   type SkillSession,
   type ToolDefinition,
 } from '@skillstoke/core'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type ModelMessage, stepCountIs, streamText, type ToolSet } from 'ai'
 import type { AgentEvent } from './agent-event.ts'
 import {
@@ -27,6 +28,8 @@ export interface TurnOptions {
   /** Ends the turn; what was complete by then stays in the conversation. */
   readonly signal?: AbortSignal
 }
+
+const KNOWN: KnownOptions<TurnOptions> = { signal: true }
 
 export interface TurnResult {
   readonly text: string
@@ -115,8 +118,12 @@ export class Conversation implements Disposable {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
   }
 
-  /** Says something and waits for the whole answer. Turns of one conversation run one after the other. */
+  /**
+   * Says something and waits for the whole answer. Turns of one conversation run one after the other.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; the reason of the signal when it aborts
+   */
   async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
+    checkOptions('send()', options, KNOWN)
     for await (const event of this.stream(text, options)) {
       if (event.kind === 'finish')
         return { text: event.text, steps: event.steps, hasReachedLimit: event.hasReachedLimit }
@@ -124,8 +131,9 @@ export class Conversation implements Disposable {
     throw new Error('the turn ended without a result')
   }
 
-  /** Says something and tells what happens until the answer is complete. */
+  /** Says something and tells what happens until the answer is complete. @throws {SkillError} as `send` */
   async *stream(text: string, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
+    checkOptions('stream()', options, KNOWN)
     const before = this.#turn
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#turn = promise

@@ -4,6 +4,8 @@ import {
   ConversationConflictError,
   type ConversationMessage,
   type ConversationStore,
+  checkRange,
+  type MessageRange,
   type StoredMessage,
 } from './conversation-store.ts'
 
@@ -59,8 +61,9 @@ export class MemoryConversationStore implements ConversationStore {
   async read(
     tenant: string,
     conversation: string,
-    range: { readonly after?: number; readonly limit?: number } = {},
+    range: MessageRange = {},
   ): Promise<readonly StoredMessage[]> {
+    checkRange(range)
     const after = range.after ?? 0
     const stored = this.#conversations.get(keyOf(tenant, conversation)) ?? []
     return structuredClone(stored.slice(after, range.limit === undefined ? undefined : after + range.limit))

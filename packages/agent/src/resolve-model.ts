@@ -1,4 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel } from 'ai'
 import { createOfflineModel } from './offline-model.ts'
 
@@ -14,8 +15,15 @@ export interface ModelConfig {
   readonly apiKey?: string
 }
 
-/** @throws {TypeError} when a server is given without a model, or its URL cannot be one */
+const KNOWN: KnownOptions<ModelConfig> = { model: true, baseUrl: true, apiKey: true }
+
+/**
+ * Returns the model that a configuration names.
+ * @throws {SkillError} INVALID_OPTION for an unknown option
+ * @throws {TypeError} when a server is given without a model, or its URL cannot be one
+ */
 export function resolveModel(config: ModelConfig = {}): LanguageModel {
+  checkOptions('resolveModel()', config, KNOWN)
   const { model = 'offline', baseUrl, apiKey } = config
   if (baseUrl === undefined) return model === 'offline' ? createOfflineModel() : model
   if (config.model === undefined)

@@ -7,7 +7,7 @@ import type {
   SkillScope,
   SkillWriter,
 } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
 import { Conversation, type ConversationParts } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
@@ -67,8 +67,11 @@ export class SkillAgent {
   readonly #store: ConversationStore
   readonly #conversations = new Map<string, Conversation>()
 
+  /** @throws {SkillError} INVALID_OPTION */
   constructor(options: SkillAgentOptions) {
     checkOptions('SkillAgent', options, KNOWN_OPTIONS)
+    checkWholeNumber('maxSteps', options.maxSteps, 1)
+    checkWholeNumber('maxRetries', options.maxRetries, 0)
     this.#options = options
     this.#store = options.store ?? new MemoryConversationStore()
   }

@@ -10,6 +10,8 @@ import {
   ConversationConflictError,
   type ConversationMessage,
   type ConversationStore,
+  checkRange,
+  type MessageRange,
   type MessageRole,
   type StoredMessage,
 } from './conversation-store.ts'
@@ -104,8 +106,9 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
   async read(
     tenant: string,
     conversation: string,
-    range: { readonly after?: number; readonly limit?: number } = {},
+    range: MessageRange = {},
   ): Promise<readonly StoredMessage[]> {
+    checkRange(range)
     this.#assertOpen()
     let query = this.#database
       .selectFrom('message')

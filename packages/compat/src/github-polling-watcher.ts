@@ -1,5 +1,11 @@
 import { type Logger, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import {
+  checkNumber,
+  checkOptions,
+  type KnownOptions,
+  LONGEST_TIMER_MS,
+  toMessage,
+} from '@skillstoke/core/internal'
 import { type GitOptions, git } from '@skillstoke/core/node'
 import type { SkillSource } from '@skillstoke/core/source'
 import { EXO_READING } from './exo-skill.ts'
@@ -28,6 +34,8 @@ export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
   readonly logger?: Logger
 }
 
+const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, logger: true }
+
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
 /** Watches the texts of the skills in a repository on GitHub, or in any other one, by polling. */
@@ -37,7 +45,7 @@ export class GitHubPollingWatcher extends SourceWatcher {
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for anything else
    */
   constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {
-    checkOptions('GitHubPollingWatcher', options, { ...KNOWN, logger: true })
+    checkOptions('GitHubPollingWatcher', options, KNOWN_WATCHER)
     const { logger, ...rest } = options
     super(gitHubSource(sourceUrl, rest), {
       settle: { settleMs: 0, burstMs: 0 },
@@ -49,6 +57,8 @@ export class GitHubPollingWatcher extends SourceWatcher {
 /** @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` */
 export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {}): SkillSource {
   checkOptions('registerSource()', options, KNOWN)
+  checkNumber('pollIntervalMs', options.pollIntervalMs, 1, LONGEST_TIMER_MS)
+  checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
   const { pollIntervalMs = DEFAULT_POLL_INTERVAL_MS, cacheDirectory, ...rest } = options
   try {
     return git(sourceUrl, {

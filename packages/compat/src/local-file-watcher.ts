@@ -1,5 +1,5 @@
-import { type Logger, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import type { Logger } from '@skillstoke/core'
+import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
@@ -23,8 +23,7 @@ export class LocalFileWatcher extends SourceWatcher {
   constructor(path: string, options: LocalFileWatcherOptions = {}) {
     checkOptions('LocalFileWatcher', options, KNOWN)
     const { debounceMs = DEFAULT_DEBOUNCE_MS, logger } = options
-    if (!(debounceMs >= 0))
-      throw new SkillError('INVALID_OPTION', `debounceMs is ${debounceMs}; use a time from 0 on`)
+    checkNumber('debounceMs', debounceMs, 0, LONGEST_TIMER_MS)
     super(directory(path, { reading: EXO_READING }), {
       settle: {
         settleMs: debounceMs,

@@ -24,6 +24,7 @@ export interface SkillHandlerOptions {
 }
 
 const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
+const KNOWN_SCOPE: KnownOptions<AgentScope> = { skills: true }
 
 /** crabtalk's skill tool and slash commands over folders, read at the moment of use. */
 export class SkillHandler implements AsyncDisposable {
@@ -158,7 +159,9 @@ function readName(input: unknown): string | Error {
   }
 }
 
+/** @throws {SkillError} INVALID_OPTION: a misspelt scope must not let everything through */
 function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } {
+  checkOptions('a scope', scope, KNOWN_SCOPE, { path: 'scope' })
   return { scope: { include: scope?.skills ?? [] } }
 }
 

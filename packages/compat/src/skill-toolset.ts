@@ -1,5 +1,5 @@
 import { createSkillRuntime, type Logger, SkillError, type SkillRuntime } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { type FileSystem, fromAllowedPaths } from '@skillstoke/core/source'
 import { NewestFileSystem } from './newest-file-system.ts'
 import { OpenRuntimes } from './open-runtimes.ts'
@@ -25,7 +25,7 @@ export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
 export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   readonly toolsetId?: string
   readonly preScanHook?: PreScanToolsetHook<Files>
-  /** After how long a scan goes on without the hook, in milliseconds. @default 30,000 */
+  /** After how long a scan goes on without the hook, in milliseconds; `Infinity` is never. @default 30,000 */
   readonly preScanTimeoutMs?: number
   /** Further folders in each allowed path, each yielding to the next and all to the main one. @default [] */
   readonly extraDirNames?: readonly string[]
@@ -71,6 +71,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
 
   constructor(skillsDirName = 'skills', options: SkillToolsetOptions<Files> = {}) {
     checkOptions('SkillToolset', options, KNOWN)
+    checkNumber('preScanTimeoutMs', options.preScanTimeoutMs, 1)
     this.skillsDirName = skillsDirName
     this.id = options.toolsetId
     this.#options = options

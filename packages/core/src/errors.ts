@@ -106,8 +106,24 @@ export function checkNumber(
   most: number = Infinity,
 ): void {
   if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
-  const range = most === Infinity ? `a number from ${least} on` : `a number from ${least} to ${most}`
-  throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use ${range}`)
+  throw refuseNumber(name, value, 'number', least, most)
+}
+
+/** @throws {SkillError} INVALID_OPTION when an option that was given is no whole number in this range */
+export function checkWholeNumber(
+  name: string,
+  value: number | undefined,
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+): void {
+  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return
+  throw refuseNumber(name, value, 'whole number', least, most)
+}
+
+function refuseNumber(name: string, value: unknown, kind: string, least: number, most: number): SkillError {
+  const range =
+    most >= Number.MAX_SAFE_INTEGER ? `a ${kind} from ${least} on` : `a ${kind} from ${least} to ${most}`
+  return new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use ${range}`)
 }
 
 function show(value: unknown): string {

@@ -8,15 +8,18 @@ export interface Clock {
   /** Monotonic time in milliseconds. */
   monotonic(): number
   /**
-   * Calls back once after `delayMs`; returns a function that cancels.
-   * A `background` timer does not keep the process alive.
+   * Calls back once after `delayMs`, and never when that is `Infinity`; returns a function that cancels.
+   * A `background` timer does not keep the process alive, and neither does one that never calls back.
    */
   after(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void
   /** A number from 0 (inclusive) to 1 (exclusive), for jitter. */
   random(): number
 }
 
-/** The longest delay that a timer of a JavaScript runtime can have, in milliseconds. */
+/**
+ * The longest delay that `setTimeout` and `setInterval` can have, in milliseconds: 24.8 days. They turn a longer one into 1 ms.
+ * `systemClock.after` has no such limit.
+ */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
 /** Computes SHA-256 as 64 lower-case hexadecimal digits. */
@@ -32,13 +35,22 @@ export interface Logger {
   error(message: string, data?: Readonly<Record<string, unknown>>): void
 }
 
+const ignore = (): void => undefined
+
+/** The clock and the timers of the runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: () => Math.random(),
   after(delayMs, callback, options) {
-    const timer = setTimeout(callback, delayMs)
-    if (options?.background) (timer as { unref?: () => void }).unref?.()
+    if (delayMs === Infinity) return ignore
+    let timer: unknown
+    const wait = (leftMs: number): void => {
+      const laterMs = leftMs - LONGEST_TIMER_MS
+      timer = laterMs > 0 ? setTimeout(() => wait(laterMs), LONGEST_TIMER_MS) : setTimeout(callback, leftMs)
+      if (options?.background) (timer as { unref?: () => void }).unref?.()
+    }
+    wait(delayMs)
     return () => clearTimeout(timer)
   },
 }
@@ -50,19 +62,18 @@ export const portableHasher: Hasher = {
   sha256: data => bytesToHex(sha256(typeof data === 'string' ? encoder.encode(data) : data)),
 }
 
-const ignore = (): void => undefined
-
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 /** Returned by `waitAtMost` when the time is up. */
 export const LATE: unique symbol = Symbol('late')
 
-/** Waits for work, but not longer than a time in milliseconds; the work itself goes on. */
+/** Waits for work, but not longer than a time in milliseconds, where `Infinity` is no limit; the work itself goes on. */
 export async function waitAtMost<T>(
   clock: Clock,
   timeoutMs: number,
   work: Promise<T>,
 ): Promise<T | typeof LATE> {
+  if (timeoutMs === Infinity) return await work
   let cancel = (): void => undefined
   const late = new Promise<typeof LATE>(resolve => {
     cancel = clock.after(timeoutMs, () => resolve(LATE))

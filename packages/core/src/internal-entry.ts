@@ -2,7 +2,7 @@
 // No stability promise: any release may change or remove a name. No tool sorts the blocks.
 
 // For every package.
-export { checkChoice, checkNumber, toMessage } from './errors.ts'
+export { checkChoice, checkNumber, checkWholeNumber, toMessage } from './errors.ts'
 export { checkOptions, type KnownOptions } from './options.ts'
 export { LATE, LONGEST_TIMER_MS, silentLogger, waitAtMost } from './host.ts'
 export { compareText } from './skill/compare.ts'

@@ -15,7 +15,8 @@ export interface OptionPlace {
 }
 
 /**
- * Refuses options with names that do not exist, so that a typing error never means the default.
+ * Refuses options with names that do not exist, so that a typing error never means the default. Allocates nothing unless it
+ * refuses one, because methods that are called before each model call check their options, too.
  * @param owner the function or class that takes the options, as `directory()`
  * @throws {SkillError} INVALID_OPTION with the name, and the nearest one that exists
  */
@@ -23,24 +24,32 @@ export function checkOptions<Options extends object>(
   owner: string,
   options: Options | undefined,
   known: KnownOptions<Options>,
-  { path, moved = {} }: OptionPlace = {},
+  place?: OptionPlace,
 ): void {
   if (options === undefined) return
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     throw new SkillError(
       'INVALID_OPTION',
-      `${path ?? `the argument with the options of ${owner}`} is ${describeValue(options)}; use an object`,
+      `${place?.path ?? `the argument with the options of ${owner}`} is ${describeValue(options)}; use an object`,
     )
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(known, name)) continue
-    const shown = JSON.stringify(toFullName(name, path))
-    const advice = Object.hasOwn(moved, name)
-      ? `it is ${JSON.stringify(moved[name])} now`
-      : suggest(name, Object.keys(known), owner, path)
-    throw new SkillError('INVALID_OPTION', `unknown option ${shown}; ${advice}`, {
-      data: { owner, option: toFullName(name, path) },
-    })
-  }
+  for (const name in options)
+    if (Object.hasOwn(options, name) && !Object.hasOwn(known, name))
+      throw createRefusal(owner, name, Object.keys(known), place)
+}
+
+function createRefusal(
+  owner: string,
+  name: string,
+  known: readonly string[],
+  { path, moved = {} }: OptionPlace = {},
+): SkillError {
+  const option = toFullName(name, path)
+  const advice = Object.hasOwn(moved, name)
+    ? `it is ${JSON.stringify(moved[name])} now`
+    : suggest(name, known, owner, path)
+  return new SkillError('INVALID_OPTION', `unknown option ${JSON.stringify(option)}; ${advice}`, {
+    data: { owner, option },
+  })
 }
 
 function suggest(name: string, known: readonly string[], owner: string, path: string | undefined): string {

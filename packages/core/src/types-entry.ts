@@ -18,7 +18,7 @@ export type {
 export type { ExplanationStep, ToldConversation } from './reader/explain-skill.ts'
 export type { SearchOptions } from './reader/skill-reader.ts'
 export type { SkillCopy, SourceReport } from './registry/generation.ts'
-export type { Phase } from './registry/subscriptions.ts'
+export type { Phase, SubscribeOptions } from './registry/subscriptions.ts'
 export type { ReloadProblem, SkillReload, SkillReloadStatus } from './runtime/reload-report.ts'
 export type { ScriptReload } from './runtime/skill-reloads.ts'
 export type { ScopeOptions, ToolsOptions } from './runtime/skill-runtime.ts'

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcon
 import { type Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
-import { checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
 import {
   type FetchContext,
@@ -71,6 +71,7 @@ const DEFAULT_MAX_SERVER_BYTES = 200_000_000
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
   checkOptions('mcpServer()', options, KNOWN)
+  checkNumber('maxBytes', options.maxBytes, 1)
   const { label, headers = {}, privateHosts = [], maxBytes = DEFAULT_MAX_SERVER_BYTES, ...remote } = options
   const fetcher = new McpFetcher(target, { headers, privateHosts, maxBytes })
   return new RemoteSource(fetcher, { ...remote, label: label ?? fetcher.name, origin: fetcher.origin })
@@ -98,7 +99,7 @@ class McpFetcher implements TreeFetcher {
           `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
         )
       const url = new URL(target)
-      checkUrl(url, access)
+      checkUrl(url, { privateHosts: access.privateHosts })
       const fetch = createGuardedFetch({ privateHosts: access.privateHosts })
       this.name = url.hostname
       this.origin = `mcp+${url.href}`

@@ -16,7 +16,9 @@ import {
 import {
   checkNumber,
   checkOptions,
+  checkWholeNumber,
   type KnownOptions,
+  LONGEST_TIMER_MS,
   silentLogger,
   toMessage,
 } from '@skillstoke/core/internal'
@@ -34,20 +36,20 @@ export interface SkillMcpOptions {
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
-  /** How long 2026-era clients may keep an answer without asking again. @default 0 */
+  /** How long 2026-era clients may keep an answer without asking again, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
   /** Entries in one page of a list. @default 100 */
   readonly pageSize?: number
-  /** Least time between two notifications of changes. @default 250 */
+  /** Least time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
   /** 2025-era HTTP sessions that may be open at once. Beyond, a new client gets 503 with Retry-After. @default 256 */
   readonly maxSessions?: number
   /**
    * How long after its last request a 2025-era HTTP session keeps its place, when `maxSessions` are open and a new client
-   * wants one. Sessions with an open stream always keep theirs. @default 30,000
+   * wants one, in milliseconds. Sessions with an open stream always keep theirs. @default 30,000
    */
   readonly sessionGraceMs?: number
-  /** After how long an unused 2025-era HTTP session is closed. @default 1,800,000 */
+  /** After how long an unused 2025-era HTTP session is closed, in milliseconds; `Infinity` is never. @default 1,800,000 */
   readonly sessionIdleMs?: number
   /** Largest request body over HTTP. @default 1,048,576 */
   readonly maxRequestBytes?: number
@@ -63,6 +65,8 @@ export interface SkillMcpOptions {
   readonly logger?: Logger
   readonly clock?: Clock
 }
+
+const KNOWN_STDIO: KnownOptions<ServeStdioOptions> = { signal: true }
 
 const KNOWN_OPTIONS: KnownOptions<SkillMcpOptions> = {
   scope: true,
@@ -144,7 +148,7 @@ export class SkillMcp implements AsyncDisposable {
     this.#skills = skills
     this.#options = { ...DEFAULT_MCP_OPTIONS, ...options }
     this.#logger = options.logger ?? silentLogger
-    checkSessionOptions(this.#options)
+    checkNumbers(this.#options)
     const { scope, pageSize, ttlMs, maxSessions, sessionGraceMs, sessionIdleMs, maxRequestBytes } =
       this.#options
     const clock = options.clock ?? systemClock
@@ -192,9 +196,11 @@ export class SkillMcp implements AsyncDisposable {
 
   /**
    * Serves standard input and output; resolves when the client has gone, or the signal ended it.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
-  async serveStdio({ signal }: ServeStdioOptions = {}): Promise<void> {
+  async serveStdio(options: ServeStdioOptions = {}): Promise<void> {
+    checkOptions('serveStdio()', options, KNOWN_STDIO)
+    const { signal } = options
     if (this.#closing !== undefined) throw new SkillError('CLOSED', 'the MCP server is closed')
     const transport = new ObservedStdioTransport()
     const handle = serveStdio(({ era }) => this.#createLasting(era), {
@@ -328,10 +334,14 @@ export class SkillMcp implements AsyncDisposable {
 }
 
 /** @throws {SkillError} INVALID_OPTION */
-function checkSessionOptions({ maxSessions, sessionGraceMs }: Readonly<Defaults>): void {
-  if (!Number.isInteger(maxSessions) || maxSessions < 1)
-    throw new SkillError('INVALID_OPTION', `maxSessions is ${maxSessions}; use a whole number from 1 on`)
-  checkNumber('sessionGraceMs', sessionGraceMs, 0)
+function checkNumbers(options: Readonly<Defaults>): void {
+  checkWholeNumber('ttlMs', options.ttlMs, 0)
+  checkWholeNumber('pageSize', options.pageSize, 1)
+  checkNumber('notificationIntervalMs', options.notificationIntervalMs, 0, LONGEST_TIMER_MS)
+  checkWholeNumber('maxSessions', options.maxSessions, 1)
+  checkNumber('sessionGraceMs', options.sessionGraceMs, 0, LONGEST_TIMER_MS)
+  checkNumber('sessionIdleMs', options.sessionIdleMs, 1)
+  checkWholeNumber('maxRequestBytes', options.maxRequestBytes, 1)
 }
 
 const MAX_REMEMBERED_WARNINGS = 1_000

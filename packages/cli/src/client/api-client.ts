@@ -1,5 +1,5 @@
 import type { SkillExplanation } from '@skillstoke/core'
-import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
+import { checkNumber, checkOptions, type KnownOptions, LONGEST_TIMER_MS } from '@skillstoke/core/internal'
 import { createParser } from 'eventsource-parser'
 import { ApiError } from './api-error.ts'
 import {
@@ -32,7 +32,7 @@ export interface ApiClientOptions {
   readonly token?: string
   /** The key of a page that has the cookie, asked for at each request. @default none */
   readonly key?: () => string | null
-  /** Limit for one answer, event streams excepted. @default 10,000 */
+  /** Limit for one answer in milliseconds, at most `LONGEST_TIMER_MS`; event streams have none. @default 10,000 */
   readonly timeoutMs?: number
 }
 
@@ -48,6 +48,10 @@ export interface EventStreamOptions {
 
 const KNOWN_STREAM: KnownOptions<EventStreamOptions> = { signal: true, onConnection: true }
 
+const KNOWN_WHY: KnownOptions<{ readonly session?: string }> = { session: true }
+const KNOWN_RUN: KnownOptions<{ readonly signal?: AbortSignal }> = { signal: true }
+const KNOWN_RELOAD: KnownOptions<{ readonly timeoutMs?: number }> = { timeoutMs: true }
+
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
@@ -60,6 +64,7 @@ export class ApiClient {
 
   constructor(options: ApiClientOptions = {}) {
     checkOptions('ApiClient', options, KNOWN)
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     this.#url = options.url?.replace(/\/$/, '') ?? ''
     this.#token = options.token
     this.#key = options.key
@@ -95,6 +100,7 @@ export class ApiClient {
    * @throws {ApiError} NOT_FOUND for an unknown conversation
    */
   async why(name: string, options: { readonly session?: string } = {}): Promise<SkillExplanation> {
+    checkOptions('why()', options, KNOWN_WHY)
     const query = options.session === undefined ? '' : `?session=${encodeURIComponent(options.session)}`
     return (await this.#request(
       'GET',
@@ -135,6 +141,7 @@ export class ApiClient {
     request: RunRequest,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<RunEvent, void, undefined> {
+    checkOptions('run()', options, KNOWN_RUN)
     const { signal } = options
     const response = await fetch(`${this.#url}/api/run`, {
       method: 'POST',
@@ -173,6 +180,8 @@ export class ApiClient {
 
   /** Reads everything again; what was on disk before the call is visible afterwards. */
   async reload(options: { readonly timeoutMs?: number } = {}): Promise<ReloadResult> {
+    checkOptions('reload()', options, KNOWN_RELOAD)
+    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_TIMER_MS)
     return (await this.#request('POST', '/api/reload', {}, options.timeoutMs)) as ReloadResult
   }
 

@@ -55,7 +55,7 @@ export async function grant(
   const before = skills.review.grantedTo(current)
   const { isNew, name } = await skills.review[verb](targetOf(report), capabilities, {
     ...toNote(flags),
-    revision,
+    ...(verb === 'grant' ? { revision } : {}),
   })
   const granted = skills.review.grantedTo(current)
   const missing = findMissing(asked, granted)

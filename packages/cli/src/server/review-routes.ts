@@ -61,7 +61,9 @@ export function addReviewRoutes(api: Hono, skills: SkillRuntime): void {
     if (!parsed.success) return fail(context, 400, 'INVALID_REQUEST', describeFaults(parsed.error))
     const { verb, skill, capabilities, revision } = parsed.data
     if (NEEDS_REVISION[verb] && revision === undefined) return failWithout(context, verb)
-    const options = { by: currentUser(), ...(revision === undefined ? {} : { revision }) }
+    // What is taken back is taken back at every revision.
+    const bound = verb === 'revoke' || revision === undefined ? {} : { revision }
+    const options = { by: currentUser(), ...bound }
     return await answer(context, async () =>
       toRow(await skills.review[verb](skill, capabilities, options), null),
     )

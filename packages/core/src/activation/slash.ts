@@ -1,5 +1,6 @@
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
+import type { KnownOptions } from '../options.ts'
 import { findByNameOrFolder } from '../reader/find-by-name.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
@@ -20,6 +21,8 @@ export interface SlashOptions {
   /** Commands of the host, without the slash: these are never taken for skills. @default [] */
   readonly reserved?: readonly string[]
 }
+
+export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true }
 
 /**
  * Puts the instructions of a skill into a message that begins with `/` and its name, before a model sees it. The longest

@@ -4,7 +4,7 @@ import { defineTool } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readTextField } from '../tool/tool-input.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
-import type { AgentAuthor, SkillWriteResult, SkillWriter } from './skill-writer.ts'
+import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
   /** Which names may be written. @default all that the writer allows */
@@ -15,12 +15,13 @@ export interface AuthorToolsOptions {
 
 const KNOWN: KnownOptions<AuthorToolsOptions> = { isInScope: true, author: true }
 
-/** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. */
+/** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. @throws {SkillError} INVALID_OPTION */
 export function createAuthorTools(
   writer: SkillWriter,
   options: AuthorToolsOptions = {},
 ): readonly ToolDefinition[] {
   checkOptions('createAuthorTools()', options, KNOWN)
+  checkAuthor('createAuthorTools()', options.author, 'author')
   const isInScope = options.isInScope ?? ((): boolean => true)
   const author = options.author ?? {}
   return Object.freeze([

@@ -100,6 +100,22 @@ export interface SkillWriteRequest {
   readonly signal?: AbortSignal | undefined
 }
 
+const KNOWN_REQUEST: KnownOptions<SkillWriteRequest> = {
+  skill: true,
+  path: true,
+  content: true,
+  baseDigest: true,
+  isExecutable: true,
+  agent: true,
+  signal: true,
+}
+const KNOWN_AUTHOR: KnownOptions<AgentAuthor> = { name: true, conversation: true }
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkAuthor(owner: string, author: AgentAuthor | undefined, path: string): void {
+  checkOptions(owner, author, KNOWN_AUTHOR, { path })
+}
+
 export interface SkillWriteResult {
   /** Absolute path of the file. */
   readonly path: string
@@ -160,10 +176,13 @@ export class SkillWriter {
   /**
    * Writes one file of a skill, which need not exist yet. Looks at the skill first, so the file goes where the skill is now.
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
-   * TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
+   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
    * skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
    */
   async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
+    // A misspelt baseDigest must not overwrite, and a misspelt agent must not go live.
+    checkOptions('write()', request, KNOWN_REQUEST)
+    checkAuthor('write()', request.agent, 'agent')
     const { skill: name, content, signal } = request
     signal?.throwIfAborted()
     if (typeof name !== 'string' || typeof request.path !== 'string')

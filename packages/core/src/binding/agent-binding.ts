@@ -26,7 +26,7 @@ export interface BindOptions<Tool extends NamedTool = NamedTool> {
   readonly scope?: SkillScope
   /** Whether unbinding takes off what the binding had added. @default 'remove' */
   readonly unbind?: UnbindMode
-  /** How long a call of the agent, the resolver or the builder may take, in milliseconds. @default 30,000 */
+  /** How long a call of the agent, the resolver or the builder may take, in milliseconds; `Infinity` is no limit. @default 30,000 */
   readonly timeoutMs?: number
 }
 

@@ -1,4 +1,5 @@
 import { SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
@@ -12,6 +13,8 @@ export interface SkillScope {
   readonly outer?: SkillScope
 }
 
+const KNOWN: KnownOptions<SkillScope> = { include: true, exclude: true, outer: true }
+
 export type ScopeTest = (name: string) => boolean
 
 const EVERYTHING: ScopeTest = () => true
@@ -19,7 +22,8 @@ const EVERYTHING: ScopeTest = () => true
 /**
  * The one test through which catalog, list, search, loading and resources go.
  * An empty or missing `include` means unrestricted.
- * @throws {SkillError} INVALID_OPTION for other fields, and for an empty pattern, which would silently match nothing
+ * @throws {SkillError} INVALID_OPTION for other fields, with the nearest one that exists, and for an empty pattern, which would
+ * silently match nothing
  */
 export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   if (scope !== undefined) checkScope(scope)
@@ -67,13 +71,10 @@ export function isUnrestricted(test: ScopeTest): boolean {
 
 /** A scope that is written wrongly must not let everything through. */
 function checkScope(scope: SkillScope): void {
-  const fields = typeof scope === 'object' && scope !== null ? Object.entries(scope) : undefined
-  const wrong = fields?.find(
-    ([name, value]) =>
-      name !== 'outer' &&
-      (!['include', 'exclude'].includes(name) || (value !== undefined && !Array.isArray(value))),
-  )
-  if (fields !== undefined && wrong === undefined) return
+  if (typeof scope === 'object' && scope !== null && !Array.isArray(scope)) {
+    checkOptions('a scope', scope, KNOWN, { path: 'scope' })
+    if ([scope.include, scope.exclude].every(list => list === undefined || Array.isArray(list))) return
+  }
   throw new SkillError(
     'INVALID_OPTION',
     `the scope is ${JSON.stringify(scope)}; use { include: ["support-*"], exclude: ["support-old"] }`,

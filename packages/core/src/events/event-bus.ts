@@ -1,3 +1,4 @@
+import { checkNumber } from '../errors.ts'
 import type { RecordedDecision } from '../history/decisions.ts'
 import { type Clock, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
@@ -71,7 +72,7 @@ export interface EventBus {
 export interface InProcessEventBusOptions {
   /** Told what a handler threw, or that it is too slow; the other handlers are called all the same. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler holds up the next ones, in milliseconds. @default 1,000 */
+  /** How long one handler holds up the next ones, in milliseconds; `Infinity` is until it is done. @default 1,000 */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -97,6 +98,7 @@ export class InProcessEventBus implements EventBus {
 
   constructor(options: InProcessEventBusOptions = {}) {
     checkOptions('InProcessEventBus', options, KNOWN)
+    checkNumber('handlerDeadlineMs', options.handlerDeadlineMs, 0)
     this.#options = {
       onHandlerError: options.onHandlerError ?? ((): void => undefined),
       handlerDeadlineMs: options.handlerDeadlineMs ?? DEFAULT_HANDLER_DEADLINE_MS,

@@ -44,7 +44,7 @@ export interface AdaptFileSystemOptions {
   readonly identity?: string
   /** What stands between the parts of a path there. @default '/' */
   readonly separator?: (typeof SEPARATORS)[number]
-  /** How long one call may take, in milliseconds. @default 30,000 */
+  /** How long one call may take, in milliseconds; `Infinity` is no limit. @default 30,000 */
   readonly timeoutMs?: number
   /** How many calls are under way at once; the others wait. @default 8 */
   readonly concurrency?: number

@@ -1,3 +1,4 @@
+import { checkWholeNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -61,6 +62,7 @@ export class MemoryRevisionLog implements RevisionLog {
 
   constructor(options: MemoryRevisionLogOptions = {}) {
     checkOptions('MemoryRevisionLog', options, KNOWN_LOG)
+    checkWholeNumber('maxRecords', options.maxRecords, 1)
     this.#maxRecords = options.maxRecords ?? DEFAULT_HISTORY_LENGTH
   }
 

@@ -67,7 +67,9 @@ export interface DecideOptions extends DecisionNote {
   readonly confirmHidden?: boolean
 }
 
-const KNOWN: KnownOptions<DecideOptions> = { revision: true, confirmHidden: true, by: true, note: true }
+const KNOWN_NOTE: KnownOptions<DecisionNote> = { by: true, note: true }
+const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE, confirmHidden: true }
+const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
  * Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. What is
@@ -102,11 +104,13 @@ export class SkillReview {
    * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole; HIDDEN_TEXT
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
+    checkOptions('approve()', options, KNOWN)
     return await this.#approve(this.findWaiting(target), options)
   }
 
   /** Approves everything that waits now; one that changes meanwhile, or has hidden text that is not confirmed, goes on waiting. */
   async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
+    checkOptions('approveAll()', options, KNOWN_ALL)
     const approved: DecidedSkill[] = []
     for (const report of this.pending()) {
       const origin = this.#originOf(report.source)
@@ -122,6 +126,7 @@ export class SkillReview {
 
   /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
   async reject(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
+    checkOptions('reject()', options, KNOWN)
     const { report, place } = this.findWaiting(target)
     return await this.#decide(
       place,
@@ -136,6 +141,7 @@ export class SkillReview {
    * or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
    */
   async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
+    checkOptions('pin()', options, KNOWN)
     const { report, place } = this.#find(target)
     const { serving, revision: newest } = report
     if (options.revision !== undefined) {
@@ -144,9 +150,9 @@ export class SkillReview {
       const isRead =
         revision === serving || this.#options.decisions.find(place)?.approved.has(revision) === true
       if (!isRead) await this.#checkHidden(report.name, place, revision, options)
-      return await this.pinAt(place, revision, options)
+      return await this.#pinAt(place, revision, options)
     }
-    if (serving !== undefined) return await this.pinAt(place, serving, options)
+    if (serving !== undefined) return await this.#pinAt(place, serving, options)
     const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
     throw new SkillError(
       'INVALID_OPTION',
@@ -156,23 +162,25 @@ export class SkillReview {
 
   /** The same for an exact folder. */
   async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
-    if ((await this.#options.store.getTree(revision)) === undefined)
-      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision} is not stored`)
-    return await this.#decide(place, { kind: 'pin', revision }, options)
+    checkOptions('pinAt()', options, KNOWN_NOTE)
+    return await this.#pinAt(place, revision, options)
   }
 
   /** Follows the source again. */
   async unpin(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
+    checkOptions('unpin()', options, KNOWN_NOTE)
     return await this.#decide(this.#find(target).place, { kind: 'unpin' }, options)
   }
 
   /** Serves nothing of a skill until it is enabled. */
   async disable(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
+    checkOptions('disable()', options, KNOWN_NOTE)
     const { place } = this.#find(target, ({ serving }) => serving !== undefined)
     return await this.#decide(place, { kind: 'disable' }, options)
   }
 
   async enable(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
+    checkOptions('enable()', options, KNOWN_NOTE)
     const { place } = this.#find(target, ({ status }) => status === 'disabled')
     return await this.#decide(place, { kind: 'enable' }, options)
   }
@@ -188,6 +196,7 @@ export class SkillReview {
     capabilities: readonly ScriptCapability[],
     options: DecideOptions = {},
   ): Promise<DecidedSkill> {
+    checkOptions('grant()', options, KNOWN)
     checkCapabilities(capabilities)
     const { report, place } = this.find(target)
     const served = report.serving ?? report.revision
@@ -203,6 +212,7 @@ export class SkillReview {
     capabilities: readonly ScriptCapability[],
     options: DecisionNote = {},
   ): Promise<DecidedSkill> {
+    checkOptions('revoke()', options, KNOWN_NOTE)
     checkCapabilities(capabilities)
     return await this.#decide(this.find(target).place, { kind: 'revoke', capabilities }, options)
   }
@@ -274,8 +284,13 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'approve', revision, ...settled }, options)
   }
 
-  async #decide(place: FolderPlace, decision: SkillDecision, options: DecideOptions): Promise<DecidedSkill> {
-    checkOptions(`${decision.kind}()`, options, KNOWN)
+  async #pinAt(place: FolderPlace, revision: Digest, options: DecisionNote): Promise<DecidedSkill> {
+    if ((await this.#options.store.getTree(revision)) === undefined)
+      throw new SkillError('REVISION_NOT_FOUND', `revision ${revision} is not stored`)
+    return await this.#decide(place, { kind: 'pin', revision }, options)
+  }
+
+  async #decide(place: FolderPlace, decision: SkillDecision, options: DecisionNote): Promise<DecidedSkill> {
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }

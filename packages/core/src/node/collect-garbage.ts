@@ -13,7 +13,13 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Digest, SkillError } from '../index.ts'
-import { checkOptions, DEFAULT_HISTORY_LENGTH, type KnownOptions } from '../internal-entry.ts'
+import {
+  checkNumber,
+  checkOptions,
+  checkWholeNumber,
+  DEFAULT_HISTORY_LENGTH,
+  type KnownOptions,
+} from '../internal-entry.ts'
 import type { SkillFile } from '../source-entry.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
@@ -22,7 +28,10 @@ import { isAlive } from './process-group.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
-  /** How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. @default 3,600,000 */
+  /**
+   * How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. With
+   * `Infinity` everything is kept. @default 3,600,000
+   */
   readonly graceMs?: number
   /** Steps in the history of one skill whose files are kept. @default 100 */
   readonly keepRevisions?: number
@@ -66,6 +75,8 @@ export async function collectGarbage(
   options: CollectGarbageOptions = {},
 ): Promise<GarbageReport> {
   checkOptions('collectGarbage()', options, KNOWN)
+  checkNumber('graceMs', options.graceMs, 0)
+  checkWholeNumber('keepRevisions', options.keepRevisions, 0)
   const folder = join(stateDirectory, 'store')
   if (statSync(join(folder, PACK_INDEX.name), { throwIfNoEntry: false }) === undefined)
     throw new SkillError('NOT_FOUND', `there is no store in ${JSON.stringify(stateDirectory)}`)

@@ -1,10 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { SkillError } from '../index.ts'
 import {
+  checkNumber,
   checkOptions,
   DecidedFolders,
   type KnownOptions,
   keyOfPlace as keyOf,
+  LONGEST_TIMER_MS,
   moveFolders,
   toMessage,
 } from '../internal-entry.ts'
@@ -21,7 +23,7 @@ import { inTransaction, isDamage, type KeptDatabase } from './private-database.t
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
-  /** How often decisions of other processes are looked for, in milliseconds. @default 250 */
+  /** How often decisions of other processes are looked for, in milliseconds, at most `LONGEST_TIMER_MS`. @default 250 */
   readonly pollMs?: number
 }
 
@@ -52,6 +54,7 @@ export async function openDecisions(
   options: DecisionStoreOptions = {},
 ): Promise<DecisionStore> {
   checkOptions('openDecisions()', options, KNOWN)
+  checkNumber('pollMs', options.pollMs, 1, LONGEST_TIMER_MS)
   const file = { name: 'decisions.sqlite', what: 'the decisions', schema: SCHEMA, isVerified: true }
   return await openStateDatabase(
     stateDirectory,

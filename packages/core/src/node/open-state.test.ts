@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createSkillRuntime, MemorySource } from '../index.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createSkillRuntime, MemorySource, SkillError } from '../index.ts'
 import { MemoryRevisionLog } from '../source-entry.ts'
 import { openState } from './index.ts'
 
@@ -93,4 +93,19 @@ test('one part of a state is enough', async () => {
   await using skills = await createSkillRuntime({ sources, state: { history } })
   await skills.delivered()
   expect(await skills.history.log('pdf')).toHaveLength(1)
+})
+
+test.each([
+  ['an unknown option', { souces: [] }],
+  ['a source that is none', { sources: ['./skills'] }],
+  ['two sources of one label', { sources: [1, 2].map(() => new MemorySource({ label: 'own' })) }],
+])('createSkillRuntime() closes the state when it refuses %s', async (_what, wrong) => {
+  const state = await openState(folder)
+  expect(openFiles()).not.toEqual([])
+  const isClosed = vi.fn()
+  const scripts = { close: async () => isClosed() }
+  const options = { sources: [], state, scripts, ...wrong } as never
+  await expect(createSkillRuntime(options)).rejects.toThrow(SkillError)
+  expect(openFiles()).toEqual([])
+  expect(isClosed).toHaveBeenCalledOnce()
 })

@@ -29,7 +29,7 @@ export interface OpenedState extends SkillState, AsyncDisposable {
   readonly decisions: DecisionStore
   readonly history: RevisionLog
   readonly writeLock: SharedWriteLock
-  /** Closes all four. A runtime that was given this state does so itself. Idempotent. */
+  /** Closes all four. A runtime that was given this state does so itself, also when its options are refused. Idempotent. */
   close(): Promise<void>
 }
 

@@ -1,7 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
-import { checkOptions, DEFAULT_HISTORY_LENGTH, type KnownOptions, keyOfPlace } from '../internal-entry.ts'
+import {
+  checkOptions,
+  checkWholeNumber,
+  DEFAULT_HISTORY_LENGTH,
+  type KnownOptions,
+  keyOfPlace,
+} from '../internal-entry.ts'
 import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
 import { inTransaction, isDamage, type KeptDatabase, readRows } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
@@ -31,6 +37,7 @@ export async function openRevisionLog(
   options: MemoryRevisionLogOptions = {},
 ): Promise<RevisionLog> {
   checkOptions('openRevisionLog()', options, KNOWN)
+  checkWholeNumber('maxRecords', options.maxRecords, 1)
   const file = { name: 'history.sqlite', what: 'the history', schema: SCHEMA }
   return await openStateDatabase(
     stateDirectory,

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
-import { checkOptions, type KnownOptions, toMessage } from '../internal-entry.ts'
+import { checkNumber, checkOptions, type KnownOptions, toMessage } from '../internal-entry.ts'
 import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
 import { openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 export interface WriteLockOptions {
-  /** How long to wait for other processes, in milliseconds. @default 10,000 */
+  /** How long to wait for other processes, in milliseconds; `Infinity` is until they are done. @default 10,000 */
   readonly timeoutMs?: number
 }
 
@@ -26,13 +26,14 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 /**
  * A write transaction of SQLite is the lock: the kernel lets go of it when a process dies. To be closed when nobody
  * writes any more.
- * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
+ * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  */
 export async function openWriteLock(
   stateDirectory: string,
   options: WriteLockOptions = {},
 ): Promise<SharedWriteLock> {
   checkOptions('openWriteLock()', options, KNOWN)
+  checkNumber('timeoutMs', options.timeoutMs, 0)
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
   const database = await openPrivateDatabase(path).catch((thrown: unknown) => {
     throw new SkillError(

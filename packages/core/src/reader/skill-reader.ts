@@ -2,7 +2,7 @@ import type { CatalogCache } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { createScopeTest, type ScopeTest, type SkillScope } from '../catalog/scope.ts'
 import type { SearchHit, SkillSearch } from '../catalog/skill-search.ts'
-import { SkillError } from '../errors.ts'
+import { checkNumber, SkillError } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
@@ -41,12 +41,12 @@ export interface ConversationView {
 }
 
 export interface FreshOptions {
-  /** Milliseconds after which the newest known generation is returned as it is. @default no limit */
+  /** Milliseconds after which the newest known generation is returned as it is. @default Infinity, which is no limit */
   readonly maxWaitMs?: number
 }
 
 export interface SearchOptions {
-  /** @default 10 */
+  /** How many results there are at most; `Infinity` is all. @default 10 */
   readonly limit?: number
 }
 
@@ -91,11 +91,12 @@ export class SkillReader {
   /**
    * Waits until what was on disk before the call is visible; takes microseconds while file events can be trusted. A folder
    * that keeps changing is shown whole or not at all, so the call can take two seconds during continuous writes.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
-  async fresh(options: FreshOptions = {}): Promise<Generation> {
+  async fresh(options?: FreshOptions): Promise<Generation> {
     checkOptions('fresh()', options, KNOWN_FRESH)
-    if (this.#view.pinned === undefined) await this.#parts.sources.fresh(options.maxWaitMs)
+    checkNumber('maxWaitMs', options?.maxWaitMs, 0)
+    if (this.#view.pinned === undefined) await this.#parts.sources.fresh(options?.maxWaitMs)
     return this.current
   }
 
@@ -156,10 +157,11 @@ export class SkillReader {
     return await this.#parts.store.getTree(revision)
   }
 
-  /** Searches names and descriptions, best match first. */
+  /** Searches names and descriptions, best match first. @throws {SkillError} INVALID_OPTION */
   search(query: string, options: SearchOptions = {}): readonly SearchHit[] {
     checkOptions('search()', options, KNOWN_SEARCH)
     const { limit = DEFAULT_SEARCH_LIMIT } = options
+    checkNumber('limit', limit, 0)
     return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
   }
 

@@ -1,4 +1,4 @@
-import { SkillError } from '../errors.ts'
+import { checkNumber, SkillError } from '../errors.ts'
 import {
   type Clock,
   type Hasher,
@@ -29,7 +29,7 @@ import { NameIndex } from './name-index.ts'
 import { type FreshEntry, type PairedEntries, pairWithCandidates } from './pair-candidates.ts'
 import { type SkillChange, sortChanges, toChange } from './registry-update.ts'
 import { ReportChanges } from './report-changes.ts'
-import { type Phase, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
+import { type SubscribeOptions, Subscriptions, type UpdateSubscriber } from './subscriptions.ts'
 
 export interface SkillRegistryOptions {
   readonly store: SkillStore
@@ -40,12 +40,13 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
-  /** How long later phases wait for a subscriber, in milliseconds. @default 5,000 */
+  /** How long later phases wait for a subscriber, in milliseconds; `Infinity` is until it is done. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
 }
 
+const KNOWN_SUBSCRIBE: KnownOptions<SubscribeOptions> = { phase: true }
 const KNOWN: KnownOptions<SkillRegistryOptions> = {
   store: true,
   hasher: true,
@@ -112,6 +113,7 @@ export class SkillRegistry {
 
   constructor(options: SkillRegistryOptions) {
     checkOptions('SkillRegistry', options, KNOWN)
+    checkNumber('subscriberDeadlineMs', options.subscriberDeadlineMs, 0)
     const clock = options.clock ?? systemClock
     const logger = options.logger ?? silentLogger
     const hasher = options.hasher ?? portableHasher
@@ -299,9 +301,11 @@ export class SkillRegistry {
   /**
    * Calls back after each visible change, when the new generation is already `current`.
    * Returns a function that unsubscribes.
+   * @throws {SkillError} INVALID_OPTION
    */
-  subscribe(subscriber: UpdateSubscriber, options: { readonly phase?: Phase } = {}): () => void {
-    return this.#subscriptions.add(subscriber, options.phase ?? 'events')
+  subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
+    checkOptions('subscribe()', options, KNOWN_SUBSCRIBE)
+    return this.#subscriptions.add(subscriber, options?.phase ?? 'events')
   }
 
   /**

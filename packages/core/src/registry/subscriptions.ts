@@ -8,6 +8,11 @@ export type Phase = (typeof PHASES)[number]
 
 export type UpdateSubscriber = (update: RegistryUpdate) => void | Promise<void>
 
+export interface SubscribeOptions {
+  /** When the subscriber is called: after those of the phases before. @default 'events' */
+  readonly phase?: Phase
+}
+
 export interface SubscriptionsOptions {
   readonly clock: Clock
   /** How long the next phase waits for a subscriber, in milliseconds. */

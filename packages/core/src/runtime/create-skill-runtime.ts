@@ -1,5 +1,5 @@
 import { waitAtMost } from '../host.ts'
-import { assembleRuntime } from './assemble-runtime.ts'
+import { assembleRuntime, type RuntimeParts } from './assemble-runtime.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
@@ -8,12 +8,12 @@ const MAX_CODE_WAIT_MS = 1_000
 
 /**
  * Reads all sources once and follows them until the runtime is closed. A source that cannot be read does not stop the
- * others: `status()` reports it.
- * @throws {SkillError} DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
+ * others: `status()` reports it. When this fails, `state` and `scripts` of the options are closed.
+ * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
  * SKILL_INVALID or HOOK_FAILED where the options ask for it
  */
 export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
-  const parts = assembleRuntime(options)
+  const parts = await assembleOrClose(options)
   const runtime = new SkillRuntime(parts)
   try {
     const { registry, sources, programs, scripts, changes, binder, reloads, clock } = parts
@@ -41,4 +41,17 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     throw thrown
   }
   return runtime
+}
+
+/** The runtime owns what it was given from the call on: nobody else may have it, so a refusal must not leave it open. */
+async function assembleOrClose(options: SkillRuntimeOptions): Promise<RuntimeParts> {
+  try {
+    return assembleRuntime(options)
+  } catch (thrown) {
+    const { state, scripts } = (options ?? {}) as Partial<SkillRuntimeOptions>
+    const given = [scripts, state?.decisions, state?.history, state?.writeLock, state?.store]
+    // The refusal says what is wrong; a failure to close must not hide it.
+    await Promise.allSettled(given.map(async part => await part?.close?.()))
+    throw thrown
+  }
 }

@@ -70,7 +70,7 @@ describe('an option that cannot be meant is refused with its name, its value and
     [{ skillToolName: 'read_skill_file' }, 'skillToolName is "read_skill_file"'],
     [{ skillToolName: 'write_skill_file' }, 'skillToolName is "write_skill_file"'],
     [{ skillToolName: 'skill_unload' }, 'skillToolName is "skill_unload"'],
-    [{ scope: { inlcude: ['a'] } }, 'the scope is {"inlcude":["a"]}; use { include:'],
+    [{ scope: { inlcude: ['a'] } }, 'unknown option "scope.inlcude"; did you mean "scope.include"?'],
     [{ scope: { include: 'a' } }, 'the scope is {"include":"a"}; use { include:'],
     [{ scope: { outer: { include: 'a' } } }, 'the scope is {"include":"a"}; use { include:'],
     [{ scope: { outer: null } }, 'the scope is null; use { include:'],

@@ -24,12 +24,13 @@ import { type SkillState, STATE_PARTS } from './skill-state.ts'
 export interface SkillRuntimeOptions {
   /** In order of precedence. */
   readonly sources: readonly SkillSource[]
-  /** What is kept, and where. Closed with the runtime. @default in memory, without a history */
+  /** What is kept, and where. Closed with the runtime, or when `createSkillRuntime` fails. @default in memory, without a history */
   readonly state?: SkillState
   /** What may go live, and when. */
   readonly review?: ReviewPolicy
   /**
-   * Runs the scripts of skills, outside this process. Closed with the runtime. @default none: scripts are files like any other
+   * Runs the scripts of skills, outside this process. Closed with the runtime, or when `createSkillRuntime` fails.
+   * @default none: scripts are files like any other
    */
   readonly scripts?: ScriptRunner
   readonly catalog?: CatalogOptions

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import type { DirectoryEntry } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
+import { NO_SETTLE } from '../source/settle.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { createSkillRuntime } from './create-skill-runtime.ts'
 
@@ -25,3 +27,25 @@ test('SkillRuntime.fresh({ maxWaitMs }) waits no longer for folders that do not 
   expect(await skills.fresh({ maxWaitMs: 5 })).toBe(skills.current)
   await skills.close()
 })
+
+/** A disk whose directories take 30 ms to list. */
+class SlowFileSystem extends MemoryFileSystem {
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    await new Promise(resolve => setTimeout(resolve, 30))
+    return await super.list(path)
+  }
+}
+
+test.each([Infinity, 3e9])(
+  'SkillRuntime.fresh({ maxWaitMs: %d }) waits for a slow source',
+  async maxWaitMs => {
+    const fileSystem = new SlowFileSystem({ '/skills/pdf/SKILL.md': text('First.') })
+    await using skills = await createSkillRuntime({
+      sources: [new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })],
+      tuning: { settle: NO_SETTLE },
+    })
+    fileSystem.write('/skills/docx/SKILL.md', text('Second.').replace('pdf', 'docx'))
+    const seen = await skills.fresh({ maxWaitMs })
+    expect(seen.list().map(({ name }) => name)).toEqual(['docx', 'pdf'])
+  },
+)

@@ -1,6 +1,6 @@
 import { withoutMemory } from '../activation/conversation.ts'
 import { type LoadOutcome, loadSkill } from '../activation/load-skill.ts'
-import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { expandSlash, KNOWN_SLASH, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import type { SkillWriter, SkillWriterOptions } from '../authoring/skill-writer.ts'
 import type { AgentBinding, BindOptions } from '../binding/agent-binding.ts'
 import type { BindableAgent } from '../binding/owned-tools.ts'
@@ -12,7 +12,7 @@ import { closeInTurn } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { type ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
-import type { Phase, UpdateSubscriber } from '../registry/subscriptions.ts'
+import type { SubscribeOptions, UpdateSubscriber } from '../registry/subscriptions.ts'
 import type { SkillCommand } from '../script/command.ts'
 import {
   createAdminTools,
@@ -49,6 +49,8 @@ export interface ToolsOptions extends ScopeOptions {
 
 const KNOWN_SCOPE: KnownOptions<ScopeOptions> = { scope: true }
 const KNOWN_TOOLS: KnownOptions<ToolsOptions> = { ...KNOWN_SCOPE, skillToolName: true }
+const KNOWN_COMMAND_TOOLS = { ...KNOWN_SCOPE, toName: true } as const
+const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
 
 /** Live skills: one generation for every reader, kept true by the sources. Made by `createSkillRuntime`. */
 export class SkillRuntime extends SkillReader implements AsyncDisposable {
@@ -74,9 +76,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
 
   /**
    * Calls back after each visible change; returns a function that unsubscribes. Phases are called in their order, and a
-   * subscriber that throws or hangs does not affect the others.
+   * subscriber that throws or hangs does not affect the others. @throws {SkillError} INVALID_OPTION
    */
-  subscribe(subscriber: UpdateSubscriber, options?: { readonly phase?: Phase }): () => void {
+  subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     return this.#parts.registry.subscribe(subscriber, options)
   }
 
@@ -161,14 +163,18 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   commandTools(
     options: ScopeOptions & { readonly toName?: (command: SkillCommand) => string } = {},
   ): readonly ToolDefinition[] {
-    checkOptions('commandTools()', options, { ...KNOWN_SCOPE, toName: true })
+    checkOptions('commandTools()', options, KNOWN_COMMAND_TOOLS)
     this.#parts.programs.requireRunner()
     const toName = options.toName ?? (command => toCommandToolName(command, this.#parts.hasher))
     return createCommandTools(withoutMemory(this.#readerOf(options)), this.scripts, toName)
   }
 
-  /** Writes the answer to a caller of a tool that does not exist; `tools` are the names of those that do. */
+  /**
+   * Writes the answer to a caller of a tool that does not exist; `tools` are the names of those that do.
+   * @throws {SkillError} INVALID_OPTION
+   */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
+    checkOptions('describeUnknownTool()', options, KNOWN_TOOLS)
     return describeUnknownTool(
       name,
       tools,
@@ -180,14 +186,19 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /**
    * Finds what a name or some words lead to, as the skill tool would: the skill after a look at its folder, near matches, or
    * nothing. Remembers nothing.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async lookup(name: string, options: ScopeOptions = {}): Promise<LoadOutcome> {
+    checkOptions('lookup()', options, KNOWN_SCOPE)
     return await loadSkill(name, withoutMemory(this.#readerOf(options)))
   }
 
-  /** Works like `SkillSession.expandSlash`, for a host that keeps no conversations. @throws {SkillError} CLOSED */
+  /**
+   * Works like `SkillSession.expandSlash`, for a host that keeps no conversations.
+   * @throws {SkillError} CLOSED, INVALID_OPTION
+   */
   async expandSlash(message: string, options: SlashOptions & ScopeOptions = {}): Promise<SlashExpansion> {
+    checkOptions('expandSlash()', options, KNOWN_SCOPED_SLASH)
     return await expandSlash(message, withoutMemory(this.#readerOf(options)), options)
   }
 

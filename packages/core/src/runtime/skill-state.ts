@@ -6,7 +6,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 
 /**
  * What a runtime keeps: any of the four, each in memory or on a disk. `openState` of `@skillstoke/core/node` opens all of them
- * in one state directory. The runtime closes them when it is closed.
+ * in one state directory. The runtime closes them when it is closed, and `createSkillRuntime` when it fails.
  */
 export interface SkillState {
   /** Keeps what was read. @default in memory */

@@ -1,5 +1,6 @@
 import { checkNumber, SkillError } from '../errors.ts'
 import { type Clock, LATE, untilAborted, waitAtMost } from '../host.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { SkillReader } from '../reader/skill-reader.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -55,6 +56,13 @@ export interface ScriptStatus {
 
 // A call waits for newer code, but not for a script that does not come to an end of loading.
 const MAX_LOAD_WAIT_MS = 2_000
+
+const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
+  signal: true,
+  timeoutMs: true,
+  onProgress: true,
+  onLine: true,
+}
 
 /** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
 export class SkillScripts {
@@ -141,14 +149,14 @@ export class SkillScripts {
   /**
    * Runs a command by its id, at the code that is on disk now, outside this process.
    * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
-   * TOO_LARGE; the reason of the signal when it aborts
+   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
    */
   async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
+    checkRunOptions('execute()', options)
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
-    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
     const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
     options.signal?.throwIfAborted()
     for (;;) {
@@ -177,7 +185,8 @@ export class SkillScripts {
 
   /**
    * Runs a script that is no command with its interpreter: arguments in, outputs and exit code out.
-   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT; the reason of the signal when it aborts
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the signal
+   * when it aborts
    */
   async run(
     name: string,
@@ -185,8 +194,8 @@ export class SkillScripts {
     args: readonly string[] = [],
     options: ScriptRunOptions = {},
   ): Promise<ScriptFileRun & { readonly revision: Digest }> {
+    checkRunOptions('run()', options)
     this.#assertOpen()
-    checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
     const skill = (await this.#options.reader.refresh(name)).get(name)
     options.signal?.throwIfAborted()
     const commands = this.#slots.find(skill)?.commands ?? []
@@ -296,4 +305,9 @@ export class SkillScripts {
     this.#slots.requireRunner()
     if (this.#slots.isClosed) throw new SkillError('CLOSED', 'the scripts are closed')
   }
+}
+
+function checkRunOptions(owner: string, options: ScriptRunOptions): void {
+  checkOptions(owner, options, KNOWN_RUN)
+  checkNumber('timeoutMs', options.timeoutMs, 1, LONGEST_CALL_MS)
 }

@@ -1,5 +1,6 @@
 import type { Conversation } from '../activation/conversation.ts'
-import { SkillError } from '../errors.ts'
+import { checkNumber, SkillError } from '../errors.ts'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
@@ -26,6 +27,14 @@ export interface SessionRebase {
 export interface RebaseOptions {
   /** Tokens that restored skills may take together. @default 8,000 */
   readonly maxTokens?: number
+}
+
+const KNOWN: KnownOptions<RebaseOptions> = { maxTokens: true }
+
+/** @throws {SkillError} INVALID_OPTION */
+export function checkRebaseOptions(options: RebaseOptions | undefined): void {
+  checkOptions('rebase()', options, KNOWN)
+  checkNumber('maxTokens', options?.maxTokens, 0)
 }
 
 export const DEFAULT_RESTORE_TOKENS = 8_000

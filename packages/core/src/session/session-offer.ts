@@ -1,3 +1,4 @@
+import type { KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SessionState } from './session-state.ts'
 
@@ -30,3 +31,5 @@ export interface OfferOptions {
   /** Whether what is on disk by now is waited for, instead of telling of the newest generation as it is. @default true */
   readonly fresh?: boolean
 }
+
+export const KNOWN_OFFER: KnownOptions<OfferOptions> = { fresh: true }

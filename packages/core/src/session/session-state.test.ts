@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 import { portableHasher } from '../host.ts'
 import { digestOf } from '../skill/digest.ts'
-import type { SessionState } from './session-state.ts'
+import type { FrozenCatalog, SessionState } from './session-state.ts'
 import type { SkillSession } from './skill-session.ts'
 
 /** What a store does to it. */
@@ -41,12 +41,12 @@ describe('SessionOptions.resume', () => {
   test('is not bound to the session: neither changes with the other', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
-    const { catalog } = session.state()
-    expect(() => (catalog?.listed as string[]).push('forged')).toThrow(TypeError)
+    const { listed } = session.state().catalog as FrozenCatalog
+    expect(() => (listed as string[]).push('forged')).toThrow(TypeError)
     const state = structuredClone(session.state())
     const resumed = it.skills.session({ id: 's', resume: state })
     ;(state.announced as [string, string][]).length = 0
-    ;(state.catalog?.listed as string[]).push('forged')
+    Object.assign(state.catalog ?? {}, { listed: ['forged'] })
     expect(await resumed.offer()).toBeUndefined()
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })

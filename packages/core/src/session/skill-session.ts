@@ -1,11 +1,12 @@
 import type { Conversation } from '../activation/conversation.ts'
 import type { Ledger } from '../activation/ledger.ts'
 import type { RetainedRevisions } from '../activation/retained-revisions.ts'
-import { expandSlash, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
+import { expandSlash, KNOWN_SLASH, type SlashExpansion, type SlashOptions } from '../activation/slash.ts'
 import { listInScope } from '../catalog/catalog-cache.ts'
 import type { SkillCatalog } from '../catalog/render-catalog.ts'
 import { intersectScopes, type SkillScope } from '../catalog/scope.ts'
 import { SkillError } from '../errors.ts'
+import { checkOptions } from '../options.ts'
 import type { ConversationView, SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -15,9 +16,9 @@ import type { ToolDefinition } from '../tool/tool-definition.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { describeUnknownTool } from '../tool/unknown-tool.ts'
 import { ActiveSkills } from './active-skills.ts'
-import { chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
+import { checkRebaseOptions, chooseRestored, type RebaseOptions, type SessionRebase } from './rebase.ts'
 import type { SessionHost } from './session-host.ts'
-import type { OfferOptions, SessionOffer, SessionUpdate } from './session-offer.ts'
+import { KNOWN_OFFER, type OfferOptions, type SessionOffer, type SessionUpdate } from './session-offer.ts'
 import {
   checkSessionOptions,
   type DeliveryMode,
@@ -144,19 +145,21 @@ export class SkillSession implements Disposable {
    * Offers what the conversation was not told yet, as one message to append. Call it before every model call, and
    * `offer.commit()` once the message is in the history that you keep: a call that fails and a turn that is dropped then
    * lose nothing. Returns `undefined` when there is nothing to say; what came and went in between says nothing.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
-  async offer(options: OfferOptions = {}): Promise<SessionOffer | undefined> {
-    const proposal = await this.#propose(options)
+  async offer(options?: OfferOptions): Promise<SessionOffer | undefined> {
+    checkOptions('offer()', options, KNOWN_OFFER)
+    const proposal = await this.#propose(options?.fresh)
     return proposal === undefined ? undefined : this.#toOffer(proposal)
   }
 
   /**
    * Returns what `offer` returns, already committed: for a host that appends the message at once and never drops it.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
-  async update(options: OfferOptions = {}): Promise<SessionUpdate | undefined> {
-    const proposal = await this.#propose(options, true)
+  async update(options?: OfferOptions): Promise<SessionUpdate | undefined> {
+    checkOptions('update()', options, KNOWN_OFFER)
+    const proposal = await this.#propose(options?.fresh, true)
     return proposal?.update
   }
 
@@ -177,9 +180,10 @@ export class SkillSession implements Disposable {
 
   /**
    * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it; other
-   * messages come back as they are.
+   * messages come back as they are. @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
+    checkOptions('expandSlash()', options, KNOWN_SLASH)
     return await expandSlash(message, this.#access, options)
   }
 
@@ -238,10 +242,11 @@ export class SkillSession implements Disposable {
   /**
    * Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. Offers that
    * were made before are void.
-   * @throws {SkillError} CLOSED
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
     this.#assertOpen()
+    checkRebaseOptions(options)
     await this.#reader.fresh()
     const now = this.#newest()
     const find = (name: string): Skill | undefined =>
@@ -274,7 +279,7 @@ export class SkillSession implements Disposable {
     this.close()
   }
 
-  async #propose({ fresh = true }: OfferOptions, commits = false): Promise<Proposal | undefined> {
+  async #propose(fresh = true, commits = false): Promise<Proposal | undefined> {
     this.#assertOpen()
     if (this.#isToldForTurn()) return undefined
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()

@@ -1,3 +1,4 @@
+import { checkNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 /** Sizes beyond which a skill is broken (format of the manifest) or a source is read only in part. */
 export interface SkillLimits {
@@ -29,10 +30,11 @@ const KNOWN: KnownOptions<SkillLimits> = {
 
 /**
  * @param owner the function or class that takes the limits
- * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist
+ * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist or is no number
  */
 export function checkLimits(owner: string, limits: Partial<SkillLimits> | undefined): void {
   checkOptions(owner, limits, KNOWN, { path: 'limits' })
+  for (const [name, limit] of Object.entries(limits ?? {})) checkNumber(`limits.${name}`, limit, 0)
 }
 
 export const DEFAULT_LIMITS: SkillLimits = Object.freeze({

@@ -1,4 +1,5 @@
 import { COLLECTION_STYLE, EVENT_ID, FAILSAFE_SCHEMA, load, parseEvents } from 'js-yaml'
+import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Diagnostic, DiagnosticCode } from './diagnostic.ts'
 import { splitSkillText } from './frontmatter.ts'
 import { describeHiddenText } from './hidden-text.ts'
@@ -8,6 +9,12 @@ import { findNameFaults, normalizeName } from './skill-name.ts'
 import { decodeText } from './text.ts'
 import { MAX_YAML_DEPTH, toYamlDiagnostic } from './yaml-text.ts'
 
+interface ValidateSkillOptions {
+  readonly directoryName?: string
+  readonly path?: string
+}
+
+const KNOWN: KnownOptions<ValidateSkillOptions> = { directoryName: true, path: true }
 const FIELDS: readonly string[] = SPECIFIED_FIELDS
 
 /**
@@ -17,11 +24,10 @@ const FIELDS: readonly string[] = SPECIFIED_FIELDS
  * `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
  *
  * An empty list, or one without errors, means valid. Nothing is repaired: what `parseSkill` tolerates is an error here.
+ * @throws {SkillError} INVALID_OPTION
  */
-export function validateSkill(
-  bytes: Uint8Array,
-  options: { directoryName?: string; path?: string } = {},
-): Diagnostic[] {
+export function validateSkill(bytes: Uint8Array, options: ValidateSkillOptions = {}): Diagnostic[] {
+  checkOptions('validateSkill()', options, KNOWN)
   const diagnostics = validateBytes(bytes, options.directoryName)
   const { path } = options
   return path === undefined ? diagnostics : diagnostics.map(diagnostic => ({ path, ...diagnostic }))

@@ -1,5 +1,6 @@
 import { SkillError, toMessage } from '../errors.ts'
 import { mapConcurrently } from '../fs/walk.ts'
+import { checkOptions } from '../options.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
@@ -24,7 +25,7 @@ import {
 } from './mirror.ts'
 import { MirrorScanner } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
-import type { NotSkillQuery, NotSkills } from './not-skill.ts'
+import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { NotSkillFinder } from './not-skill-finder.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
@@ -141,6 +142,7 @@ export class FileSource implements SkillSource {
   }
 
   async findNotSkills(query: NotSkillQuery = {}): Promise<NotSkills> {
+    checkOptions('findNotSkills()', query, KNOWN_QUERY)
     const pass = this.#root === undefined ? undefined : await createScanPass(this.#options)
     if (this.#root === undefined || pass === undefined) return { found: [], isComplete: true }
     const locations = this.#published.current.entries.map(entry => entry.location)

@@ -1,3 +1,5 @@
+import type { KnownOptions } from '../options.ts'
+
 /** Why something that lies in a source is not a skill. */
 export const NOT_SKILL_REASONS = [
   /** The folder has no SKILL.md, but a file with nearly that name. */
@@ -54,3 +56,5 @@ export interface NotSkillQuery {
   readonly location?: string
   readonly signal?: AbortSignal
 }
+
+export const KNOWN_QUERY: KnownOptions<NotSkillQuery> = { withNames: true, location: true, signal: true }

@@ -1,3 +1,4 @@
+import { checkNumber } from '../errors.ts'
 import { type Clock, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type { Digest } from '../skill/digest.ts'
@@ -8,7 +9,7 @@ import type { SkillStore } from './skill-store.ts'
 export const DEFAULT_STORE_GRACE_MS = 60_000
 
 export interface MemorySkillStoreOptions {
-  /** @default DEFAULT_STORE_GRACE_MS */
+  /** How long an unused revision stays readable, in milliseconds; `Infinity` is for good. @default DEFAULT_STORE_GRACE_MS */
   readonly graceMs?: number
   readonly clock?: Clock
 }
@@ -41,6 +42,7 @@ export class MemorySkillStore implements SkillStore {
 
   constructor(options: MemorySkillStoreOptions = {}) {
     checkOptions('MemorySkillStore', options, KNOWN)
+    checkNumber('graceMs', options.graceMs, 0)
     this.#graceMs = options.graceMs ?? DEFAULT_STORE_GRACE_MS
     this.#clock = options.clock ?? systemClock
   }

@@ -16,7 +16,7 @@ export type PreScanHook = (context: PreScanContext) => void | Promise<void>
 
 export interface PreScanOptions {
   readonly hook: PreScanHook
-  /** After how long the scan goes on without it. @default 30,000 */
+  /** After how long the scan goes on without it, in milliseconds; `Infinity` is never. @default 30,000 */
   readonly timeoutMs?: number
   /** Whether a hook that fails is logged and the scan goes on, or the scan fails with it. @default 'warn' */
   readonly onError?: (typeof PRE_SCAN_FAILURES)[number]

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SkillError } from '../../index.ts'
-import { checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import { checkNumber, checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchedFile,
@@ -67,8 +67,11 @@ export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
  */
 export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
   checkOptions('archive()', options, KNOWN)
+  checkNumber('maxBytes', options.maxBytes, 1)
   const { label, path, digest, privateHosts, maxBytes, archiveLimits, ...remote } = options
   checkOptions('archive()', archiveLimits, KNOWN_LIMITS, { path: 'archiveLimits' })
+  for (const [name, limit] of Object.entries(archiveLimits ?? {}))
+    checkNumber(`archiveLimits.${name}`, limit, 0)
   if (pathOrUrl.trim() === '') throw new SkillError('INVALID_OPTION', 'the path of the archive is empty')
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new SkillError(

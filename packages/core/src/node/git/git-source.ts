@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkChoice, checkOptions, type KnownOptions } from '../../internal-entry.ts'
+import { checkChoice, checkNumber, checkOptions, type KnownOptions } from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchResult,
@@ -96,6 +96,7 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
   checkOptions('git()', options, KNOWN)
+  checkNumber('maxBytes', options.maxBytes, 1)
   checkChoice('update', options.update, GIT_UPDATES)
   const { label, ref, path, baseUrl, privateHosts, allowFile, ...rest } = options
   const place = parseGitUrl(url, {

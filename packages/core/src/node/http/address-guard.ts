@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { SkillError } from '../../index.ts'
-import { toMessage } from '../../internal-entry.ts'
+import { checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
 
 /** Finds the addresses of a name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
@@ -15,6 +15,8 @@ export interface HostAccess {
   /** @default the resolver of this machine */
   readonly resolve?: ResolveHost
 }
+
+const KNOWN: KnownOptions<HostAccess> = { privateHosts: true, resolve: true }
 
 const PRIVATE_V4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
@@ -63,8 +65,9 @@ export function isPublicAddress(address: string): boolean {
  * Checks where a URL leads before anything is sent there.
  * @throws {SkillError} INVALID_OPTION for what is not allowed
  */
-export function checkUrl(url: URL, { privateHosts }: HostAccess): void {
-  const isAllowed = isPrivateHostAllowed(url, privateHosts)
+export function checkUrl(url: URL, access: HostAccess): void {
+  checkOptions('checkUrl()', access, KNOWN)
+  const isAllowed = isPrivateHostAllowed(url, access.privateHosts)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (url.username !== '' || url.password !== '')
     throw new SkillError(

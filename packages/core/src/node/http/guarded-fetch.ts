@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { SkillError } from '../../index.ts'
-import { checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import { checkNumber, checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
 export interface GuardedRequest extends HostAccess {
@@ -34,7 +34,7 @@ const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 's
 export async function guardedFetch(text: URL, options: GuardedRequest): Promise<GuardedAnswer> {
   let url = text
   for (let redirects = 0; ; redirects++) {
-    checkUrl(url, options)
+    checkUrl(url, { privateHosts: options.privateHosts })
     const response = await send(url, options)
     const { statusCode: status = 0, headers } = response
     if (status >= 300 && status < 400 && status !== 304 && headers.location !== undefined) {
@@ -154,6 +154,7 @@ const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
  */
 export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   checkOptions('createGuardedFetch()', options, KNOWN)
+  checkNumber('maxBytes', options.maxBytes, 1)
   const { maxBytes = DEFAULT_MAX_ANSWER_BYTES, ...access } = options
   return async (input, init) => {
     const request = new Request(input, init)

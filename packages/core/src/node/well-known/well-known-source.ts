@@ -1,5 +1,5 @@
 import { type Diagnostic, SkillError } from '../../index.ts'
-import { checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
+import { checkNumber, checkOptions, digestOf, type KnownOptions, toMessage } from '../../internal-entry.ts'
 import {
   type FetchContext,
   type FetchedFile,
@@ -62,6 +62,7 @@ const CONCURRENCY = 4
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
   checkOptions('wellKnown()', options, KNOWN)
+  checkNumber('maxBytes', options.maxBytes, 1)
   const { label, privateHosts, maxBytes = DEFAULT_MAX_SITE_BYTES, ...remote } = options
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(
