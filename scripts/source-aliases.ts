@@ -11,10 +11,12 @@ interface Alias {
   readonly replacement: string
 }
 
-/** Resolves each entry point of our packages to its source, so that unit tests need no build. */
+const PACKAGES = resolve(import.meta.dirname, '../packages')
+
+/** Resolves each entry point of our packages to its source, so that unit tests need no build, and the page no unused code. */
 export function sourceAliases(): Alias[] {
-  return readdirSync('packages').flatMap(folder => {
-    const manifest = join('packages', folder, 'package.json')
+  return readdirSync(PACKAGES).flatMap(folder => {
+    const manifest = join(PACKAGES, folder, 'package.json')
     if (!existsSync(manifest)) return []
     const { name, exports = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as Manifest
     return Object.entries(exports).flatMap(([door, target]): Alias[] => {
@@ -22,7 +24,7 @@ export function sourceAliases(): Alias[] {
       const source = built.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')
       if (source === built) return []
       const specifier = name + door.slice(1)
-      return [{ find: new RegExp(`^${specifier}$`), replacement: resolve('packages', folder, source) }]
+      return [{ find: new RegExp(`^${specifier}$`), replacement: join(PACKAGES, folder, source) }]
     })
   })
 }
