@@ -22,6 +22,8 @@ import type { SkillAgentOptions } from './skill-agent.ts'
 import { toAiTools, withGate } from './to-ai-tools.ts'
 
 export const DEFAULT_MAX_STEPS = 20
+/** Whose conversations they are when the host has one user. */
+export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
@@ -85,7 +87,7 @@ export class Conversation implements Disposable {
     this.#instructions = options.instructions ?? DEFAULT_INSTRUCTIONS
     const { scope, delivery, applyAt, allowedTools, writer } = options
     this.session = options.skills.session({
-      id,
+      id: toSessionId(id, parts.tenant),
       ...(scope === undefined ? {} : { scope }),
       ...(delivery === undefined ? {} : { delivery }),
       ...(applyAt === undefined ? {} : { applyAt }),
@@ -95,7 +97,10 @@ export class Conversation implements Disposable {
     const author =
       writer === undefined
         ? []
-        : createAuthorTools(writer, { isInScope: createScopeTest(scope), author: { conversation: id } })
+        : createAuthorTools(writer, {
+            isInScope: createScopeTest(scope),
+            author: { conversation: this.session.conversation },
+          })
     this.#definitions = [...this.session.tools, ...author]
     const gated = { ...options.tools, ...toAiTools(author) }
     this.#tools = { ...withGate(gated, this.session), ...toAiTools(this.session.tools) }
@@ -168,8 +173,11 @@ export class Conversation implements Disposable {
     this.session.beginTurn()
     await this.#storeSystem()
     const { reservedCommands: reserved } = this.#options
-    const said = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
-    await this.#append([{ role: 'user', content: said.text }])
+    const said = await this.#orRevert(async () => {
+      const expansion = await this.session.expandSlash(text, reserved === undefined ? {} : { reserved })
+      await this.#append([{ role: 'user', content: expansion.text }])
+      return expansion
+    })
     if (said.skill !== undefined)
       yield { kind: 'skill-invoked', name: said.skill.name, revision: said.skill.revision }
     const maxSteps = this.#options.maxSteps ?? DEFAULT_MAX_STEPS
@@ -197,6 +205,25 @@ export class Conversation implements Disposable {
   async *#callModel(
     signal: AbortSignal | undefined,
   ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
+    const before = this.session.state()
+    const stop = new AbortController()
+    let isKept = false
+    try {
+      const complete = yield* this.#stream(AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]))
+      isKept = true
+      return complete
+    } finally {
+      if (!isKept) {
+        // Its tools may still run. What they loaded is in no message that stays.
+        stop.abort()
+        this.#revert(before)
+      }
+    }
+  }
+
+  async *#stream(
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
     const result = streamText({
       model: this.#options.model,
       instructions: this.system,
@@ -204,7 +231,7 @@ export class Conversation implements Disposable {
       tools: this.#tools,
       stopWhen: stepCountIs(1),
       ...(this.#options.maxRetries === undefined ? {} : { maxRetries: this.#options.maxRetries }),
-      ...(signal === undefined ? {} : { abortSignal: signal }),
+      abortSignal: signal,
       onError: () => undefined, // the stream carries the error, and it is thrown below
     })
     for await (const part of result.stream) {
@@ -229,7 +256,7 @@ export class Conversation implements Disposable {
         case 'error':
           throw part.error
         case 'abort':
-          signal?.throwIfAborted()
+          signal.throwIfAborted()
           throw new Error('the model call was aborted')
         default:
       }
@@ -237,6 +264,21 @@ export class Conversation implements Disposable {
     const { messages } = await result.response
     await this.#append(messages.map(message => this.#explainUnknownTools(message)))
     return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
+  }
+
+  /** Does something that loads skills and stores a message; forgets the loads when the message could not be stored. */
+  async #orRevert<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.session.state()
+    try {
+      return await work()
+    } catch (thrown) {
+      this.#revert(before)
+      throw thrown
+    }
+  }
+
+  #revert(before: SessionState): void {
+    if (!this.session.isClosed) this.session.revert(before)
   }
 
   /** Takes over what was said. What was sent with the last model call is what the next one is compared with. */
@@ -312,4 +354,9 @@ export class Conversation implements Disposable {
         : { generation: offer.generation, digest: offer.digest }
     return { id: randomUUID(), role, content, at: Date.now(), skills }
   }
+}
+
+/** The same id of two tenants is two conversations. An encoded tenant has no `@`. */
+function toSessionId(id: string, tenant: string): string {
+  return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

@@ -196,3 +196,46 @@ describe('resolveModel()', () => {
     expect(() => resolveModel(config)).toThrow(message)
   })
 })
+
+describe('a turn that ends before the answer of a tool is kept', () => {
+  test.each(['abort', 'break'] as const)('loses no notice (%s)', async end => {
+    const fileSystem = refund('Within 30 days.')
+    await using skills = await open(fileSystem)
+    const model = new ScriptedModel(call =>
+      call === 1 || call === 3 ? { tool: 'skill', input: { name: 'refund' } } : { text: 'Done.' },
+    )
+    const store = new MemoryConversationStore()
+    const conversation = new SkillAgent({ skills, model, store }).conversation('chat')
+    await conversation.send('May I?')
+    fileSystem.write('/skills/refund/SKILL.md', skillText('refund', { body: 'Within 60 days.' }))
+    const controller = new AbortController()
+    const turn = async (): Promise<void> => {
+      for await (const event of conversation.stream('And now?', { signal: controller.signal })) {
+        if (event.kind !== 'tool-result') continue
+        if (end === 'break') break
+        controller.abort(new Error('the user has left'))
+      }
+    }
+    if (end === 'abort') await expect(turn()).rejects.toThrow('the user has left')
+    else await turn()
+    await conversation.send('Again?')
+    const last = JSON.stringify(model.requests.at(-1)?.prompt)
+    expect(last).not.toContain('60 days')
+    expect(last).toMatch(/you loaded refund at \w+, it is now \w+: load it again/)
+    const loaded = (await store.readSession('local', 'chat'))?.ledger[0]
+    expect(loaded?.revision).not.toBe(skills.current.get('refund').revision)
+  })
+})
+
+test('two tenants may have conversations with one id', async () => {
+  await using skills = await open(refund('Within 30 days.'))
+  const model = new ScriptedModel(() => ({ text: 'Yes.' }))
+  const store = new MemoryConversationStore()
+  const [acme, globex, local] = ['acme', 'globex', undefined].map(
+    tenant => new SkillAgent({ skills, model, store, ...(tenant === undefined ? {} : { tenant }) }),
+  )
+  for (const agent of [acme, globex, local]) await agent?.conversation('chat-1').send('May I?')
+  await acme?.open('chat-1')
+  expect((await globex?.conversation('chat-1').send('Really?'))?.text).toBe('Yes.')
+  expect(skills.sessions().map(({ id }) => id)).toEqual(['chat-1@acme', 'chat-1@globex', 'chat-1'])
+})

@@ -9,7 +9,7 @@ import type {
 } from '@skillstoke/core'
 import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel, ToolSet } from 'ai'
-import { Conversation, type ConversationParts } from './conversation.ts'
+import { Conversation, type ConversationParts, DEFAULT_TENANT } from './conversation.ts'
 import type { ConversationStore } from './conversation-store.ts'
 import { MemoryConversationStore } from './memory-conversation-store.ts'
 
@@ -58,8 +58,6 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   maxSteps: true,
   maxRetries: true,
 }
-
-const DEFAULT_TENANT = 'local'
 
 /** A multi-turn agent whose running conversations follow the skills before every model call. */
 export class SkillAgent {
