@@ -1,4 +1,4 @@
-import { findByNameOrFolder } from '../reader/find-by-name.ts'
+import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
@@ -54,8 +54,7 @@ export async function loadSkill(
   if (skill !== undefined) {
     const body = await conversation.reader.readBody(skill)
     signal?.throwIfAborted()
-    // One that another source comes before is known to the conversation by the name that it was asked for.
-    conversation.activate(skill, generation.find(skill.name) === skill ? skill.name : query)
+    conversation.activate(skill, toKnownName(generation, skill, query))
     return { kind: 'loaded', skill, body, generation }
   }
   const report = generation

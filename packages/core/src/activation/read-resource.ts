@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
-import { findByNameOrFolder } from '../reader/find-by-name.ts'
+import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
+import type { SkillReader } from '../reader/skill-reader.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
@@ -55,7 +56,9 @@ export async function readResource(
     )
   }
   const loaded = (conversation.ledger.find(name) ?? conversation.ledger.find(skill.name))?.revision
-  const { revision, files } = await findRevision(skill, request.revision, conversation)
+  const knownName = toKnownName(generation, skill, name)
+  const seen = conversation.ledger.seen(knownName)
+  const { revision, files } = await findRevision(skill, request.revision, seen, reader)
   const file = files.find(each => each.path === path)
   if (file === undefined) {
     const paths = files.map(each => each.path)
@@ -67,7 +70,7 @@ export async function readResource(
   }
   const bytes = await conversation.reader.readFile({ name: skill.name, revision, files }, path)
   signal?.throwIfAborted()
-  conversation.ledger.saw(skill.name, revision)
+  conversation.ledger.saw(knownName, revision)
   return {
     skill: skill.name,
     path,
@@ -84,7 +87,8 @@ const MIN_DIGITS = 8
 async function findRevision(
   skill: Skill,
   wanted: string | undefined,
-  conversation: Conversation,
+  seen: readonly Digest[],
+  reader: SkillReader,
 ): Promise<{ revision: Digest; files: readonly SkillFile[] }> {
   if (wanted === undefined || wanted === '') return { revision: skill.revision, files: skill.files }
   const digits = wanted.replace(/^sha256:/, '').toLowerCase()
@@ -93,8 +97,8 @@ async function findRevision(
   if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
   // A revision is a digest of files and says nothing of whose they are: only what this conversation was given of
   // this skill may be asked for, or a scope could be walked around with a digest.
-  const revision = conversation.ledger.seen(skill.name).find(matches)
-  const files = revision === undefined ? undefined : await conversation.reader.listFiles(revision)
+  const revision = seen.find(matches)
+  const files = revision === undefined ? undefined : await reader.listFiles(revision)
   if (revision === undefined || files === undefined) {
     throw new SkillError(
       'REVISION_NOT_FOUND',

@@ -1,7 +1,7 @@
 import { escapeEndTag, escapeText } from '../catalog/escape.ts'
 import { SkillError } from '../errors.ts'
 import type { KnownOptions } from '../options.ts'
-import { findByNameOrFolder } from '../reader/find-by-name.ts'
+import { findByNameOrFolder, toKnownName } from '../reader/find-by-name.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { Conversation } from './conversation.ts'
@@ -47,7 +47,7 @@ export async function expandSlash(
     throw thrown
   })
   if (body === undefined) return unchanged
-  conversation.activate(skill, skill.name)
+  conversation.activate(skill, toKnownName(conversation.reader.current, skill, normalizeName(word)))
   const names = readArgumentNames(skill.extra['argument-hint'])
   const block = renderBlock(skill.name, substituteArguments(body, rest, names))
   return { text: rest === '' ? block : `${rest}\n\n${block}`, skill, arguments: rest }

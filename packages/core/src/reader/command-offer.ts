@@ -1,5 +1,7 @@
 import type { Digest } from '../skill/digest.ts'
 
+import type { Skill } from '../skill/skill.ts'
+
 /** What can be called of a skill, and what keeps its newest commands from being called. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
@@ -17,9 +19,9 @@ export interface CommandSummary {
   readonly inputSchema: Readonly<Record<string, unknown>>
 }
 
-/** The commands of every skill, by its name. `SkillScripts` implements it. */
+/** The commands of every skill. `ProgramSlots` implements it. */
 export interface CommandOffers {
-  offer(skill: string): CommandOffer
+  offer(skill: Pick<Skill, 'name' | 'source' | 'location'>): CommandOffer
 }
 
 export const NO_COMMANDS: CommandOffer = Object.freeze({ commands: Object.freeze([]) })

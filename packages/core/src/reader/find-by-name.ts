@@ -12,3 +12,11 @@ export function findByNameOrFolder(
   if (exact !== undefined) return isInScope(exact.name) ? exact : undefined
   return generation.list().find(skill => skill.location.split('/').at(-1) === name && isInScope(skill.name))
 }
+
+/**
+ * Returns the name under which a conversation knows a skill: its own, or, for one that another source comes before, the one that it
+ * was asked for by.
+ */
+export function toKnownName(generation: Generation, skill: Skill, asked: string): string {
+  return generation.find(skill.name) === skill ? skill.name : asked
+}

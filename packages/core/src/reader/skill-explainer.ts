@@ -25,7 +25,7 @@ export class SkillExplainer {
   explain(asked: string): SkillExplanation {
     const { generation, sources, commands } = this.#options
     const target = findAsked(asked, generation, sources.list())
-    const offer = target === undefined ? undefined : commands?.offer(target.report.name)
+    const offer = target === undefined ? undefined : commands?.offer(target.report)
     return explainSkill(asked, this.#options, {
       ...(target === undefined ? {} : { target }),
       ...(offer === undefined ? {} : { offer }),

@@ -172,7 +172,7 @@ export class SkillReader {
 
   /** The commands that can be called of a skill. */
   commandsOf(skill: Skill): CommandOffer {
-    return this.#parts.commands?.offer(skill.name) ?? NO_COMMANDS
+    return this.#parts.commands?.offer(skill) ?? NO_COMMANDS
   }
 
   /** Returns a reader for one conversation, or for one scope. */

@@ -18,6 +18,8 @@ export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner'>
   readonly registry: SkillRegistry
 }
 
+type SkillPlace = Pick<Skill, 'name' | 'source' | 'location'>
+
 /** What unloading the code of a skill led to. */
 export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
 
@@ -75,8 +77,10 @@ export class ProgramSlots implements CommandOffers {
   }
 
   /** The commands of a skill, and what keeps its newest ones from it. */
-  offer(name: string): CommandOffer {
-    const served = this.#options.reader.current.find(name)
+  offer(skill: SkillPlace): CommandOffer {
+    const served = this.#options.reader.current.find(skill.name)
+    if (served !== undefined && !isSamePlace(served, skill))
+      return { commands: [], problem: describeShadowed(skill, served) }
     const slot = served === undefined ? undefined : this.find(served)
     const problem = describeProblem(slot)
     const { commands = [], revision } = slot ?? {}
@@ -186,6 +190,17 @@ export class ProgramSlots implements CommandOffers {
     this.#leaving.add(slot)
     await slot.close().finally(() => this.#leaving.delete(slot))
   }
+}
+
+/** Only the code of the skill that has the name runs; a copy that another source comes before is text and files. */
+export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
+  const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
+  return `the code of ${name} from ${own} does not run, because ${first} comes first with that name`
+}
+
+/** Whether two skills are the same folder, perhaps at different revisions. */
+export function isSamePlace(a: SkillPlace, b: SkillPlace): boolean {
+  return a.source === b.source && a.location === b.location
 }
 
 /** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */

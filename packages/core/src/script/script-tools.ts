@@ -7,11 +7,13 @@ import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { normalizeName } from '../skill/skill-name.ts'
 import { toToolName } from '../skill/tool-name.ts'
+import { splitCalledCommand } from '../tool/called-command.ts'
 import { defineTool, defineToolBySchema, type ToolCall } from '../tool/define-tool.ts'
 import { type ToolDefinition, type ToolResult, toolFailure, toolSuccess } from '../tool/tool-definition.ts'
 import { readObjectField, readTextField } from '../tool/tool-input.ts'
 import { TOOL_NAMES } from '../tool/tool-names.ts'
 import type { SkillCommand } from './command.ts'
+import { describeShadowed, isSamePlace } from './program-slots.ts'
 import type { ScriptFileRun } from './script-runner.ts'
 import type { CommandResult, SkillScripts } from './skill-scripts.ts'
 
@@ -98,7 +100,7 @@ function createCommandTool(conversation: Conversation, scripts: SkillScripts): T
       if ('isError' in command) return command
       const skill = readTextField(input, 'skill')
       if ('isError' in skill) return skill
-      const parts = splitNames(skill.value, command.value)
+      const parts = splitCalledCommand(skill.value, command.value)
       if (parts === undefined)
         return toolFailure(
           '"skill" and "command" are needed, for example {"skill": "git", "command": "status", "input": {}}',
@@ -198,22 +200,17 @@ async function findSkill(
       near.length === 0 ? '' : `; did you mean ${near.map(each => JSON.stringify(each)).join(' or ')}?`
     return toolFailure(`no skill ${JSON.stringify(requested)}${hint}`, { generation: generation.digest })
   }
-  if (scripts.isServed(skill.name)) return { skill }
+  if (scripts.isServed(skill)) return { skill }
+  const served = generation.find(skill.name)
+  if (served !== undefined && !isSamePlace(served, skill))
+    return toolFailure(`${describeShadowed(skill, served)}; use ${JSON.stringify(skill.name)}`, {
+      generation: generation.digest,
+      revision: skill.revision,
+    })
   return toolFailure(
     `the scripts of ${JSON.stringify(skill.name)} are not served; they run when somebody has approved them`,
     { generation: generation.digest, revision: skill.revision },
   )
-}
-
-/** Both names, also when the command came as `skill.command`. */
-function splitNames(
-  skill: string | undefined,
-  command: string | undefined,
-): { readonly skill: string; readonly command: string } | undefined {
-  if (command === undefined || command === '') return undefined
-  const dot = command.lastIndexOf('.')
-  const own = skill === undefined || skill === '' ? command.slice(0, Math.max(dot, 0)) : skill
-  return own === '' ? undefined : { skill: own, command: command.slice(dot + 1) }
 }
 
 /** What a command answered, as text for a model. */

@@ -17,7 +17,7 @@ import {
 import { toNotFound } from './command-not-found.ts'
 import { callSafely, ObservedCalls, type ObservedCallsOptions } from './observed-calls.ts'
 import { toProgram } from './program-code.ts'
-import type { ProgramSlots, UnloadStatus } from './program-slots.ts'
+import { describeShadowed, isSamePlace, type ProgramSlots, type UnloadStatus } from './program-slots.ts'
 import { type CommandsChange, toCommandsChange } from './script-events.ts'
 import {
   LONGEST_CALL_MS,
@@ -103,7 +103,7 @@ export class SkillScripts {
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   listFiles(name: string): readonly string[] {
-    const skill = this.#options.reader.current.get(name)
+    const skill = this.#get(name)
     const own = new Set(this.#slots.find(skill)?.sources)
     return skill.files.flatMap(({ path }) => {
       const isProgram = path.startsWith('scripts/') && this.#slots.runner?.mayRun(path) === true
@@ -112,8 +112,9 @@ export class SkillScripts {
   }
 
   /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
-  isServed(name: string): boolean {
-    return this.#options.reader.current.find(name) !== undefined
+  isServed(skill: Skill): boolean {
+    const served = this.#options.reader.current.find(skill.name)
+    return served !== undefined && isSamePlace(served, skill)
   }
 
   /** How the code of each served skill is doing that has any, in the order of their names. */
@@ -157,7 +158,8 @@ export class SkillScripts {
     const parts = splitCommandId(id)
     if (parts === undefined)
       throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
-    const skill = (await this.#options.reader.refresh(parts.skill)).get(parts.skill)
+    await this.#options.reader.refresh(parts.skill)
+    const skill = this.#get(parts.skill)
     options.signal?.throwIfAborted()
     for (;;) {
       const { program, command } = await this.#await(parts, options, this.#start(skill.name, parts.command))
@@ -196,7 +198,8 @@ export class SkillScripts {
   ): Promise<ScriptFileRun & { readonly revision: Digest }> {
     checkRunOptions('run()', options)
     this.#assertOpen()
-    const skill = (await this.#options.reader.refresh(name)).get(name)
+    await this.#options.reader.refresh(name)
+    const skill = this.#get(name)
     options.signal?.throwIfAborted()
     const commands = this.#slots.find(skill)?.commands ?? []
     const isFile = skill.files.some(file => file.path === path)
@@ -229,7 +232,7 @@ export class SkillScripts {
     name: string,
   ): Promise<{ readonly wasLoaded: boolean; readonly problems: readonly Diagnostic[] }> {
     this.#assertOpen()
-    const skill = this.#options.reader.current.get(name)
+    const skill = this.#get(name)
     const { slot, wasLoaded } = await this.#slots.reload(skill)
     // Whoever asks for it wants clients to look again, whether or not the commands are the same.
     if (!slot.problems.some(isError))
@@ -251,7 +254,7 @@ export class SkillScripts {
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
-    const skill = this.#options.reader.current.get(name)
+    const skill = this.#get(name)
     const slot = this.#slots.want(skill)
     // Calls that come meanwhile find the one or the other, and never nothing.
     slot?.want(skill, { isEager: false, isForced: true })
@@ -266,7 +269,7 @@ export class SkillScripts {
 
   /** The code and the command for a call, of the skill as it is served now. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
-    const skill = this.#options.reader.current.get(name)
+    const skill = this.#get(name)
     const slot = this.#slots.want(skill)
     const waited = await waitAtMost(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
@@ -292,6 +295,15 @@ export class SkillScripts {
       observed => program.call(command.name, input, observed),
     )
     return { value, revision, command }
+  }
+
+  /** Finds the skill of a name, if its code is the one that runs. */
+  #get(name: string): Skill {
+    const { current } = this.#options.reader
+    const skill = current.get(name)
+    const served = current.find(skill.name)
+    if (served === undefined || isSamePlace(served, skill)) return skill
+    throw new SkillError('SCRIPT_REFUSED', describeShadowed(skill, served))
   }
 
   #announce(change: CommandsChange): void {

@@ -1,5 +1,7 @@
 import { isToolAllowed } from '../activation/allowed-tools.ts'
 import type { Skill } from '../skill/skill.ts'
+import { normalizeName } from '../skill/skill-name.ts'
+import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
 /** The skills whose instructions entered a conversation since its turn began, and what they let it call. */
@@ -21,8 +23,11 @@ export class ActiveSkills {
 
   /** Tells whether a call runs a script of an active skill: what a skill brings along, it may use. */
   isOwnScript(name: string, input: unknown): boolean {
-    const { skill } = (input ?? {}) as { readonly skill?: unknown }
-    return SCRIPT_TOOL_NAMES.includes(name) && typeof skill === 'string' && this.#byName.has(skill)
+    if (!SCRIPT_TOOL_NAMES.includes(name)) return false
+    const { skill, command } = (input ?? {}) as { readonly skill?: unknown; readonly command?: unknown }
+    const own = typeof skill === 'string' ? skill : ''
+    const called = splitCalledCommand(own, typeof command === 'string' ? command : undefined)?.skill ?? own
+    return this.#byName.has(normalizeName(called))
   }
 
   /** Returns why an active skill does not let a tool be called; `undefined` when none objects. */
