@@ -32,7 +32,6 @@ export interface SourceReadersOptions {
 
 /** How long a request waits for a look at the disk; what takes longer becomes visible later. */
 const MAX_LOOK_MS = 2_000
-const NOTHING_FOUND: NotSkills = Object.freeze({ found: Object.freeze([]), isComplete: true })
 
 /** Reads all sources of a runtime: together, one skill at a time, or when their events ask for it. */
 export class SourceReaders {
@@ -123,9 +122,7 @@ export class SourceReaders {
 
   /** What lies in the sources and is not a skill, in order of precedence. */
   async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
-    const answers = await Promise.all(
-      this.list().map(source => source.findNotSkills?.(query?.(source)) ?? NOTHING_FOUND),
-    )
+    const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query?.(sync.source))))
     return {
       found: answers.flatMap(({ found }) => found),
       isComplete: answers.every(({ isComplete }) => isComplete),

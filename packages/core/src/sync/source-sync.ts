@@ -3,6 +3,7 @@ import { type Clock, type Hasher, type Logger, untilAborted } from '../host.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
+import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
 import {
   type SkillSource,
@@ -14,6 +15,7 @@ import {
 } from '../source/skill-source.ts'
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
+import { GuardedSource } from './guarded-source.ts'
 
 export interface SourceSyncOptions {
   readonly source: SkillSource
@@ -74,6 +76,7 @@ export class SourceSync {
   readonly label: string
   readonly source: SkillSource
   readonly #options: SourceSyncOptions
+  readonly #guarded: GuardedSource
   readonly #policy: SettlePolicy
   readonly #settle: Settle
   readonly #abort = new AbortController()
@@ -99,6 +102,7 @@ export class SourceSync {
     this.#options = options
     this.label = options.source.label
     this.source = options.source
+    this.#guarded = new GuardedSource(options.source, options.logger)
     checkSettle('SkillSource', options.source.settle, `source ${JSON.stringify(this.label)}: settle`)
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
@@ -108,8 +112,7 @@ export class SourceSync {
 
   /** Watches, then reads for the first time; resolves when that reading is visible or has failed. */
   async start(): Promise<void> {
-    const { source } = this.#options
-    this.#watch = source.watch?.(hint => {
+    this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
       void this.#request('hinted')
     })
@@ -130,7 +133,7 @@ export class SourceSync {
       return
     }
     await this.#watch?.drain?.()
-    const hasNews = this.#hasHints || source.state().unwatched !== undefined
+    const hasNews = this.#hasHints || this.#guarded.state().unwatched !== undefined
     // Another machine may take its time with a reading that is under way.
     if (
       source.isRemote === true
@@ -148,8 +151,13 @@ export class SourceSync {
   /** Whether nothing tells of changes in a folder of this machine. */
   get isBlind(): boolean {
     const { source } = this.#options
-    const { mode, unwatched } = source.state()
+    const { mode, unwatched } = this.#guarded.state()
     return source.isRemote !== true && mode !== 'events' && unwatched === undefined
+  }
+
+  /** Finds what lies in the source and is not a skill. */
+  async findNotSkills(query?: NotSkillQuery): Promise<NotSkills> {
+    return await this.#guarded.findNotSkills(query)
   }
 
   /** What the last reading failed with; `undefined` when it did not. */
@@ -161,29 +169,24 @@ export class SourceSync {
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
-    if (source.mark === undefined) return await this.reload()
     await this.#watch?.drain?.()
-    source.mark(location, 'changed')
-    await this.#request('hinted')
+    await (this.#guarded.mark(location, 'changed') ? this.#request('hinted') : this.reload())
   }
 
   /** Reads one folder again whose bytes the store has lost. */
   async recapture(location: string): Promise<void> {
-    const { source } = this.#options
-    if (source.mark === undefined) return await this.reload()
-    source.mark(location, 'lost')
-    await this.#request('hinted')
+    await (this.#guarded.mark(location, 'lost') ? this.#request('hinted') : this.reload())
   }
 
   status(): SourceStatus {
     const { source, clock } = this.#options
     const { label, origin, trust } = source
-    const version = source.versions?.current()
+    const version = this.#guarded.version()
     return {
       label,
       origin,
       trust,
-      ...source.state(),
+      ...this.#guarded.state(),
       ...(this.#options.store.fault === undefined ? {} : { storeFault: this.#options.store.fault.message }),
       ...(version === undefined ? {} : { version }),
       ...(this.#lastReadAt === undefined ? {} : { lastReadAt: this.#lastReadAt }),
@@ -341,10 +344,10 @@ export class SourceSync {
   }
 
   #scheduleSweep(): void {
-    const { source, clock, rehashMs } = this.#options
+    const { clock, rehashMs } = this.#options
     this.#cancelSweep?.()
     this.#sweepAt = undefined
-    const { sweepMs } = source.state()
+    const { sweepMs } = this.#guarded.state()
     if (sweepMs === undefined || this.#abort.signal.aborted) return
     const sweep = (): void => {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs

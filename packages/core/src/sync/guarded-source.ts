@@ -1,0 +1,93 @@
+import { SkillError, toMessage } from '../errors.ts'
+import type { Logger } from '../host.ts'
+import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
+import type { MarkReason, SkillSource, SourceHint, SourceState, SourceWatch } from '../source/skill-source.ts'
+
+const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
+const INCOMPLETE: NotSkills = { found: [], isComplete: false }
+
+/**
+ * Asks a source everything but its contents. A source that fails here is read again whenever its skills are asked for, and harms
+ * no other source. Each method's failure is logged once.
+ */
+export class GuardedSource {
+  readonly #source: SkillSource
+  readonly #logger: Logger
+  readonly #failed = new Set<string>()
+
+  constructor(source: SkillSource, logger: Logger) {
+    this.#source = source
+    this.#logger = logger
+  }
+
+  state(): SourceState {
+    return this.#call('state', () => this.#source.state(), {
+      mode: 'manual',
+      reason: 'the source does not say how it learns of changes',
+    })
+  }
+
+  /** Returns nothing where the source has no watch, or cannot start it. */
+  watch(onHint: (hint: SourceHint) => void): SourceWatch | undefined {
+    const watch = this.#call('watch', () => this.#source.watch?.(onHint), undefined)
+    if (watch === undefined) return undefined
+    return {
+      stop: () => this.#call('watch.stop', () => watch.stop(), undefined),
+      // A source that cannot tell is asked.
+      hasHints: () => this.#call('watch.hasHints', () => watch.hasHints?.() ?? false, true),
+      drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
+      isBusy: async () =>
+        await this.#await('watch.isBusy', async () => (await watch.isBusy?.()) ?? false, false),
+    }
+  }
+
+  /** Marks a folder for the next hinted reading; returns `false` when everything has to be read instead. */
+  mark(location: string, why: MarkReason): boolean {
+    const mark = (): boolean => {
+      if (this.#source.mark === undefined) return false
+      this.#source.mark(location, why)
+      return true
+    }
+    return this.#call('mark', mark, false)
+  }
+
+  /** The name of the state that was read last, if the source has versions. */
+  version(): string | undefined {
+    return this.#call('versions.current', () => this.#source.versions?.current(), undefined)
+  }
+
+  async findNotSkills(query?: NotSkillQuery): Promise<NotSkills> {
+    const find = async (): Promise<NotSkills> => (await this.#source.findNotSkills?.(query)) ?? NOTHING_FOUND
+    return await this.#await('findNotSkills', find, INCOMPLETE)
+  }
+
+  #call<T>(method: string, work: () => T, otherwise: T): T {
+    try {
+      return work()
+    } catch (thrown) {
+      this.#log(method, thrown)
+      return otherwise
+    }
+  }
+
+  async #await<T>(method: string, work: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await work()
+    } catch (thrown) {
+      // A wrong question is not the fault of the source.
+      if (SkillError.isInstance(thrown, 'INVALID_OPTION')) throw thrown
+      this.#log(method, thrown)
+      return otherwise
+    }
+  }
+
+  #log(method: string, thrown: unknown): void {
+    if (this.#failed.has(method)) return
+    this.#failed.add(method)
+    this.#logger.error('a method of a source failed', {
+      source: this.#source.label,
+      method,
+      error: toMessage(thrown),
+    })
+  }
+}
