@@ -195,9 +195,7 @@ describe('log', () => {
 
   test('without a log there is no history, and that is said', async () => {
     const skills = await createSkillRuntime({ sources: [] })
-    await expect(skills.history.log('pdf')).rejects.toThrow(
-      /no history is kept; give one to createSkillRuntime/,
-    )
+    await expect(skills.history.log('pdf')).rejects.toThrow(/no history is kept; give createSkillRuntime one/)
     await skills.close()
   })
 })

@@ -258,7 +258,7 @@ export class SkillHistory {
     if (log !== undefined) return log
     throw new SkillError(
       'INVALID_OPTION',
-      'no history is kept; give one to createSkillRuntime: history: new MemoryRevisionLog()',
+      'no history is kept; give createSkillRuntime one, for example state: { history: new MemoryRevisionLog() }',
     )
   }
 

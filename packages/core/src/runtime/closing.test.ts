@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Logger } from '../host.ts'
 import type { ScriptRunner } from '../script/script-runner.ts'
 import { MemorySource } from '../source/memory-source.ts'
+import type { SourceReadContext, SourceReading } from '../source/skill-source.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { createSkillRuntime } from './create-skill-runtime.ts'
 
@@ -24,6 +25,36 @@ function createParts(): { closed: string[]; store: MemorySkillStore; runner: Scr
     logger: { debug: () => undefined, info: () => undefined, warn: log('warn'), error: log('error') },
   }
 }
+
+test('what is under way when the runtime is closed fails with CLOSED, instead of answering from before', async () => {
+  class SlowSource extends MemorySource {
+    readonly begun = Promise.withResolvers<void>()
+    readonly goOn = Promise.withResolvers<void>()
+    #count = 0
+
+    override async read(context: SourceReadContext): Promise<SourceReading> {
+      if (this.#count++ > 0) {
+        this.begun.resolve()
+        await this.goOn.promise
+      }
+      return await super.read(context)
+    }
+  }
+  const source = new SlowSource({ label: 'a' }, [{ name: 'pdf', description: 'Reads.', body: 'One.' }])
+  const skills = await createSkillRuntime({ sources: [source] })
+  source.put({ name: 'pdf', description: 'Reads.', body: 'Two.' })
+  const calls = [skills.fresh(), skills.reload(), skills.load('pdf')]
+  const settled = Promise.allSettled(calls)
+  await source.begun.promise
+  const closing = skills.close()
+  source.goOn.resolve()
+  await closing
+  expect((await settled).map(each => (each.status === 'rejected' ? each.reason.code : each.value))).toEqual([
+    'CLOSED',
+    'CLOSED',
+    'CLOSED',
+  ])
+})
 
 test('a source that cannot be closed keeps nothing else open', async () => {
   const { closed, store, runner, logger } = createParts()

@@ -66,6 +66,7 @@ export class SourceReaders {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
     await Promise.all(this.#syncs.map(sync => sync.reload()))
+    this.assertOpen()
   }
 
   /** Looks at one source, whatever it was told of changes. */
@@ -79,6 +80,8 @@ export class SourceReaders {
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
+    // What was not read because of the end is not what was on the disk.
+    this.assertOpen()
   }
 
   /** Looks at one name before it is read, for two seconds at most; does nothing when the triggers leave that out. */
@@ -86,6 +89,7 @@ export class SourceReaders {
     this.assertOpen()
     if (this.#options.triggers.onAccess)
       await waitAtMost(this.#options.clock, MAX_LOOK_MS, this.lookAgain(name))
+    this.assertOpen()
   }
 
   /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
