@@ -21,7 +21,7 @@ export interface RuntimeSkillSourceOptions {
  * Longer than a burst takes to settle. During continuous writes, answers come from the newest whole generation, so that they
  * are consistent with each other.
  */
-const BOUND = { maxWaitMs: 150 }
+const BOUND = { maxWaitMs: 500 }
 
 interface Page<T> {
   readonly items: readonly T[]
@@ -37,7 +37,7 @@ export interface SkillFileReading {
 
 /**
  * Answers the Skills extension. Each answer is taken from one generation, after what was on disk before the request is
- * visible, or after 150 ms during continuous writes. A cursor names the last entry of the page before, so a page stays right
+ * visible, or after 500 ms during continuous writes. A cursor names the last entry of the page before, so a page stays right
  * when skills change in between.
  */
 export class RuntimeSkillSource implements SkillSource {

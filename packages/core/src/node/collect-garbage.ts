@@ -170,7 +170,8 @@ class Collector {
     this.#folder = folder
     this.#index = index
     this.#isDryRun = isDryRun === true
-    this.#before = Date.now() - (graceMs ?? DEFAULT_GRACE_MS)
+    // A grace of 0 leaves nothing out, also not what was written in this millisecond.
+    this.#before = Date.now() + 1 - (graceMs ?? DEFAULT_GRACE_MS)
   }
 
   /** Files that are old and that nothing needs, as things are now. */
