@@ -200,9 +200,9 @@ class FaultyFileSystem extends NodeFileSystem implements FileSystem {
     return await super.list(path)
   }
 
-  override async read(...args: Parameters<NodeFileSystem['read']>): ReturnType<NodeFileSystem['read']> {
+  override read(...args: Parameters<NodeFileSystem['read']>): ReturnType<NodeFileSystem['read']> {
     this.#fail(args[0])
-    return await super.read(...args)
+    return super.read(...args)
   }
 
   override watch(path: string, onEvent: () => void, onError: (error: Error) => void): () => void {

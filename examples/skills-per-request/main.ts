@@ -43,11 +43,8 @@ await using toolset = new SkillToolset<NodeFileSystem>('skills', {
     const [inside = ''] = allowedPaths
     for (const [name, text] of Object.entries(builtIn)) {
       const path = `${inside}/${skillsDirName}/${name}/SKILL.md`
-      const isThere = await files?.stat(path).then(
-        () => true,
-        () => false,
-      )
-      if (isThere === false) await files?.write(path, new TextEncoder().encode(text), { inside })
+      const names = (await files?.list(`${inside}/${skillsDirName}`))?.map(entry => entry.name)
+      if (names?.includes(name) === false) await files?.write(path, new TextEncoder().encode(text), { inside })
     }
   },
 })

@@ -37,8 +37,8 @@ export class NewestFileSystem implements FileSystem {
     return this.current.toNativePath?.(path) ?? path
   }
 
-  async pace(): Promise<void> {
-    await this.current.pace?.()
+  pace(): Promise<void> | undefined {
+    return this.current.pace?.()
   }
 
   async drain(): Promise<void> {

@@ -212,8 +212,7 @@ const MAX_DEPTH = 8
 async function newestBelow(folder: string, depth = 0): Promise<number> {
   if (depth > MAX_DEPTH) return 0
   const fileSystem = new NodeFileSystem()
-  const times = await fileSystem
-    .list(folder)
+  const times = await (async () => await fileSystem.list(folder))()
     .then(entries =>
       Promise.all(
         entries.map(async ({ name, kind }) => {

@@ -36,6 +36,7 @@ export type { SymlinkPolicy } from './source/entry-classifier.ts'
 export { DEFAULT_SETTLE, NO_SETTLE, type SettlePolicy } from './source/settle.ts'
 export { type AllowedPathsOptions, fromAllowedPaths } from './source/allowed-paths.ts'
 export type {
+  Awaitable,
   DirectoryEntry,
   FileKind,
   FileStat,

@@ -141,16 +141,22 @@ export class LayerFiles {
       { data: { expected: baseDigest, actual } },
     )
   }
+  /** `undefined` when there is no such folder. */
+  async #namesIn(folder: string): Promise<readonly string[] | undefined> {
+    try {
+      return (await this.#layer.fileSystem.list(folder)).map(({ name }) => name)
+    } catch {
+      return undefined
+    }
+  }
+
   /**
    * Copies a skill of a read-only source. A new folder appears as a whole; a folder that is there and is no skill yet gets the
    * files that it lacks, the text last. Returns whether anything was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
-    const names = await fileSystem.list(folder).then(
-      entries => entries.map(({ name }) => name),
-      () => undefined,
-    )
+    const names = await this.#namesIn(folder)
     if (names?.includes(skill.skillFile) === true) return false
     if (names !== undefined) {
       await this.#copy(skill, folder)

@@ -42,12 +42,21 @@ export interface OpenedFile {
   readonly locator?: string
 }
 
+/** A value, or the promise of one. */
+export type Awaitable<T> = T | PromiseLike<T>
+
+/** Whether a value has to be waited for. Waiting for one that is there costs more than most calls of a file system. */
+export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>> | undefined)?.then === 'function'
+}
+
 /**
  * The file operator of a source: a disk, memory, or something remote. Paths are absolute, in the form that the file
  * system itself uses, with `/` between the parts that the library appends.
  *
- * All methods throw `SkillError`: NOT_FOUND (nothing there), WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for
- * everything the medium refuses. They never block for long and never follow a FIFO.
+ * A method answers with a promise, or at once where that takes microseconds. Either way it fails with a `SkillError`: NOT_FOUND
+ * (nothing there), WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for everything the medium refuses. It never blocks for long
+ * and never follows a FIFO.
  */
 export interface FileSystem {
   /**
@@ -56,13 +65,13 @@ export interface FileSystem {
    */
   readonly identity?: string
   /** Entries of a directory in any order. */
-  list(path: string): Promise<readonly DirectoryEntry[]>
+  list(path: string): Awaitable<readonly DirectoryEntry[]>
   /** Facts of what is at the path, links followed. */
-  stat(path: string): Promise<FileStat>
+  stat(path: string): Awaitable<FileStat>
   /** Opens first, then verifies that the opened file is a regular one inside, then reads it whole. */
-  read(path: string, options: FileReadOptions): Promise<OpenedFile>
+  read(path: string, options: FileReadOptions): Awaitable<OpenedFile>
   /** The path with all links resolved. */
-  resolve(path: string): Promise<string>
+  resolve(path: string): Awaitable<string>
   /**
    * Calls back after something directly in the directory changed; one call may stand for many changes.
    * The watch is armed when the call returns. Absent where changes cannot be reported.
@@ -73,8 +82,8 @@ export interface FileSystem {
   findWatchFault?(path: string): string | undefined
   /** A path as people and commands write it where the files are. @default as it is */
   toNativePath?(path: string): string
-  /** Gives the event loop back when it was held for long; awaited in loops over many entries. */
-  pace?(): Promise<void>
+  /** Gives the event loop back when it was held for long; called in loops over much work. Nothing when there is time left. */
+  pace?(): Promise<void> | undefined
   /** Resolves when the watch callbacks for every change made before the call have run. */
   drain?(): Promise<void>
 }

@@ -1,10 +1,10 @@
-import { constants, type Dirent, type Stats, statfsSync, watch } from 'node:fs'
+import { statfsSync, watch } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
 import { toMessage } from '../internal-entry.ts'
 import type {
+  Awaitable,
   DirectoryEntry,
-  FileKind,
   FileReadOptions,
   FileStat,
   FileWriteOptions,
@@ -12,16 +12,18 @@ import type {
   WritableFileSystem,
 } from '../source-entry.ts'
 import { moveInside, removeInside, writeWhole } from './atomic-write.ts'
-import { directOperations, type FileOperations, pooledOperations } from './file-operations.ts'
+import { directFiles } from './direct-files.ts'
+import { isLinux, toSkillError } from './disk-facts.ts'
+import { pooledFiles } from './pooled-files.ts'
 
 // The event loop is given back after this much work in a row.
 const SLICE_MS = 4
-// A moving average of calls above this means a cold or remote disk; below the lower mark the cache is warm again.
-const SLOW_CALL_MS = 0.4
+// A moving average of calls above this means a cold or remote disk. A call counts for no more than four times as much, because
+// a process that has to wait for a processor looks the same.
+const SLOW_CALL_MS = 0.1
+const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.03
 const RETRY_DIRECT_AFTER_CALLS = 2_000
-
-const EXECUTABLE_BY_OWNER = 0o100
 
 // File systems on which other machines write without an event here (Linux, `statfs(2)`).
 const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
@@ -34,8 +36,6 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
   [0x5346414f, 'AFS'],
   [0x00c36400, 'Ceph'],
 ])
-
-const isLinux = process.platform === 'linux'
 
 /**
  * The disk. Calls are made directly, in slices of a few milliseconds, because that is many times faster on a warm
@@ -54,39 +54,20 @@ export class NodeFileSystem implements WritableFileSystem {
     if (new.target === NodeFileSystem) this.identity = 'disk'
   }
 
-  async list(path: string): Promise<readonly DirectoryEntry[]> {
-    const entries = await this.#call(path, operations => operations.list(path))
-    return entries.map(entry => ({ name: entry.name, kind: toKind(entry) }))
+  list(path: string): Awaitable<readonly DirectoryEntry[]> {
+    return this.#call(path, files => files.list(path))
   }
 
-  async stat(path: string): Promise<FileStat> {
-    return toStat(await this.#call(path, operations => operations.stat(path)))
+  stat(path: string): Awaitable<FileStat> {
+    return this.#call(path, files => files.stat(path))
   }
 
-  async resolve(path: string): Promise<string> {
-    return await this.#call(path, operations => operations.realpath(path))
+  resolve(path: string): Awaitable<string> {
+    return this.#call(path, files => files.resolve(path))
   }
 
-  async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
-    return await this.#call(path, async operations => {
-      // Not blocking, so that a pipe without a writer opens at once and is then refused.
-      const descriptor = await operations.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-      try {
-        const stats = await operations.fstat(descriptor)
-        if (!stats.isFile())
-          throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a regular file`)
-        await verifyInside(path, descriptor, stats, options.inside, operations)
-        if (stats.size > options.maxBytes) {
-          throw new SkillError(
-            'TOO_LARGE',
-            `${JSON.stringify(path)} has ${stats.size} bytes; at most ${options.maxBytes} are read`,
-          )
-        }
-        return { bytes: await readWhole(descriptor, stats.size, operations), stat: toStat(stats) }
-      } finally {
-        await operations.close(descriptor)
-      }
-    })
+  read(path: string, options: FileReadOptions): Awaitable<OpenedFile> {
+    return this.#call(path, files => files.read(path, options))
   }
 
   async write(path: string, content: Uint8Array, options: FileWriteOptions): Promise<void> {
@@ -152,109 +133,41 @@ export class NodeFileSystem implements WritableFileSystem {
   }
 
   /** Gives the event loop back after each slice. Everybody waits for the same turn, or each would take a slice of its own. */
-  async pace(): Promise<void> {
-    if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return
+  pace(): Promise<void> | undefined {
+    if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined
     this.#turn ??= setImmediate().then(() => {
       this.#turn = undefined
       this.#sliceStart = performance.now()
     })
-    await this.#turn
+    return this.#turn
   }
 
-  async #call<T>(path: string, run: (operations: FileOperations) => T | Promise<T>): Promise<T> {
-    const isDirect = this.#averageMs < SLOW_CALL_MS
-    if (isDirect) await this.pace()
+  #call<T>(path: string, run: (files: typeof directFiles | typeof pooledFiles) => Awaitable<T>): Awaitable<T> {
+    if (this.#averageMs >= SLOW_CALL_MS) return this.#callPooled(path, run)
+    const turn = this.pace()
+    return turn === undefined ? this.#callDirectly(path, run) : turn.then(() => this.#callDirectly(path, run))
+  }
+
+  #callDirectly<T>(path: string, run: (files: typeof directFiles) => Awaitable<T>): Awaitable<T> {
     const start = performance.now()
     try {
-      return await run(isDirect ? directOperations : pooledOperations)
+      return run(directFiles)
     } catch (thrown) {
       throw toSkillError(thrown, path)
     } finally {
-      if (isDirect) {
-        this.#averageMs += AVERAGE_WEIGHT * (performance.now() - start - this.#averageMs)
-        this.#pooledCalls = 0
-      } else if (++this.#pooledCalls >= RETRY_DIRECT_AFTER_CALLS) this.#averageMs = 0
+      const countedMs = Math.min(LONGEST_COUNTED_MS, performance.now() - start)
+      this.#averageMs += AVERAGE_WEIGHT * (countedMs - this.#averageMs)
+      this.#pooledCalls = 0
     }
   }
-}
 
-/**
- * Open first, then ask what was opened: a path that was checked before it was opened can lead elsewhere by then.
- * On Linux the kernel names the opened file; elsewhere the resolved path must still be the same file, which is
- * narrower than a check before but not closed.
- */
-async function verifyInside(
-  path: string,
-  descriptor: number,
-  stats: Stats,
-  inside: readonly string[],
-  operations: FileOperations,
-): Promise<void> {
-  const realPath = isLinux
-    ? await operations.readlink(`/proc/self/fd/${descriptor}`)
-    : await operations.realpath(path)
-  if (!inside.some(folder => isInside(realPath, folder))) {
-    throw new SkillError(
-      'OUTSIDE_ROOT',
-      `it leads to ${JSON.stringify(realPath)}, which is outside ${inside.map(each => JSON.stringify(each)).join(' and ')}`,
-    )
+  async #callPooled<T>(path: string, run: (files: typeof pooledFiles) => Awaitable<T>): Promise<T> {
+    try {
+      return await run(pooledFiles)
+    } catch (thrown) {
+      throw toSkillError(thrown, path)
+    } finally {
+      if (++this.#pooledCalls >= RETRY_DIRECT_AFTER_CALLS) this.#averageMs = 0
+    }
   }
-  if (isLinux) return
-  const now = await operations.stat(realPath)
-  if (now.ino !== stats.ino || now.dev !== stats.dev) {
-    throw new SkillError('OUTSIDE_ROOT', `${JSON.stringify(path)} was replaced while it was opened`)
-  }
-}
-
-/** Reads as many bytes as the opened file stated; a file that grows meanwhile is caught by its new facts. */
-async function readWhole(descriptor: number, size: number, operations: FileOperations): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafeSlow(size)
-  let length = 0
-  while (length < size) {
-    const count = await operations.read(descriptor, buffer, length)
-    if (count === 0) break
-    length += count
-  }
-  return length === size ? buffer : buffer.subarray(0, length)
-}
-
-function isInside(path: string, folder: string): boolean {
-  if (path === folder) return true
-  const separator = process.platform === 'win32' ? '\\' : '/'
-  return path.startsWith(folder.endsWith(separator) ? folder : `${folder}${separator}`)
-}
-
-function toKind(entry: Dirent): FileKind {
-  if (entry.isFile()) return 'file'
-  if (entry.isDirectory()) return 'directory'
-  return entry.isSymbolicLink() ? 'link' : 'other'
-}
-
-function toStat(stats: Stats): FileStat {
-  return {
-    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'other',
-    size: stats.size,
-    mtimeMs: stats.mtimeMs,
-    ctimeMs: stats.ctimeMs,
-    ino: stats.ino,
-    dev: stats.dev,
-    birthtimeMs: stats.birthtimeMs,
-    links: stats.nlink,
-    isExecutable: (stats.mode & EXECUTABLE_BY_OWNER) !== 0,
-  }
-}
-
-function toSkillError(thrown: unknown, path: string): SkillError {
-  if (SkillError.isInstance(thrown)) return thrown
-  const code = (thrown as NodeJS.ErrnoException).code
-  if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return new SkillError('NOT_FOUND', `there is nothing at ${JSON.stringify(path)}`, {
-      cause: thrown,
-      data: { path },
-    })
-  }
-  return new SkillError('IO_FAILED', `${JSON.stringify(path)}: ${toMessage(thrown)}`, {
-    cause: thrown,
-    data: { path, code },
-  })
 }

@@ -12,6 +12,7 @@ export function describeEscapedText(
   firstLine: number,
 ): Diagnostic[] {
   const found: Diagnostic[] = []
+  if (!yaml.includes('\\')) return found
   for (const [key, value] of fields) {
     if (typeof value !== 'string' && typeof value !== 'object') continue
     const text = `${key}:${typeof value === 'string' ? value : JSON.stringify(value)}`

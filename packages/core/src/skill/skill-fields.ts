@@ -75,7 +75,7 @@ export class SkillFields {
     const metadata = this.#metadata()
     const allowedTools = this.#allowedTools()
     const extra = this.#extra()
-    const instructions = detach(body.trim())
+    const instructions = body.trim()
     if (instructions === '') {
       this.#note(
         'BODY_EMPTY',
@@ -95,7 +95,7 @@ export class SkillFields {
       metadata,
       ...(allowedTools === undefined ? {} : { allowedTools }),
       extra,
-      frontmatter: detach(this.#yaml),
+      frontmatter: this.#yaml,
       body: instructions,
       bodyLine,
     }
@@ -158,7 +158,7 @@ export class SkillFields {
   #description(body: string): string | undefined {
     const description = (this.#text('description') ?? this.#aliasOfDescription())?.trim()
     if (description === undefined || description === '') return this.#withoutDescription(body)
-    const length = [...description].length
+    const length = countUpTo(description, MAX_DESCRIPTION_LENGTH)
     if (length > MAX_DESCRIPTION_LENGTH) {
       this.#note(
         'DESCRIPTION_TOO_LONG',
@@ -206,7 +206,7 @@ export class SkillFields {
 
   #compatibility(): string | undefined {
     const compatibility = this.#text('compatibility')
-    const length = compatibility === undefined ? 0 : [...compatibility].length
+    const length = countUpTo(compatibility ?? '', MAX_COMPATIBILITY_LENGTH)
     if (length > MAX_COMPATIBILITY_LENGTH) {
       this.#note(
         'COMPATIBILITY_TOO_LONG',
@@ -351,6 +351,11 @@ export class SkillFields {
     this.#lines ??= indexKeys(this.#yaml)
     return this.#firstLine + (this.#lines.get(key) ?? 0)
   }
+}
+
+/** How many code points a text has; of one that cannot have more than `limit`, its length says enough. */
+function countUpTo(text: string, limit: number): number {
+  return text.length <= limit ? text.length : [...text].length
 }
 
 /** The first line on which each key stands, counted from 0. */

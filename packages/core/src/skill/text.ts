@@ -1,7 +1,10 @@
+// Made once: a decoder costs more than what it decodes.
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** Decodes UTF-8 and keeps a byte order mark; `undefined` if the bytes are not UTF-8. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return strictDecoder.decode(bytes)
   } catch {
     return undefined // the only failure of a decoder
   }

@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import type { DirectoryEntry, FileSystem } from '../fs/file-system.ts'
+import type { Awaitable, DirectoryEntry, FileSystem } from '../fs/file-system.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import type { SkillLimits } from '../skill/limits.ts'
 import type { LayoutRules } from './file-layout.ts'
@@ -44,7 +44,7 @@ export class EntryClassifier {
     this.#options = options
   }
 
-  async classify(entry: DirectoryEntry, context: EntryContext): Promise<EntryClass> {
+  classify(entry: DirectoryEntry, context: EntryContext): Awaitable<EntryClass> {
     const { node, inSkill } = context
     // Whatever has this name is read, so that a pipe or a link that leads out makes a broken skill and not none.
     if (entry.name === node.skillFile) return 'file'
@@ -67,7 +67,7 @@ export class EntryClassifier {
         }
         return undefined
       case 'link':
-        return await this.#classifyLink(entry.name, context)
+        return this.#classifyLink(entry.name, context)
       default:
         return entry.kind satisfies never
     }
@@ -197,9 +197,9 @@ export function toFinding(
 /** Whether the rules of a skill above name the entry; its SKILL.md cannot be ignored. */
 function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
-    if (at.ignoreRules === undefined) continue
+    if (at.ignored === undefined) continue
     const within = pathWithin(at, node)
-    if (at.ignoreRules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
+    if (at.ignored.rules(within === '' ? entry.name : `${within}/${entry.name}`, entry.kind === 'directory'))
       return true
   }
   return false

@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import type { FileSystem } from '../fs/file-system.ts'
+import { type FileSystem, isPending } from '../fs/file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -51,12 +51,16 @@ interface ManifestFile {
   readonly file: FileNode
 }
 
+const MAX_PLAIN_PATHS = 1_000
+
 /** Thrown away by whoever looks again: something vanished between listing and reading. */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
 /** Reads what changed in one skill's folder, captures it, and says what the folder is now: a skill or broken. */
 export class FolderReader {
   readonly #options: FolderReaderOptions
+  /** Paths without any fault: the same few names are in every skill. */
+  readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
     this.#options = options
@@ -84,10 +88,10 @@ export class FolderReader {
       const isSkillFile = item.path === folder.skillFile
       const bytes = await this.#capture(item, folder, total, isSkillFile, context)
       if (bytes === UNSTABLE) return UNSTABLE
-      total += item.file.stat === undefined ? 0 : (item.file.size ?? 0)
+      total += item.file.stat === undefined ? 0 : item.file.size
       if (isSkillFile) skillBytes = bytes
       if (item.file.fault !== undefined) found.push(item.file.fault)
-      else found.push(...(item.file.findings ?? []))
+      else if (item.file.findings.length > 0) found.push(...item.file.findings)
       if (item.file.fault?.code === 'FOLDER_TOO_LARGE') break
     }
     if (skillBytes === undefined) return this.#toEntry(folder, undefined, found)
@@ -118,6 +122,11 @@ export class FolderReader {
       const within = pathWithin(folder, directory)
       for (const file of directory.files.values()) {
         const raw = within === '' ? file.name : `${within}/${file.name}`
+        const plain = this.#plainPaths.get(raw)
+        if (plain !== undefined && !files.has(plain)) {
+          files.set(plain, { path: plain, directory, file })
+          continue
+        }
         const reason = findPathFault(raw)
         const path = raw.normalize('NFC')
         if (reason !== undefined) {
@@ -144,12 +153,18 @@ export class FolderReader {
           )
         } else {
           files.set(path, { path, directory, file })
-          for (const hidden of describeHiddenName(path))
-            found.push({ ...hidden, path: this.#display(folder, path) })
+          const hidden = describeHiddenName(path)
+          for (const each of hidden) found.push({ ...each, path: this.#display(folder, path) })
+          if (hidden.length === 0 && path === raw) this.#rememberPath(path)
         }
       }
     }
     return [...files.values()]
+  }
+
+  #rememberPath(path: string): void {
+    if (this.#plainPaths.size >= MAX_PLAIN_PATHS) this.#plainPaths.clear()
+    this.#plainPaths.set(path, path)
   }
 
   /** Makes sure that the bytes of a file are in the store; returns them when they were read. */
@@ -167,7 +182,7 @@ export class FolderReader {
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
     try {
-      const { bytes, stat, locator } = await fileSystem.read(
+      const opened = fileSystem.read(
         `${this.#options.pathOf(directory)}/${file.name}`,
         {
           inside: context.insideFolders,
@@ -175,6 +190,7 @@ export class FolderReader {
           signal: context.signal,
         },
       )
+      const { bytes, stat, locator } = isPending(opened) ? await opened : opened
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
           'OUTSIDE_ROOT',
@@ -194,13 +210,13 @@ export class FolderReader {
       file.digest = digestOf(bytes, context.hasher)
       file.size = bytes.length
       file.isShared = stat.links > 1
-      delete file.fault
+      file.fault = undefined
       file.findings = this.#findHidden(item, folder, bytes)
       context.store.put(file.digest, bytes, locator)
       context.read.push({ directory, file })
       return bytes
     } catch (thrown) {
-      delete file.stat
+      file.stat = undefined
       if (SkillError.isInstance(thrown, 'NOT_FOUND') && !file.isLink) return UNSTABLE
       file.fault = this.#toFault(item, folder, thrown, isSkillFile)
       return undefined
@@ -209,7 +225,7 @@ export class FolderReader {
 
   /** To be read again in a moment; what was read before it stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
-    delete file.stat
+    file.stat = undefined
     return UNSTABLE
   }
 
@@ -336,7 +352,7 @@ function nameOf(folder: DirectoryNode): string {
 }
 
 function toSkillFile({ path, file }: ManifestFile): SkillFile {
-  if (file.stat === undefined || file.digest === undefined || file.size === undefined)
+  if (file.stat === undefined || file.digest === undefined)
     throw new TypeError(`${path} was not captured`)
   return Object.freeze({
     path,

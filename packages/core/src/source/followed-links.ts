@@ -22,7 +22,7 @@ export async function findMovedLinks(
   for (const link of links) {
     const { directory, file } = link
     const path = file === undefined ? pathOf(directory) : `${pathOf(directory)}/${file.name}`
-    const stat = await fileSystem.stat(path).catch(() => undefined)
+    const stat = await statIfThere(fileSystem, path)
     if (file !== undefined) {
       if (file.stat !== undefined && (stat === undefined || !isSameStat(file.stat, stat))) onMoved(directory)
       continue
@@ -31,5 +31,13 @@ export async function findMovedLinks(
     if (directory.stat === undefined) link.unlistedStat = stat
     if (stat === undefined || before === undefined || !isSameInode(stat, before))
       onMoved(directory.parent ?? directory)
+  }
+}
+
+async function statIfThere(fileSystem: FileSystem, path: string): Promise<FileStat | undefined> {
+  try {
+    return await fileSystem.stat(path)
+  } catch {
+    return undefined
   }
 }

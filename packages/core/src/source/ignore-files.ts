@@ -5,7 +5,9 @@ import { parseIgnoreFile } from '../skill/manifest.ts'
 import { decodeUnmarkedText } from '../skill/text.ts'
 import { type ClassifierOptions, toFinding } from './entry-classifier.ts'
 import { IGNORE_FILE_NAME } from './file-layout.ts'
-import type { DirectoryNode, ScanPass } from './mirror.ts'
+import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
+
+const NO_RULES: Pick<IgnoreFile, 'text' | 'stat'> = { text: '', stat: undefined }
 
 /**
  * Keeps the rules of each folder's `.skillignore` as the file has them. They hold whether or not the folder has a SKILL.md at
@@ -20,9 +22,10 @@ export class IgnoreFiles {
 
   /** Whether the file is as it was read; the rules decide what is listed, so a change counts as one of the directory. */
   async isUnchanged(node: DirectoryNode, path: string): Promise<boolean> {
-    if (node.ignoreStat === undefined) return true
+    const before = node.ignored?.stat
+    if (before === undefined) return true
     try {
-      return isSameStat(node.ignoreStat, await this.#options.fileSystem.stat(`${path}/${IGNORE_FILE_NAME}`))
+      return isSameStat(before, await this.#options.fileSystem.stat(`${path}/${IGNORE_FILE_NAME}`))
     } catch {
       return false // reading it again finds out what happened
     }
@@ -37,15 +40,13 @@ export class IgnoreFiles {
     pass: ScanPass,
   ): Promise<boolean> {
     const isThere = entries.some(entry => entry.name === IGNORE_FILE_NAME && entry.kind === 'file')
-    if (!isThere) {
-      delete node.ignoreStat
-      if (node.ignoreText === undefined) return false
-    }
-    const text = isThere ? await this.#read(node, path, findings, pass) : ''
-    if (text === undefined || node.ignoreText === text) return false
-    node.ignoreText = text
-    node.ignoreRules = parseIgnoreFile(text)
-    return true
+    const before = node.ignored
+    if (!isThere && before === undefined) return false
+    const read = isThere ? await this.#read(node, path, findings, pass) : NO_RULES
+    if (read === undefined) return false
+    const isSame = before?.text === read.text
+    node.ignored = { ...read, rules: isSame ? before.rules : parseIgnoreFile(read.text) }
+    return !isSame
   }
 
   async #read(
@@ -53,13 +54,12 @@ export class IgnoreFiles {
     path: string,
     findings: Diagnostic[],
     pass: ScanPass,
-  ): Promise<string | undefined> {
+  ): Promise<Pick<IgnoreFile, 'text' | 'stat'> | undefined> {
     const { fileSystem, limits, displayPath } = this.#options
     try {
       const options = { inside: pass.insideFolders, maxBytes: limits.maxFrontmatterBytes }
       const { bytes, stat } = await fileSystem.read(`${path}/${IGNORE_FILE_NAME}`, options)
-      node.ignoreStat = stat
-      return decodeUnmarkedText(bytes)
+      return { text: decodeUnmarkedText(bytes), stat }
     } catch (thrown) {
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // gone since it was listed: looked at again
       findings.push(

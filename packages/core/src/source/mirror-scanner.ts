@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type DirectoryEntry, type FileStat, isSameInode, isSameStat } from '../fs/file-system.ts'
+import { type DirectoryEntry, type FileStat, isPending, isSameInode, isSameStat } from '../fs/file-system.ts'
 import { walkBreadthFirst } from '../fs/walk.ts'
 import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
@@ -8,12 +8,16 @@ import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-clas
 import type { FollowedLink } from './followed-links.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
+  attach,
   createDirectoryNode,
+  createFileNode,
   type DirectoryNode,
   type FileNode,
-  owningSkills,
+  isInSkill,
+  NOT_ASCII,
   type ScanPass,
   subtree,
+  takeOut,
   unwatch,
 } from './mirror.ts'
 
@@ -111,7 +115,7 @@ export class MirrorScanner {
     const findings: Diagnostic[] = []
     for (const node of this.#nodesWithFindings) {
       if (!node.isAttached || node.findings.length === 0) this.#nodesWithFindings.delete(node)
-      else if (owningSkills(node).length === 0) findings.push(...node.findings)
+      else if (!isInSkill(node)) findings.push(...node.findings)
     }
     if (this.#hasExceededBudget) {
       findings.push({
@@ -146,7 +150,7 @@ export class MirrorScanner {
       if (each.skillFile !== undefined) pass.removed.add(each.path)
       pass.affected.delete(each)
     }
-    node.parent?.directories.delete(node.name)
+    takeOut(node)
     if (node.parent !== undefined) this.#markChanged(node.parent, pass)
   }
 
@@ -164,7 +168,8 @@ export class MirrorScanner {
     }
     let stat: FileStat
     try {
-      stat = await fileSystem.stat(path)
+      const found = fileSystem.stat(path)
+      stat = isPending(found) ? await found : found
       if (stat.kind !== 'directory') throw new SkillError('NOT_FOUND', `${path} is no directory any more`)
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
@@ -180,10 +185,11 @@ export class MirrorScanner {
       depth !== 'sweep' ||
       node.isRacy ||
       !isSameStat(node.stat as FileStat, stat) ||
-      !(await this.#ignoreFiles.isUnchanged(node, path))
+      (node.ignored !== undefined && !(await this.#ignoreFiles.isUnchanged(node, path)))
     ) {
       try {
-        const entries = await fileSystem.list(path)
+        const found = fileSystem.list(path)
+        const entries = isPending(found) ? await found : found
         node.isRacy = isRacyStat(stat, clock.now())
         node.stat = stat
         pass.listed.add(node)
@@ -193,7 +199,7 @@ export class MirrorScanner {
       }
     }
     await this.#checkFiles(node, path, depth, pass)
-    return await this.#childrenToVisit(node, depth, forced)
+    return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, depth, forced)
   }
 
   async #childrenToVisit(
@@ -241,7 +247,7 @@ export class MirrorScanner {
         fix: 'check the permissions',
       }),
     ])
-    for (const owner of owningSkills(node)) pass.affected.add(owner)
+    affectOwners(node, pass)
     return []
   }
 
@@ -258,15 +264,15 @@ export class MirrorScanner {
         () => onEvent(node),
         error => {
           stop()
-          if (node.unwatch === stop) delete node.unwatch
+          if (node.unwatch === stop) node.unwatch = undefined
           if (clock.monotonic() - now < WORKING_MS) this.#refuse(node, error)
           else onWatchError(error)
         },
       )
       node.unwatch = stop
-      delete node.refusedAt
+      node.refusedAt = undefined
     } catch (thrown) {
-      delete node.unwatch
+      node.unwatch = undefined
       this.#refuse(node, thrown)
     }
     unwatchBefore?.()
@@ -293,9 +299,9 @@ export class MirrorScanner {
     path: string,
     pass: ScanPass,
   ): Promise<Set<DirectoryNode>> {
-    const wasInSkill = owningSkills(node).length > 0
+    const wasInSkill = isInSkill(node)
     this.#updateSkillFile(node, entries, pass)
-    const inSkill = owningSkills(node).length > 0
+    const inSkill = isInSkill(node)
     if (wasInSkill !== inSkill) {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       node.files.clear()
@@ -307,9 +313,11 @@ export class MirrorScanner {
     }
     const context = { node, path, inSkill, pass, findings }
     const forced = new Set<DirectoryNode>()
+    const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = new Set<string>()
     for (const [index, entry] of entries.entries()) {
-      if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await this.#options.fileSystem.pace?.()
+      const turn = index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
+      if (turn !== undefined) await turn
       if (isLeftOut(entry.name, node.name)) continue
       if (isOtherSpelling(entry.name, entries)) {
         findings.push(
@@ -323,9 +331,10 @@ export class MirrorScanner {
         )
         continue
       }
-      const kind = await this.#classifier.classify(entry, context)
+      const found = this.#classifier.classify(entry, context)
+      const kind = isPending(found) ? await found : found
       if (kind === undefined) continue
-      seen.add(entry.name)
+      if (!isFirst) seen.add(entry.name)
       const isLink = entry.kind === 'link'
       if (kind === 'file') this.#addFile(node, entry.name, isLink, pass)
       else if (kind === 'standalone') this.#addStandalone(node, entry.name, pass)
@@ -333,14 +342,17 @@ export class MirrorScanner {
         forced.add(node.directories.get(entry.name) as DirectoryNode)
       }
     }
-    for (const [name, child] of node.directories) if (!seen.has(name)) this.detach(child, pass)
+    for (const [name, child] of node.directories)
+      if (!isFirst && !seen.has(name)) this.detach(child, pass)
     for (const name of node.files.keys()) {
-      if (seen.has(name)) continue
+      if (isFirst || seen.has(name)) continue
       node.files.delete(name)
       this.#markChanged(node, pass)
     }
-    if (JSON.stringify(findings) !== JSON.stringify(node.findings)) this.#markChanged(node, pass)
-    this.#setFindings(node, findings)
+    if (findings.length + node.findings.length > 0) {
+      if (JSON.stringify(findings) !== JSON.stringify(node.findings)) this.#markChanged(node, pass)
+      this.#setFindings(node, findings)
+    }
     return forced
   }
 
@@ -353,8 +365,8 @@ export class MirrorScanner {
       : undefined
     if (skillFile === node.skillFile) return
     if (skillFile === undefined) {
-      delete node.skillFile
-      delete node.entry
+      node.skillFile = undefined
+      node.entry = undefined
       pass.removed.add(node.path)
       pass.affected.delete(node)
     } else {
@@ -366,7 +378,7 @@ export class MirrorScanner {
 
   #addFile(node: DirectoryNode, name: string, isLink: boolean, pass: ScanPass): void {
     if (node.files.get(name)?.isLink === isLink) return
-    const file: FileNode = { name, isLink, isRacy: true }
+    const file = createFileNode(name, isLink)
     node.files.set(name, file)
     if (isLink) this.#links.add({ directory: node, file })
     this.#markChanged(node, pass)
@@ -392,9 +404,9 @@ export class MirrorScanner {
       return false
     }
     this.#directories++
-    const isDiscoverable = this.#classifier.isDiscoverable(parent, name, owningSkills(parent).length > 0)
+    const isDiscoverable = this.#classifier.isDiscoverable(parent, name, isInSkill(parent))
     const directory = createDirectoryNode({ name, parent, isLink, isDiscoverable, ...link })
-    parent.directories.set(name, directory)
+    attach(directory, parent)
     pass.created.add(directory)
     if (isLink) this.#links.add({ directory })
     this.#markChanged(parent, pass)
@@ -414,29 +426,30 @@ export class MirrorScanner {
       isStandalone: true,
     })
     node.skillFile = name
-    node.files.set(name, { name, isLink: false, isRacy: true })
-    parent.directories.set(name, node)
+    node.files.set(name, createFileNode(name, false))
+    attach(node, parent)
     pass.removed.delete(node.path)
     this.#markChanged(node, pass)
   }
 
   async #checkFiles(node: DirectoryNode, path: string, depth: VisitDepth, pass: ScanPass): Promise<void> {
-    for (const file of [...node.files.values()]) {
+    for (const file of node.files.values()) {
       if (file.stat === undefined) {
-        for (const owner of owningSkills(node)) pass.affected.add(owner)
+        affectOwners(node, pass)
         continue
       }
       const looksSame = await this.#isUnchanged(file, `${path}/${file.name}`)
       if (looksSame && !file.isRacy && depth !== 'rehash') continue
-      delete file.stat
-      if (looksSame) for (const owner of owningSkills(node)) pass.affected.add(owner)
+      file.stat = undefined
+      if (looksSame) affectOwners(node, pass)
       else this.#markChanged(node, pass)
     }
   }
 
   async #isUnchanged(file: FileNode, path: string): Promise<boolean> {
     try {
-      return isSameStat(file.stat as FileStat, await this.#options.fileSystem.stat(path))
+      const found = this.#options.fileSystem.stat(path)
+      return isSameStat(file.stat as FileStat, isPending(found) ? await found : found)
     } catch {
       return false // reading it again finds out what happened
     }
@@ -449,12 +462,18 @@ export class MirrorScanner {
 
   #markChanged(node: DirectoryNode, pass: ScanPass): void {
     pass.changed.add(node)
-    for (const owner of owningSkills(node)) pass.affected.add(owner)
+    affectOwners(node, pass)
   }
+}
+
+function affectOwners(node: DirectoryNode, pass: ScanPass): void {
+  for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
+    if (at.skillFile !== undefined) pass.affected.add(at)
 }
 
 /** Whether another entry has the composed spelling of the same name, which then is the one that counts. */
 function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
+  if (!NOT_ASCII.test(name)) return false
   const composed = name.normalize('NFC')
   return composed !== name && entries.some(entry => entry.name === composed)
 }

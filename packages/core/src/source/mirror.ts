@@ -9,21 +9,21 @@ import type { BelievedText } from './half-written.ts'
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
-  /** Facts at the time the bytes were read; absent until then. */
-  stat?: FileStat
-  digest?: Digest
+  /** Facts at the time the bytes were read; `undefined` until then. */
+  stat: FileStat | undefined
+  digest: Digest | undefined
   /** How many bytes were read. */
-  size?: number
+  size: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
   /** What was read last and did not look half-written. */
-  believed?: BelievedText
+  believed: BelievedText | undefined
   /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
-  isShared?: boolean
+  isShared: boolean
   /** What was found in its bytes. */
-  findings?: readonly Diagnostic[]
+  findings: readonly Diagnostic[]
   /** Why it could not be read. */
-  fault?: Diagnostic
+  fault: Diagnostic | undefined
 }
 
 /**
@@ -45,22 +45,29 @@ export interface DirectoryNode {
   /** Whether a SKILL.md here (or below) is a skill of its own. */
   readonly isDiscoverable: boolean
   isAttached: boolean
-  stat?: FileStat
+  stat: FileStat | undefined
   isRacy: boolean
-  unwatch?: () => void
-  /** Monotonic time at which a watch was refused; absent where one works or none was tried. */
-  refusedAt?: number
+  unwatch: (() => void) | undefined
+  /** Monotonic time at which a watch was refused; `undefined` where one works or none was tried. */
+  refusedAt: number | undefined
   /** Name of the skill's text when this is a skill's folder. */
-  skillFile?: string
-  ignoreRules?: IgnoreRules
-  ignoreText?: string
-  ignoreStat?: FileStat
-  readonly directories: Map<string, DirectoryNode>
+  skillFile: string | undefined
+  ignored: IgnoreFile | undefined
+  /** Most directories have none in them, so there is a map of their own only for those that do. */
+  directories: ReadonlyMap<string, DirectoryNode>
   readonly files: Map<string, FileNode>
   /** What was left out here and why: links that lead out, special files, unreadable directories. */
   findings: readonly Diagnostic[]
-  /** Built from the folder's files; absent until then and for directories that are no skill. */
-  entry?: SourceEntry
+  /** Built from the folder's files; `undefined` until then and for directories that are no skill. */
+  entry: SourceEntry | undefined
+}
+
+/** The `.skillignore` of a directory as it was read last. */
+export interface IgnoreFile {
+  readonly text: string
+  readonly rules: IgnoreRules
+  /** `undefined` once the file is gone. */
+  readonly stat: FileStat | undefined
 }
 
 /** What one pass over the mirror found. */
@@ -102,17 +109,53 @@ export function createDirectoryNode(fields: NewDirectory): DirectoryNode {
     path: parent === undefined || parent.path === '' ? name : `${parent.path}/${name}`,
     depth: parent === undefined ? 0 : parent.depth + 1,
     isAttached: true,
+    stat: undefined,
     isRacy: true,
-    directories: new Map(),
+    unwatch: undefined,
+    refusedAt: undefined,
+    skillFile: undefined,
+    ignored: undefined,
+    directories: NO_DIRECTORIES,
     files: new Map(),
-    findings: [],
+    findings: NO_FINDINGS,
+    entry: undefined,
   }
+}
+
+export function createFileNode(name: string, isLink: boolean): FileNode {
+  return {
+    name,
+    isLink,
+    stat: undefined,
+    digest: undefined,
+    size: 0,
+    isRacy: true,
+    believed: undefined,
+    isShared: false,
+    findings: NO_FINDINGS,
+    fault: undefined,
+  }
+}
+
+const NO_DIRECTORIES: ReadonlyMap<string, DirectoryNode> = new Map()
+const NO_FINDINGS: readonly Diagnostic[] = Object.freeze([])
+
+/** Puts a directory into the one above it. */
+export function attach(child: DirectoryNode, parent: DirectoryNode): void {
+  if (parent.directories === NO_DIRECTORIES) parent.directories = new Map()
+  ;(parent.directories as Map<string, DirectoryNode>).set(child.name, child)
+}
+
+/** Takes a directory out of the one above it; those below it stay with it. */
+export function takeOut({ parent, name }: DirectoryNode): void {
+  if (parent === undefined || !parent.directories.has(name)) return
+  ;(parent.directories as Map<string, DirectoryNode>).delete(name)
 }
 
 /** Ends the watch of a directory, if there is one. */
 export function unwatch(node: DirectoryNode): void {
   node.unwatch?.()
-  delete node.unwatch
+  node.unwatch = undefined
 }
 
 /** The directory whose list shows a node's files. */
@@ -129,13 +172,20 @@ export function owningSkills(node: DirectoryNode): DirectoryNode[] {
   return owners
 }
 
+/** Whether a directory belongs to a skill, as its folder or below. */
+export function isInSkill(node: DirectoryNode): boolean {
+  for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
+    if (at.skillFile !== undefined) return true
+  return false
+}
+
 /** The directory and everything below it, parents first. */
 export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
   const queue = [node]
   for (let i = 0; i < queue.length; i++) {
     const current = queue[i] as DirectoryNode
     yield current
-    queue.push(...current.directories.values())
+    for (const child of current.directories.values()) queue.push(child)
   }
 }
 
@@ -157,7 +207,7 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
   return node.parent === undefined ? rootRealPath : `${realPathOf(node.parent, rootRealPath)}/${node.name}`
 }
 
-const NOT_ASCII = /[^\u0020-\u007e]/
+export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
 /** A folder by its name in a location, which the disk may compose of other characters. */
 function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {

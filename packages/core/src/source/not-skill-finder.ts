@@ -110,7 +110,7 @@ export class NotSkillFinder {
       const child = node.directories.get(entry.name)
       if (child?.isStandalone === true) continue
       if (child === undefined) await this.#lookAtEntry(node, entry)
-      else if (child.skillFile === undefined || child.ignoreRules !== undefined) inner.push(child)
+      else if (child.skillFile === undefined || child.ignored !== undefined) inner.push(child)
     }
     return inner
   }
@@ -159,7 +159,7 @@ export class NotSkillFinder {
 
   /** Looks for skills that the `.skillignore` of a skill above them names. */
   async #lookIntoSkill(skill: DirectoryNode): Promise<void> {
-    const rules = skill.ignoreRules
+    const rules = skill.ignored?.rules
     if (rules === undefined || !this.#options.nestedSkills) return
     const ignoreFile = this.#options.displayPath(toPath(skill.path, IGNORE_FILE_NAME))
     const folders = [skill]

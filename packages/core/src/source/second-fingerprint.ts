@@ -28,11 +28,12 @@ export async function findMoved(
 ): Promise<ReadonlySet<DirectoryNode>> {
   const moved = new Set<DirectoryNode>()
   const check = async (node: DirectoryNode, path: string, before: FileStat | undefined): Promise<void> => {
-    const isSame = await fileSystem.stat(path).then(
-      after => before === undefined || isSameStat(before, after),
-      () => false,
-    )
-    if (!isSame) moved.add(node)
+    try {
+      const after = await fileSystem.stat(path)
+      if (before !== undefined && !isSameStat(before, after)) moved.add(node)
+    } catch {
+      moved.add(node)
+    }
   }
   const files = read.filter(
     ({ directory, file }) => file.stat !== undefined && isAsked(directory, file.isRacy || file.isLink),

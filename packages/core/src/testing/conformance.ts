@@ -10,8 +10,8 @@ export function expectEqual(actual: unknown, expected: unknown, what: string): v
 }
 
 /** Expects a failure of this code. */
-export async function expectCode(work: Promise<unknown>, code: string, what: string): Promise<void> {
-  const failure = await work.then(
+export async function expectCode(work: () => unknown, code: string, what: string): Promise<void> {
+  const failure = await (async () => await work())().then(
     () => undefined,
     (thrown: unknown) => thrown,
   )

@@ -76,9 +76,9 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     name: 'what is not there is NOT_FOUND',
     async check({ fileSystem, root }) {
       const path = `${root}/none/none.md`
-      await expectCode(fileSystem.list(path), 'NOT_FOUND', 'list()')
-      await expectCode(fileSystem.stat(path), 'NOT_FOUND', 'stat()')
-      await expectCode(fileSystem.read(path, { inside: [root], maxBytes: MAX }), 'NOT_FOUND', 'read()')
+      await expectCode(async () => await fileSystem.list(path), 'NOT_FOUND', 'list()')
+      await expectCode(async () => await fileSystem.stat(path), 'NOT_FOUND', 'stat()')
+      await expectCode(async () => await fileSystem.read(path, { inside: [root], maxBytes: MAX }), 'NOT_FOUND', 'read()')
     },
   },
   {
@@ -87,9 +87,9 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       await put(`${root}/in/a.md`, '0123456789')
       await put(`${root}/in-other/a.md`, 'other')
       const inside = [await real(fileSystem, `${root}/in`)]
-      await expectCode(fileSystem.read(`${root}/in`, { inside, maxBytes: MAX }), 'WRONG_KIND', 'a folder')
+      await expectCode(async () => await fileSystem.read(`${root}/in`, { inside, maxBytes: MAX }), 'WRONG_KIND', 'a folder')
       await expectCode(
-        fileSystem.read(`${root}/in/a.md`, { inside, maxBytes: 9 }),
+        async () => await fileSystem.read(`${root}/in/a.md`, { inside, maxBytes: 9 }),
         'TOO_LARGE',
         'ten bytes of nine',
       )
@@ -99,7 +99,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
         'ten of ten',
       )
       await expectCode(
-        fileSystem.read(`${root}/in-other/a.md`, { inside, maxBytes: MAX }),
+        async () => await fileSystem.read(`${root}/in-other/a.md`, { inside, maxBytes: MAX }),
         'OUTSIDE_ROOT',
         'a folder whose name begins in the same way',
       )
@@ -119,7 +119,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       expectEqual([await read(), (await fileSystem.stat(path)).size], ['longer', 6], 'after a change')
       expect(before.size !== (await fileSystem.stat(path)).size, 'the facts differ')
       await remove(path)
-      await expectCode(fileSystem.stat(path), 'NOT_FOUND', 'after the removal')
+      await expectCode(async () => await fileSystem.stat(path), 'NOT_FOUND', 'after the removal')
       await put(path, 'two')
       expectEqual(await read(), 'two', 'there again')
     },
@@ -140,15 +140,13 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       expectEqual((await writable.list(`${root}/a/b`)).length, 1, 'nothing left beside it')
       await writable.move(`${root}/a`, `${root}/z/a`, { inside: root })
       expectEqual(await read(`${root}/z/a/b/c.md`), 'two', 'moved')
-      await expectCode(writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
+      await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
       await write(`${root}/a/x.md`, 'x')
-      await expectCode(
-        (async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }))(),
+      await expectCode(async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }),
         'IO_FAILED',
         'a taken place',
       )
-      await expectCode(
-        (async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }))(),
+      await expectCode(async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }),
         'OUTSIDE_ROOT',
         'a folder beside',
       )

@@ -1,0 +1,47 @@
+import type { FrontmatterFields } from './frontmatter.ts'
+
+// Text that YAML takes as it is: printable, on one line, without what ends a value or begins another kind of value.
+const PRINTABLE = String.raw`[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]`
+const KEY = String.raw`([A-Za-z_][\w-]*)`
+const VALUE = String.raw`(?:"([^"\\]*)"|'([^']*)'|([A-Za-z(]${PRINTABLE}*))`
+const LINE = new RegExp(String.raw`^( *)${KEY}:(?: +${VALUE})? *$`)
+const ONLY_PRINTABLE = new RegExp(`^(?:${PRINTABLE}|\n)*$`)
+/** What ends a plain value, or makes a map of it. */
+const NOT_PLAIN = /:(?: |$)| #/
+/** Words that are no text in YAML's core schema. */
+const NOT_TEXT = /^(?:null|true|false)$/i
+
+/**
+ * Reads a frontmatter of the simplest kind: `key: text` on a line each, quoted or not, and maps of such lines one level below.
+ * Whatever is written in another way is left to the parser of YAML: `undefined`. Where this reads something, YAML reads the same.
+ */
+export function readPlainFields(yaml: string): FrontmatterFields | undefined {
+  if (!ONLY_PRINTABLE.test(yaml)) return undefined
+  const lines = yaml.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  const fields = new Map<string, unknown>()
+  /** The map that is being read, and how far its lines are indented. */
+  let inner: { readonly fields: Record<string, string>; indent: number } | undefined
+  for (const line of lines) {
+    const [, { length: indent } = '', key, double, single, plain] = LINE.exec(line) ?? []
+    if (key === undefined || key === '__proto__' || NOT_TEXT.test(key)) return undefined
+    const value = double ?? single ?? toPlain(plain)
+    if (indent === 0) {
+      if (fields.has(key) || inner?.indent === 0) return undefined
+      if (plain !== undefined && value === undefined) return undefined
+      inner = value === undefined ? { fields: {}, indent: 0 } : undefined
+      fields.set(key, value ?? inner?.fields)
+    } else {
+      if (inner === undefined || value === undefined || Object.hasOwn(inner.fields, key)) return undefined
+      if (inner.indent === 0) inner.indent = indent
+      if (inner.indent !== indent) return undefined
+      inner.fields[key] = value
+    }
+  }
+  return fields.size === 0 || inner?.indent === 0 ? undefined : fields
+}
+
+function toPlain(text: string | undefined): string | undefined {
+  const trimmed = text?.replace(/ +$/, '')
+  return trimmed === undefined || NOT_PLAIN.test(trimmed) || NOT_TEXT.test(trimmed) ? undefined : trimmed
+}
