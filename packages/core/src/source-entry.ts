@@ -71,6 +71,7 @@ export {
 } from './source/stored-tree.ts'
 
 // For authors of stores: what was read, what was decided, what happened, and who may write.
+export type { FolderNote, FolderNotes } from './store/folder-notes.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
 export { MemorySkillStore, type MemorySkillStoreOptions } from './store/memory-skill-store.ts'
 export {

@@ -193,6 +193,7 @@ class Collector {
       const trees = this.#index
         .prepare('DELETE FROM tree WHERE at < ? AND revision NOT IN (SELECT revision FROM ref)')
         .run(this.#before).changes
+      this.#index.exec('DELETE FROM note WHERE revision NOT IN (SELECT revision FROM tree)')
       const blobs = this.#removeBlobs(doomed)
       this.#forgetDamaged(damaged)
       const dead = this.#compact()

@@ -1,9 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { crc32 } from 'node:zlib'
 import type { Digest } from '../index.ts'
 import { revisionOf } from '../internal-entry.ts'
-import type { SkillFile } from '../source-entry.ts'
+import type { FolderNote, SkillFile } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { inTransaction, readRows } from './private-database.ts'
+import type { NoteChange } from './packed-notes.ts'
 import type { StateDatabase } from './state-database.ts'
 
 /** Where the bytes of a digest are. */
@@ -37,6 +39,10 @@ const SCHEMA = `
     revision TEXT PRIMARY KEY, files TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS note (
+    source TEXT NOT NULL, location TEXT NOT NULL, revision TEXT NOT NULL, facts BLOB NOT NULL, text TEXT NOT NULL,
+    sum INTEGER NOT NULL, PRIMARY KEY (source, location)
+  );
 `
 
 /** The file of the index, in the folder of the packs. */
@@ -58,6 +64,10 @@ export class PackIndex {
   readonly #findRef: StatementSync
   readonly #setRef: StatementSync
   readonly #removeRef: StatementSync
+  readonly #listRefs: StatementSync
+  readonly #findNotes: StatementSync
+  readonly #setNote: StatementSync
+  readonly #removeNote: StatementSync
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -77,6 +87,17 @@ export class PackIndex {
       'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision',
     )
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
+    this.#listRefs = database.prepare(
+      'SELECT name, revision FROM ref WHERE name >= ? AND name < ?',
+    )
+    this.#findNotes = database.prepare(
+      'SELECT location, revision, facts, text, sum FROM note WHERE source = ? AND location > ? ORDER BY location LIMIT ?',
+    )
+    this.#setNote = database.prepare(
+      `INSERT OR REPLACE INTO note (source, location, revision, facts, text, sum)
+       SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
+    )
+    this.#removeNote = database.prepare('DELETE FROM note WHERE source = ? AND location = ?')
   }
 
   findBlob(digest: Digest): IndexedPosition | undefined {
@@ -113,6 +134,36 @@ export class PackIndex {
     })
   }
 
+  listRefs(beginning: string): Map<string, Digest> {
+    const rows = this.#listRefs.all(beginning, `${beginning}\u{10ffff}`) as unknown as { name: string; revision: Digest }[]
+    return new Map(rows.map(({ name, revision }) => [name, revision]))
+  }
+
+  /** Notes of a source in the order of their locations, after one of them; a damaged one is `undefined`. */
+  findNotes(
+    source: string,
+    after: string,
+    limit: number,
+  ): readonly { readonly location: string; readonly note: FolderNote | undefined }[] {
+    const rows = this.#findNotes.all(source, after, limit) as unknown as NoteRow[]
+    return rows.map(row => ({ location: row.location, note: toNote(row) }))
+  }
+
+  /** Writes notes whose revisions are here. */
+  setNotes(changes: readonly NoteChange[]): void {
+    inTransaction(this.#database, () => {
+      for (const { source, location, note } of changes) {
+        if (note === undefined) this.#removeNote.run(source, location)
+        else {
+          const { revision, text } = note
+          const facts = new Uint8Array(note.facts.buffer, note.facts.byteOffset, note.facts.byteLength)
+          const sum = sumOf(location, revision, facts, text)
+          this.#setNote.run(source, location, revision, facts, text, sum, revision)
+        }
+      }
+    })
+  }
+
   findRef(name: string): Digest | undefined {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
@@ -127,6 +178,25 @@ export class PackIndex {
       }
     })
   }
+}
+
+interface NoteRow {
+  readonly location: string
+  readonly revision: Digest
+  readonly facts: Uint8Array<ArrayBuffer>
+  readonly text: string
+  readonly sum: number
+}
+
+/** `undefined` for one that is not as it was written. */
+function toNote({ location, revision, facts, text, sum }: NoteRow): FolderNote | undefined {
+  if (sumOf(location, revision, facts, text) !== sum) return undefined
+  const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
+  return { revision, facts: new Float64Array(facts.buffer, facts.byteOffset, length), text }
+}
+
+function sumOf(location: string, revision: Digest, facts: Uint8Array, text: string): number {
+  return crc32(text, crc32(facts, crc32(`${location}\0${revision}`)))
 }
 
 /** Adds what another index holds and this one does not; of a damaged one what can be read. */

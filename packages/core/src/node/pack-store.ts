@@ -26,6 +26,7 @@ import {
   type PackPosition,
   type RefChange,
 } from './pack-index.ts'
+import { PackedNotes } from './packed-notes.ts'
 import { isDamage, type KeptDatabase } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 import { createStateDirectory } from './state-directory.ts'
@@ -62,6 +63,10 @@ class PackStore implements SkillStore {
   readonly #kept: KeptDatabase
   #index: PackIndex
   readonly #gitBlobs: GitBlobs
+  readonly notes: PackedNotes = new PackedNotes(
+    question => this.#ask(question),
+    () => this.#flushSoon(),
+  )
   readonly #readers = new Map<string, number>()
   readonly #packSizes = new Map<string, number>()
   #writer: { readonly name: string; readonly descriptor: number; offset: number } | undefined
@@ -180,6 +185,16 @@ class PackStore implements SkillStore {
     return pending === undefined ? this.#ask(index => index.findRef(name)) : pending.revision
   }
 
+  listRefs(beginning: string): ReadonlyMap<string, Digest> {
+    const refs = this.#ask(index => index.listRefs(beginning))
+    for (const [name, { revision }] of this.#refs) {
+      if (!name.startsWith(beginning)) continue
+      if (revision === undefined) refs.delete(name)
+      else refs.set(name, revision)
+    }
+    return refs
+  }
+
   #flushSoon(): void {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined
@@ -190,7 +205,7 @@ class PackStore implements SkillStore {
   async flush(): Promise<void> {
     // One at a time; what was put during a flush needs one more.
     while (this.#flushing !== undefined) await this.#flushing
-    const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size
+    const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
     if (waiting === 0 && this.#failure === undefined && !this.#kept.isGone()) return
     this.#assertOpen()
     this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))
@@ -309,6 +324,7 @@ class PackStore implements SkillStore {
       for (const name of names) this.#refs.delete(name)
       await setImmediate()
     }
+    await this.notes.flush()
   }
 
   /** Appends what is buffered to this process's pack. */

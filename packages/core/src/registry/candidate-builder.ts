@@ -158,8 +158,10 @@ export class CandidateBuilder {
     // What was served before it was disabled or pinned comes back afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
-      folder.served = toServed(folder.served, live?.revision)
-      this.#lastGood.remember(slot.origin, entry.location, folder.served)
+      const served = toServed(folder.served, live?.revision)
+      if (former !== undefined || served.last !== folder.served.last || served.earlier !== folder.served.earlier)
+        this.#lastGood.remember(slot.origin, entry.location, served)
+      folder.served = served
     }
     const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
     if (pinned !== undefined || former?.standing?.kind === 'pinned')

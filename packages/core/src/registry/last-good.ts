@@ -26,10 +26,24 @@ export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, 
 export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
+  /** The names of one source, while many of its folders are looked up. */
+  #ahead: { readonly origin: string; readonly refs: ReadonlyMap<string, Digest> } | undefined
 
   constructor(store: SkillStore, hasher: Hasher) {
     this.#store = store
     this.#hasher = hasher
+  }
+
+  /** Looks up many folders of a source at once, until `endLookUp`. */
+  beginLookUp(origin: string): void {
+    const { listRefs } = this.#store
+    if (listRefs === undefined) return
+    const refs = [refOf, earlierOf].flatMap(toName => [...listRefs.call(this.#store, beginningOf(toName(origin, '')))])
+    this.#ahead = { origin, refs: new Map(refs) }
+  }
+
+  endLookUp(): void {
+    this.#ahead = undefined
   }
 
   /** Notes what a folder served last, and before that. */
@@ -39,10 +53,10 @@ export class LastGood {
   }
 
   find(origin: string, location: string): ServedRevisions {
-    return {
-      last: this.#store.getRef(refOf(origin, location)),
-      earlier: this.#store.getRef(earlierOf(origin, location)),
-    }
+    const refs = this.#ahead?.origin === origin ? this.#ahead.refs : undefined
+    const find = (name: string): Digest | undefined =>
+      refs === undefined ? this.#store.getRef(name) : refs.get(name)
+    return { last: find(refOf(origin, location)), earlier: find(earlierOf(origin, location)) }
   }
 
   /** Keeps what a pin serves from being collected, beside what was served before it. */
@@ -109,6 +123,11 @@ function earlierOf(origin: string, location: string): string {
 
 function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
+}
+
+/** What the names of all folders of a source begin with, given that of its root. */
+function beginningOf(name: string): string {
+  return name.slice(0, -'"]'.length)
 }
 
 function refOf(origin: string, location: string): string {

@@ -60,7 +60,11 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-const SLICE = 1_000
+/** From so many on, what is noted of all folders is looked up at once. */
+const MANY_FOLDERS = 100
+/** After so much work in a row the event loop is given back; after so many items it is looked how much it was. */
+const SLICE_MS = 4
+const SLICE = 100
 
 /** What the registry has to know of a source. */
 export interface RegisteredSource {
@@ -375,7 +379,9 @@ export class SkillRegistry {
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
-    await this.#apply(slot, contents, paired)
+    const isMany = paired.fresh.length >= MANY_FOLDERS
+    if (isMany) this.#lastGood.beginLookUp(slot.origin)
+    await this.#apply(slot, contents, paired).finally(() => this.#lastGood.endLookUp())
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
   }
@@ -438,8 +444,12 @@ export class SkillRegistry {
 
   /** Large batches give the event loop back now and then; nobody sees anything of them before the swap. */
   async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
+    let start = this.#clock.monotonic()
     for (let i = 0; i < items.length; i += SLICE) {
-      if (i > 0) await new Promise<void>(resolve => void this.#clock.after(0, resolve))
+      if (this.#clock.monotonic() - start >= SLICE_MS) {
+        await new Promise<void>(resolve => void this.#clock.after(0, resolve))
+        start = this.#clock.monotonic()
+      }
       for (const item of items.slice(i, i + SLICE)) work(item)
     }
   }

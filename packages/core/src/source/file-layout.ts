@@ -59,6 +59,11 @@ export class LayoutRules {
     }))
   }
 
+  /** The same text for the same layout. */
+  get key(): string {
+    return JSON.stringify(this.#layout)
+  }
+
   /** Whether no skill is looked for below a folder, or in a file; `depth` counts from 1 for what is right in the root. */
   isSkipped(name: string, depth: number): boolean {
     return this.findSkip(name, depth) !== undefined

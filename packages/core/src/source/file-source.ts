@@ -27,6 +27,7 @@ import { MirrorScanner } from './mirror-scanner.ts'
 import { MovedFolders } from './moved-folders.ts'
 import { KNOWN_QUERY, type NotSkillQuery, type NotSkills } from './not-skill.ts'
 import { NotSkillFinder } from './not-skill-finder.ts'
+import { NotedFolders } from './noted-folders.ts'
 import { PublishedContents } from './published-contents.ts'
 import { RootGuard } from './root-guard.ts'
 import { createScanPass, isFolderThere } from './scan-pass.ts'
@@ -80,6 +81,7 @@ export class FileSource implements SkillSource {
   readonly #pathOf = (node: DirectoryNode): string => absolutePathOf(node, this.origin)
   readonly #scanner: MirrorScanner
   readonly #reader: FolderReader
+  readonly #notes: NotedFolders
   readonly #guard: RootGuard
   readonly #trust: EventTrust
   readonly #work = new WorkList()
@@ -117,12 +119,14 @@ export class FileSource implements SkillSource {
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
       isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents,
+      recall: node => this.#recall(node),
     })
     this.#reader = new FolderReader({
       ...resolved,
       pathOf: this.#pathOf,
       refusesHardLinks: trust === 'review',
     })
+    this.#notes = new NotedFolders(resolved, this.#reader)
     this.#guard = new RootGuard(fileSystem, root, () => this.#onRootChange())
   }
 
@@ -161,6 +165,8 @@ export class FileSource implements SkillSource {
 
   async read(context: SourceReadContext): Promise<SourceReading> {
     this.#useStore(context.store)
+    this.#notes.pause()
+    if (this.#root === undefined) await this.#notes.load(context.store)
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await createScanPass(this.#options)
     if (root === undefined || pass === undefined) return this.#readMissing()
@@ -194,7 +200,20 @@ export class FileSource implements SkillSource {
       ...this.#scanner.sourceFindings(),
       ...rejected.map(({ path }) => describeRestless(path, this.#options.displayPath(path))),
     ]
-    return { contents: this.#published.publish(findings), settled: true, ...this.#whenToReadAgain() }
+    const contents = this.#published.publish(findings)
+    this.#notes.resume()
+    return { contents, settled: true, ...this.#whenToReadAgain() }
+  }
+
+  async close(): Promise<void> {
+    await this.#notes.finish()
+  }
+
+  /** What was noted is what is shown, unless it turns out to be something else. */
+  #recall(node: DirectoryNode): readonly DirectoryNode[] | undefined {
+    const added = this.#notes.recall(node)
+    if (added !== undefined) this.#published.put(node.path, node.entry)
+    return added
   }
 
   #whenToReadAgain(): Pick<SourceReading, 'readAgainMs'> {
@@ -250,7 +269,10 @@ export class FileSource implements SkillSource {
       if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
       else this.#work.accept(folder)
     }
-    for (const location of pass.removed) this.#published.put(location, undefined)
+    for (const location of pass.removed) {
+      this.#published.put(location, undefined)
+      this.#notes.change(location, undefined)
+    }
     const read: ReadFile[] = []
     const folderContext: FolderContext = {
       store: context.store,
@@ -272,6 +294,7 @@ export class FileSource implements SkillSource {
       folder.entry = entry
       this.#work.accept(folder)
       this.#published.put(folder.path, entry)
+      this.#notes.change(folder.path, folder)
     }
     try {
       await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)

@@ -16,6 +16,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { looksHalfWritten, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
+import type { NotedFolder } from './noted-folder.ts'
 import type { ReadFile } from './second-fingerprint.ts'
 
 export interface FolderReaderOptions {
@@ -113,6 +114,12 @@ export class FolderReader {
     )
     if (folder.entry?.skill?.revision !== skill.revision) context.store.putTree(skill.revision, skill.files)
     return this.#toEntry(folder, skill, diagnostics)
+  }
+
+  /** Makes the entry of a folder from what was noted of it. */
+  recall(folder: DirectoryNode, noted: NotedFolder): SourceEntry {
+    const skill = noted.toSkill(this.#place(folder))
+    return this.#toEntry(folder, skill, skill.diagnostics)
   }
 
   #collect(folder: DirectoryNode, found: Diagnostic[]): ManifestFile[] {

@@ -20,6 +20,7 @@ import {
   takeOut,
   unwatch,
 } from './mirror.ts'
+import { MOST_DIRECTORIES } from './noted-folder.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
   readonly clock: Clock
@@ -29,6 +30,8 @@ export interface ScannerOptions extends ClassifierOptions {
   /** Called when a watch that worked breaks: events may be lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
+  /** Fills a directory that was not looked at yet with what is noted of it; returns the directories in it. */
+  readonly recall: (node: DirectoryNode) => readonly DirectoryNode[] | undefined
 }
 
 /** `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
@@ -166,6 +169,7 @@ export class MirrorScanner {
       await this.#checkFiles(node, path, depth, pass)
       return []
     }
+    const isRecalled = this.#recall(node, path, pass)
     let stat: FileStat
     try {
       const found = fileSystem.stat(path)
@@ -177,12 +181,12 @@ export class MirrorScanner {
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    this.#arm(node, path, depth === 'look')
+    if (!isRecalled) this.#arm(node, path, depth === 'look')
     let forced = new Set<DirectoryNode>()
     if (
       isNew ||
       isReplaced ||
-      depth !== 'sweep' ||
+      (depth !== 'sweep' && !isRecalled) ||
       node.isRacy ||
       !isSameStat(node.stat as FileStat, stat) ||
       (node.ignored !== undefined && !(await this.#ignoreFiles.isUnchanged(node, path)))
@@ -199,7 +203,21 @@ export class MirrorScanner {
       }
     }
     await this.#checkFiles(node, path, depth, pass)
-    return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, depth, forced)
+    const inner = isRecalled ? 'sweep' : depth
+    return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, inner, forced)
+  }
+
+  /** Takes what is noted of a new directory for what is known of it, so that it is compared and not listed. */
+  #recall(node: DirectoryNode, path: string, pass: ScanPass): boolean {
+    if (node.stat !== undefined || !node.isDiscoverable || isInSkill(node)) return false
+    if (this.#directories + MOST_DIRECTORIES > this.#options.limits.maxDirectories) return false
+    const added = this.#options.recall(node)
+    if (added === undefined) return false
+    this.#directories += added.length
+    for (const each of added) pass.created.add(each)
+    // What changes from here on makes an event, and what changed before makes a difference.
+    this.#arm(node, path, false)
+    return true
   }
 
   async #childrenToVisit(

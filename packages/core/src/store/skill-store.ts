@@ -1,5 +1,6 @@
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
+import type { FolderNotes } from './folder-notes.ts'
 
 /** What is wrong with a store. */
 export interface StoreFault {
@@ -36,6 +37,11 @@ export interface SkillStore {
   /** Points a lasting name at a revision, or removes it with `undefined`; a named revision is never collected. */
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
+  /** The names that begin with a text, and what they point at. Where it is absent, each name is asked for by itself. */
+  listRefs?(beginning: string): ReadonlyMap<string, Digest>
+
+  /** Absent where nothing outlives the process. */
+  readonly notes?: FolderNotes | undefined
 
   /** What is wrong at the moment; absent when all is well. Reading goes on in any case. */
   readonly fault?: StoreFault | undefined

@@ -1,0 +1,76 @@
+import { createRequire } from 'node:module'
+import { statSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { FolderNote, FolderNotes } from '../source-entry.ts'
+import { nodeHasher } from './node-hasher.ts'
+import type { PackIndex } from './pack-index.ts'
+
+/** A note to be written, or that is to go. */
+export interface NoteChange {
+  readonly source: string
+  readonly location: string
+  readonly note: FolderNote | undefined
+}
+
+const ROWS_PER_SLICE = 500
+
+/** The notes in the index of a pack store. Put ones wait for the next flush. */
+export class PackedNotes implements FolderNotes {
+  readonly #ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
+  readonly #onPut: () => void
+  readonly #waiting = new Map<string, NoteChange>()
+
+  constructor(ask: <Answer>(question: (index: PackIndex) => Answer) => Answer, onPut: () => void) {
+    this.#ask = ask
+    this.#onPut = onPut
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  async load(source: string): Promise<Map<string, FolderNote>> {
+    const notes = new Map<string, FolderNote>()
+    const id = idOf(source)
+    let last = ''
+    for (;;) {
+      const rows = this.#ask(index => index.findNotes(id, last, ROWS_PER_SLICE))
+      for (const { location, note } of rows) if (note !== undefined) notes.set(location, note)
+      const end = rows.at(-1)
+      if (end === undefined || rows.length < ROWS_PER_SLICE) return notes
+      last = end.location
+      await setImmediate()
+    }
+  }
+
+  put(source: string, location: string, note: FolderNote | undefined): void {
+    const id = idOf(source)
+    this.#waiting.set(`${id}/${location}`, { source: id, location, note })
+    this.#onPut()
+  }
+
+  /** Writes what waits, in slices; what the index refuses waits for the next flush. */
+  async flush(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const batch = [...this.#waiting.entries().take(ROWS_PER_SLICE)]
+      this.#ask(index => index.setNotes(batch.map(([, change]) => change)))
+      for (const [key, change] of batch) if (this.#waiting.get(key) === change) this.#waiting.delete(key)
+      await setImmediate()
+    }
+  }
+}
+
+/** Names a source in this version of the library: another one may read the same folder differently. */
+function idOf(source: string): string {
+  return nodeHasher.sha256(`${library}\0${source}`).slice(0, 32)
+}
+
+const library = describeLibrary()
+
+/** A build that was made anew without a new version differs in the time of its file. */
+function describeLibrary(): string {
+  const { version } = createRequire(import.meta.url)('@skillstoke/core/package.json') as { version: string }
+  const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
+  return `${version} ${mtimeMs} ${size}`
+}

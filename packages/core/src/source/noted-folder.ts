@@ -1,0 +1,198 @@
+import type { FileStat } from '../fs/file-system.ts'
+import type { Diagnostic } from '../skill/diagnostic.ts'
+import type { Digest } from '../skill/digest.ts'
+import type { SkillFile } from '../skill/manifest.ts'
+import type { Skill, SkillPlace } from '../skill/skill.ts'
+import type { SkillDescription } from '../skill/skill-fields.ts'
+import type { FolderNote } from '../store/folder-notes.ts'
+import { attach, createDirectoryNode, createFileNode, type DirectoryNode, type FileNode, NOT_ASCII, pathWithin, subtree } from './mirror.ts'
+
+/** Changes with the form of a note. */
+export const NOTE_FORM = 1
+
+/** Folders with more directories in them are not noted. */
+export const MOST_DIRECTORIES = 100
+
+// One row of facts: seven of a `FileStat`, flags, and how many bytes were read.
+const FACTS = 9
+const FLAGS = 7
+const SIZE = 8
+const EXECUTABLE = 1
+const RACY = 2
+const ENDS_LINE = 4
+const DISCOVERABLE = 8
+const PREFIX = 'sha256:'
+
+/** The text of a note. */
+interface NoteText {
+  /** Index of the directory above it, and name; the folder itself comes first and has neither. */
+  readonly directories: readonly (readonly [parent: number, name: string])[]
+  /** In the order of the manifest. */
+  readonly files: readonly (readonly [directory: number, name: string, digest: string])[]
+  readonly skillFile: string
+  readonly fields: SkillDescription
+  readonly frontmatterDigest: Digest
+  readonly bodyDigest: Digest
+  readonly revision: Digest
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** A folder as it was noted. */
+export interface NotedFolder {
+  readonly skillFile: string
+  readonly files: readonly SkillFile[]
+  /** Puts the skill together as it was. */
+  toSkill(place: SkillPlace): Skill
+}
+
+/**
+ * Notes what is known of a skill's folder. `undefined` for what is better read each time: broken skills, links, skills within
+ * skills, files with several names, anything that was left out or could not be read.
+ */
+export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
+  const { skill, isLinked } = folder.entry ?? {}
+  if (skill === undefined || isLinked === true || folder.isStandalone || !isPlainValue(skill.extra)) return undefined
+  const directories = [...subtree(folder)]
+  if (directories.length > MOST_DIRECTORIES) return undefined
+  if (!directories.every(directory => isPlainDirectory(directory, folder))) return undefined
+  const files = findFiles(folder, directories, skill.files)
+  if (files === undefined) return undefined
+  const { source: _source, location: _location, directory: _directory, files: _files, ...rest } = skill
+  const { skillFile, frontmatterDigest, bodyDigest, revision, diagnostics, ...fields } = rest
+  const facts = new Float64Array((directories.length + files.length) * FACTS)
+  for (const [index, { stat, isRacy, isDiscoverable }] of directories.entries())
+    writeFacts(facts, index, stat as FileStat, (isRacy ? RACY : 0) | (isDiscoverable ? DISCOVERABLE : 0), 0)
+  for (const [index, { file }] of files.entries()) {
+    const flags = (file.isRacy ? RACY : 0) | (file.believed?.endsLine === true ? ENDS_LINE : 0)
+    writeFacts(facts, directories.length + index, file.stat as FileStat, flags, file.size)
+  }
+  const text: NoteText = {
+    directories: directories.map(({ parent, name }) => [parent === undefined ? -1 : directories.indexOf(parent), name]),
+    files: files.map(({ directory, file }) => [
+      directories.indexOf(directory),
+      file.name,
+      (file.digest as Digest).slice(PREFIX.length),
+    ]),
+    ...{ skillFile, fields, frontmatterDigest, bodyDigest, revision, diagnostics },
+  }
+  return { revision, facts, text: JSON.stringify(text) }
+}
+
+/** Fills a folder of the mirror that was not looked at yet with what is noted of it; returns the directories that this adds. */
+export function recallFolder(
+  folder: DirectoryNode,
+  { facts, text }: FolderNote,
+): { readonly noted: NotedFolder; readonly added: readonly DirectoryNode[] } {
+  const { directories, files, skillFile, fields, ...rest } = JSON.parse(text) as NoteText
+  const nodes = [folder]
+  for (const [index, [parent, name]] of directories.entries()) {
+    if (index > 0) {
+      const above = nodes[parent] as DirectoryNode
+      const isDiscoverable = hasFlag(facts, index, DISCOVERABLE)
+      const node = createDirectoryNode({ name, parent: above, isLink: false, isDiscoverable })
+      attach(node, above)
+      nodes.push(node)
+    }
+    const node = nodes[index] as DirectoryNode
+    node.stat = readFacts(facts, index, 'directory')
+    node.isRacy = hasFlag(facts, index, RACY)
+  }
+  const manifest = files.map(([directory, name, digits], at) => {
+    const index = directories.length + at
+    const node = nodes[directory] as DirectoryNode
+    const file = createFileNode(name, false)
+    const digest: Digest = `sha256:${digits}`
+    file.stat = readFacts(facts, index, 'file')
+    file.digest = digest
+    file.size = facts[index * FACTS + SIZE] as number
+    file.isRacy = hasFlag(facts, index, RACY)
+    file.believed = { ino: file.stat.ino, size: file.size, endsLine: hasFlag(facts, index, ENDS_LINE) }
+    node.files.set(name, file)
+    const path = pathOf(folder, node, name)
+    return Object.freeze({ path, digest, size: file.size, isExecutable: file.stat.isExecutable })
+  })
+  folder.skillFile = skillFile
+  Object.freeze(manifest)
+  Object.freeze(rest.diagnostics)
+  const toSkill = (place: SkillPlace): Skill =>
+    Object.freeze({ ...freezeFields(fields), ...place, files: manifest, ...rest })
+  return { noted: { skillFile, files: manifest, toSkill }, added: nodes.slice(1) }
+}
+
+function isPlainDirectory(directory: DirectoryNode, folder: DirectoryNode): boolean {
+  const { stat, isLink, ignored, findings, skillFile } = directory
+  const isOther = directory !== folder && (isLink || skillFile !== undefined)
+  return stat !== undefined && !isOther && ignored === undefined && findings.length === 0
+}
+
+function isPlainFile({ stat, isLink, isShared, findings, fault }: FileNode): boolean {
+  return stat !== undefined && !isLink && !isShared && findings.length === 0 && fault === undefined
+}
+
+interface PlacedFile {
+  readonly directory: DirectoryNode
+  readonly file: FileNode
+}
+
+/** The files of a manifest in the mirror; `undefined` if the mirror has others, or other bytes of them. */
+function findFiles(
+  folder: DirectoryNode,
+  directories: readonly DirectoryNode[],
+  manifest: readonly SkillFile[],
+): readonly PlacedFile[] | undefined {
+  const known = new Map<string, PlacedFile>()
+  for (const directory of directories)
+    for (const file of directory.files.values()) {
+      if (!isPlainFile(file)) return undefined
+      known.set(pathOf(folder, directory, file.name), { directory, file })
+    }
+  const files = manifest.map(({ path, digest }) => {
+    const placed = known.get(path)
+    return placed?.file.digest === digest ? placed : undefined
+  })
+  if (known.size !== manifest.length) return undefined
+  return files.every(placed => placed !== undefined) ? files : undefined
+}
+
+function pathOf(folder: DirectoryNode, directory: DirectoryNode, name: string): string {
+  const within = pathWithin(folder, directory)
+  const path = within === '' ? name : `${within}/${name}`
+  return NOT_ASCII.test(path) ? path.normalize('NFC') : path
+}
+
+function writeFacts(facts: Float64Array, index: number, stat: FileStat, flags: number, size: number): void {
+  const { size: length, mtimeMs, ctimeMs, birthtimeMs, ino, dev, links, isExecutable } = stat
+  const all = flags | (isExecutable ? EXECUTABLE : 0)
+  facts.set([length, mtimeMs, ctimeMs, birthtimeMs, ino, dev, links, all, size], index * FACTS)
+}
+
+function readFacts(facts: Float64Array, index: number, kind: FileStat['kind']): FileStat {
+  const at = index * FACTS
+  const [size = 0, mtimeMs = 0, ctimeMs = 0, birthtimeMs = 0, ino = 0, dev = 0, links = 0] = facts.subarray(at, at + FLAGS)
+  const isExecutable = hasFlag(facts, index, EXECUTABLE)
+  return { kind, size, mtimeMs, ctimeMs, ino, dev, birthtimeMs, links, isExecutable }
+}
+
+function hasFlag(facts: Float64Array, index: number, flag: number): boolean {
+  return ((facts[index * FACTS + FLAGS] as number) & flag) !== 0
+}
+
+function freezeFields(fields: SkillDescription): SkillDescription {
+  freezeValue(fields.metadata)
+  freezeValue(fields.extra)
+  freezeValue(fields.allowedTools)
+  return fields
+}
+
+function freezeValue(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const inner of Object.values(value)) freezeValue(inner)
+  Object.freeze(value)
+}
+
+/** Whether a value is the same after it was written as JSON and read again. */
+function isPlainValue(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(isPlainValue)
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
+  return value === null || typeof value === 'string' || typeof value === 'boolean'
+}

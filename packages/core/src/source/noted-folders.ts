@@ -1,0 +1,89 @@
+import type { FileSystem } from '../fs/file-system.ts'
+import type { SkillStore } from '../store/skill-store.ts'
+import type { FolderNote } from '../store/folder-notes.ts'
+import type { FolderReader } from './folder-reader.ts'
+import type { ResolvedFileSourceOptions } from './file-source-options.ts'
+import type { DirectoryNode } from './mirror.ts'
+import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
+
+/**
+ * The notes of a source: what an earlier process knew of each folder is taken for what the first reading compares with the disk, so
+ * that a start reads only what has changed. Only on a disk, where facts are the same for every process.
+ */
+export class NotedFolders {
+  readonly #reader: FolderReader
+  readonly #fileSystem: FileSystem
+  /** What a note depends on besides the folder itself. */
+  readonly #key: string
+  /** Found at the start, and not compared with the disk yet. */
+  #noted = new Map<string, FolderNote>()
+  /** Folders that were read since they were noted; `undefined` for those that are gone. */
+  readonly #changed = new Map<string, DirectoryNode | undefined>()
+  #store: SkillStore | undefined
+  #writing: Promise<void> | undefined
+  /** Whether the mirror is changing at the moment. */
+  #isReading = false
+
+  constructor(options: ResolvedFileSourceOptions, reader: FolderReader) {
+    const { fileSystem, root, label, limits, reading, layout, symlinks, nestedSkills, trust, hasDirectories } = options
+    this.#fileSystem = fileSystem
+    this.#reader = reader
+    this.#key = JSON.stringify([
+      ...[NOTE_FORM, root, label, limits, reading, layout.key, symlinks, nestedSkills, trust, hasDirectories],
+    ])
+  }
+
+  /** Before the first reading. */
+  async load(store: SkillStore): Promise<void> {
+    this.#changed.clear()
+    this.#store = store
+    this.#noted =
+      store.notes === undefined || this.#fileSystem.identity !== 'disk' ? new Map() : await store.notes.load(this.#key)
+  }
+
+  /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
+  recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
+    const note = this.#noted.get(folder.path)
+    if (note === undefined || folder.isLink) return undefined
+    this.#noted.delete(folder.path)
+    const { noted, added } = recallFolder(folder, note)
+    folder.entry = this.#reader.recall(folder, noted)
+    return added
+  }
+
+  /** To be called when a folder was read, or is gone. */
+  change(location: string, folder: DirectoryNode | undefined): void {
+    if (this.#store?.notes !== undefined && this.#fileSystem.identity === 'disk') this.#changed.set(location, folder)
+  }
+
+  /** A reading begins: the mirror is no longer what was shown last. */
+  pause(): void {
+    this.#isReading = true
+  }
+
+  /** A reading has ended: notes what it has changed, little by little. */
+  resume(): void {
+    this.#isReading = false
+    for (const location of this.#noted.keys()) this.change(location, undefined)
+    this.#noted.clear()
+    void this.finish()
+  }
+
+  /** Resolves when everything is noted, or a reading has begun. */
+  async finish(): Promise<void> {
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+    await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    const notes = this.#store?.notes
+    if (notes === undefined) return
+    for (const [location, folder] of this.#changed) {
+      const turn = this.#fileSystem.pace?.()
+      if (turn !== undefined) await turn
+      if (this.#isReading) break
+      this.#changed.delete(location)
+      notes.put(this.#key, location, folder?.isAttached === true ? noteFolder(folder) : undefined)
+    }
+  }
+}

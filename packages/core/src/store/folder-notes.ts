@@ -1,0 +1,25 @@
+import type { Digest } from '../skill/digest.ts'
+
+/** What a source knows of one folder, for a process that starts later. */
+export interface FolderNote {
+  /** Of the skill in the folder; the store has its bytes. */
+  readonly revision: Digest
+  /** What the file system said of each directory and file. */
+  readonly facts: Float64Array<ArrayBuffer>
+  /** Everything else. */
+  readonly text: string
+}
+
+/**
+ * Notes of folders, which save a start from reading what has not changed. They are no more than that: a source that finds none,
+ * or one that does not fit, reads the folder.
+ */
+export interface FolderNotes {
+  /**
+   * Resolves to the notes of a source by location. Those that are damaged, that another version of the library wrote, or whose
+   * revision the store no longer has, are left out.
+   */
+  load(source: string): Promise<Map<string, FolderNote>>
+  /** Keeps a note in place of an earlier one, or forgets it. The next flush writes it. */
+  put(source: string, location: string, note: FolderNote | undefined): void
+}
