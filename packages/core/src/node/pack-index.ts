@@ -93,11 +93,16 @@ export class PackIndex {
     this.#findNotes = database.prepare(
       'SELECT location, revision, facts, text, sum FROM note WHERE source = ? AND location > ? ORDER BY location LIMIT ?',
     )
+    this.#findNotes.setReturnArrays(true)
     this.#setNote = database.prepare(
       `INSERT OR REPLACE INTO note (source, location, revision, facts, text, sum)
        SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
     )
     this.#removeNote = database.prepare('DELETE FROM note WHERE source = ? AND location = ?')
+  }
+
+  isEmpty(): boolean {
+    return this.#database.prepare('SELECT 1 FROM blob LIMIT 1').get() === undefined
   }
 
   findBlob(digest: Digest): IndexedPosition | undefined {
@@ -146,7 +151,7 @@ export class PackIndex {
     limit: number,
   ): readonly { readonly location: string; readonly note: FolderNote | undefined }[] {
     const rows = this.#findNotes.all(source, after, limit) as unknown as NoteRow[]
-    return rows.map(row => ({ location: row.location, note: toNote(row) }))
+    return rows.map(row => ({ location: row[0], note: toNote(row) }))
   }
 
   /** Writes notes whose revisions are here. */
@@ -180,16 +185,16 @@ export class PackIndex {
   }
 }
 
-interface NoteRow {
-  readonly location: string
-  readonly revision: Digest
-  readonly facts: Uint8Array<ArrayBuffer>
-  readonly text: string
-  readonly sum: number
-}
+type NoteRow = readonly [
+  location: string,
+  revision: Digest,
+  facts: Uint8Array<ArrayBuffer>,
+  text: string,
+  sum: number,
+]
 
 /** `undefined` for one that is not as it was written. */
-function toNote({ location, revision, facts, text, sum }: NoteRow): FolderNote | undefined {
+function toNote([location, revision, facts, text, sum]: NoteRow): FolderNote | undefined {
   if (sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
   return { revision, facts: new Float64Array(facts.buffer, facts.byteOffset, length), text }

@@ -33,6 +33,7 @@ import { createStateDirectory } from './state-directory.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 500
+const ROWS_PER_SORT = 10_000
 // Half the time for which a collection leaves alone what nobody seems to need.
 const TOUCH_AFTER_MS = 1_800_000
 // Names are set outside of readings, too, when nobody flushes.
@@ -77,6 +78,8 @@ class PackStore implements SkillStore {
   #blobs = new Map<Digest, Uint8Array | PackPosition>()
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
+  /** Whether the index had no file when it was opened, and has got none from here. */
+  #isEmpty: boolean
   /** Asked for, and in the index since long ago. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
@@ -92,6 +95,7 @@ class PackStore implements SkillStore {
     this.#folder = folder
     this.#kept = kept
     this.#index = new PackIndex(kept.database)
+    this.#isEmpty = this.#index.isEmpty()
     this.#failure = this.#findFault()
     this.#gitBlobs = gitBlobs
     this.#mended = damage === undefined ? undefined : { message: damage, isStoring: true }
@@ -112,7 +116,8 @@ class PackStore implements SkillStore {
 
   put(digest: Digest, bytes: Uint8Array, locator?: string): void {
     this.#assertOpen()
-    if (this.has(digest)) return
+    // What another process has put into an empty index meanwhile may be stored twice, and no harm is done.
+    if (this.#isEmpty ? this.#blobs.has(digest) : this.has(digest)) return
     const place = locator === undefined ? undefined : this.#gitBlobs.toPlace(locator)
     if (place !== undefined) {
       this.#blobs.set(digest, { pack: place, offset: 0, length: bytes.length })
@@ -300,6 +305,7 @@ class PackStore implements SkillStore {
     const trees = [...this.#trees]
     const refs = [...this.#refs]
     const touched = [...this.#touched]
+    this.#isEmpty = false
     this.#touched.clear()
     for (const batch of inBatches(touched)) {
       this.#ask(index => index.touchBlobs(batch))
@@ -307,17 +313,17 @@ class PackStore implements SkillStore {
     }
     const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
     if (isWritten && this.#writer !== undefined) await sync(this.#writer.descriptor)
-    for (const batch of inBatches(blobs)) {
+    for (const batch of inSortedBatches(blobs)) {
       this.#ask(index => index.addBlobs(batch))
       for (const [digest] of batch) this.#blobs.delete(digest)
       await setImmediate()
     }
-    for (const batch of inBatches(trees)) {
+    for (const batch of inSortedBatches(trees)) {
       this.#ask(index => index.addTrees(batch))
       for (const [revision] of batch) this.#trees.delete(revision)
       await setImmediate()
     }
-    for (const batch of inBatches(refs)) {
+    for (const batch of inSortedBatches(refs)) {
       // What was set meanwhile may need bytes that are not written yet; it is for the next flush.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
       this.#ask(index => index.setRefs(names.map(name => [name, this.#refs.get(name) as RefChange])))
@@ -442,4 +448,12 @@ function writePack(path: string, descriptor: number): void {
 
 function* inBatches<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let i = 0; i < items.length; i += ROWS_PER_TRANSACTION) yield items.slice(i, i + ROWS_PER_TRANSACTION)
+}
+
+/** In the order of the index, a good part at a time: rows that lie together there are written together. */
+function* inSortedBatches<Key extends string, T>(
+  items: readonly (readonly [Key, T])[],
+): Generator<readonly (readonly [Key, T])[]> {
+  for (let i = 0; i < items.length; i += ROWS_PER_SORT)
+    yield* inBatches(items.slice(i, i + ROWS_PER_SORT).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -53,6 +53,8 @@ export const ROOT_GRACE_MS = 5_000
 const RETRY_UNSTABLE_MS = 500
 /** When more folders are unwatched, comparing the facts of everything costs less than listing all of them. */
 const MAX_LISTED_UNWATCHED = 100
+/** Setting the watches of fewer folders takes no time that anybody notices. */
+const MANY_NOTES = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
 
@@ -95,6 +97,8 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
   #needsSweep = false
+  /** Set while noted folders are compared: watches are set right after the start, which then need not wait for them. */
+  #watchesLater = false
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: FileSourceOptions) {
@@ -118,7 +122,7 @@ export class FileSource implements SkillSource {
       pathOf: this.#pathOf,
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
-      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents,
+      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents && !this.#watchesLater,
       recall: node => this.#recall(node),
     })
     this.#reader = new FolderReader({
@@ -166,7 +170,10 @@ export class FileSource implements SkillSource {
   async read(context: SourceReadContext): Promise<SourceReading> {
     this.#useStore(context.store)
     this.#notes.pause()
-    if (this.#root === undefined) await this.#notes.load(context.store)
+    if (this.#root === undefined) {
+      await this.#notes.load(context.store)
+      this.#watchesLater = this.#onHint !== undefined && this.#notes.count >= MANY_NOTES
+    }
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await createScanPass(this.#options)
     if (root === undefined || pass === undefined) return this.#readMissing()
@@ -217,6 +224,11 @@ export class FileSource implements SkillSource {
   }
 
   #whenToReadAgain(): Pick<SourceReading, 'readAgainMs'> {
+    if (this.#watchesLater) {
+      this.#watchesLater = false
+      this.#needsSweep = true
+      return { readAgainMs: 0 }
+    }
     if (this.#work.hasMarked) return { readAgainMs: RETRY_UNSTABLE_MS }
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }

@@ -41,6 +41,11 @@ export class NotedFolders {
       store.notes === undefined || this.#fileSystem.identity !== 'disk' ? new Map() : await store.notes.load(this.#key)
   }
 
+  /** How many folders were noted and have not been compared with the disk yet. */
+  get count(): number {
+    return this.#noted.size
+  }
+
   /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
     const note = this.#noted.get(folder.path)
