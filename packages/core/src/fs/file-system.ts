@@ -104,3 +104,9 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
 export function isSameInode(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.birthtimeMs === b.birthtimeMs
 }
+
+/** The same number as the kind that takes no memory of its own, where it is one: Node hands all of them over as fractions. */
+export function toCompact(value: number): number {
+  const whole = value | 0
+  return whole === value ? whole : value
+}

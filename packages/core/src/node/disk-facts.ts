@@ -1,6 +1,6 @@
 import type { Dirent, Stats } from 'node:fs'
 import { SkillError } from '../index.ts'
-import { toMessage } from '../internal-entry.ts'
+import { toCompact, toMessage } from '../internal-entry.ts'
 import type { DirectoryEntry, FileKind, FileReadOptions, FileStat } from '../source-entry.ts'
 
 const EXECUTABLE_BY_OWNER = 0o100
@@ -14,13 +14,13 @@ export function toStat(stats: Stats): FileStat {
   const kind = stats.mode & KIND_BITS
   return {
     kind: kind === REGULAR ? 'file' : kind === DIRECTORY ? 'directory' : 'other',
-    size: stats.size,
+    size: toCompact(stats.size),
     mtimeMs: stats.mtimeMs,
     ctimeMs: stats.ctimeMs,
-    ino: stats.ino,
-    dev: stats.dev,
+    ino: toCompact(stats.ino),
+    dev: toCompact(stats.dev),
     birthtimeMs: stats.birthtimeMs,
-    links: stats.nlink,
+    links: toCompact(stats.nlink),
     isExecutable: (stats.mode & EXECUTABLE_BY_OWNER) !== 0,
   }
 }

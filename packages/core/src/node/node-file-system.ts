@@ -142,7 +142,10 @@ export class NodeFileSystem implements WritableFileSystem {
     return this.#turn
   }
 
-  #call<T>(path: string, run: (files: typeof directFiles | typeof pooledFiles) => Awaitable<T>): Awaitable<T> {
+  #call<T>(
+    path: string,
+    run: (files: typeof directFiles | typeof pooledFiles) => Awaitable<T>,
+  ): Awaitable<T> {
     if (this.#averageMs >= SLOW_CALL_MS) return this.#callPooled(path, run)
     const turn = this.pace()
     return turn === undefined ? this.#callDirectly(path, run) : turn.then(() => this.#callDirectly(path, run))

@@ -4,8 +4,8 @@ import type { Digest } from '../index.ts'
 import { revisionOf } from '../internal-entry.ts'
 import type { FolderNote, SkillFile } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
-import { inTransaction, readRows } from './private-database.ts'
 import type { NoteChange } from './packed-notes.ts'
+import { inTransaction, readRows } from './private-database.ts'
 import type { StateDatabase } from './state-database.ts'
 
 /** Where the bytes of a digest are. */
@@ -87,9 +87,7 @@ export class PackIndex {
       'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision',
     )
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
-    this.#listRefs = database.prepare(
-      'SELECT name, revision FROM ref WHERE name >= ? AND name < ?',
-    )
+    this.#listRefs = database.prepare('SELECT name, revision FROM ref WHERE name >= ? AND name < ?')
     this.#findNotes = database.prepare(
       'SELECT location, revision, facts, text, sum FROM note WHERE source = ? AND location > ? ORDER BY location LIMIT ?',
     )
@@ -140,7 +138,10 @@ export class PackIndex {
   }
 
   listRefs(beginning: string): Map<string, Digest> {
-    const rows = this.#listRefs.all(beginning, `${beginning}\u{10ffff}`) as unknown as { name: string; revision: Digest }[]
+    const rows = this.#listRefs.all(beginning, `${beginning}\u{10ffff}`) as unknown as {
+      name: string
+      revision: Digest
+    }[]
     return new Map(rows.map(({ name, revision }) => [name, revision]))
   }
 

@@ -210,7 +210,8 @@ class PackStore implements SkillStore {
   async flush(): Promise<void> {
     // One at a time; what was put during a flush needs one more.
     while (this.#flushing !== undefined) await this.#flushing
-    const waiting = this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
+    const waiting =
+      this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
     if (waiting === 0 && this.#failure === undefined && !this.#kept.isGone()) return
     this.#assertOpen()
     this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))

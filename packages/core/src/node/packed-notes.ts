@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FolderNote, FolderNotes } from '../source-entry.ts'

@@ -159,7 +159,11 @@ export class CandidateBuilder {
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const served = toServed(folder.served, live?.revision)
-      if (former !== undefined || served.last !== folder.served.last || served.earlier !== folder.served.earlier)
+      if (
+        former !== undefined ||
+        served.last !== folder.served.last ||
+        served.earlier !== folder.served.earlier
+      )
         this.#lastGood.remember(slot.origin, entry.location, served)
       folder.served = served
     }

@@ -38,7 +38,9 @@ export class LastGood {
   beginLookUp(origin: string): void {
     const { listRefs } = this.#store
     if (listRefs === undefined) return
-    const refs = [refOf, earlierOf].flatMap(toName => [...listRefs.call(this.#store, beginningOf(toName(origin, '')))])
+    const refs = [refOf, earlierOf].flatMap(toName => [
+      ...listRefs.call(this.#store, beginningOf(toName(origin, ''))),
+    ])
     this.#ahead = { origin, refs: new Map(refs) }
   }
 

@@ -43,6 +43,7 @@ export const MAX_DESCRIPTION_LENGTH = 1024
 export const MAX_COMPATIBILITY_LENGTH = 500
 
 const KNOWN: ReadonlySet<string> = new Set(SPECIFIED_FIELDS)
+const NO_FIELDS: Readonly<Record<string, never>> = Object.freeze({})
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 /** Turns the fields of a frontmatter into a skill, noting each tolerance and fault at its line. */
@@ -221,7 +222,7 @@ export class SkillFields {
 
   #metadata(): Readonly<Record<string, string>> {
     const value = this.#fields.get('metadata')
-    if (value === undefined || value === null) return Object.freeze({})
+    if (value === undefined || value === null) return NO_FIELDS
     if (typeof value !== 'object' || Array.isArray(value)) {
       this.#note(
         'FIELD_TYPE',
@@ -297,7 +298,7 @@ export class SkillFields {
         'put fields of your own under "metadata"',
       )
     }
-    return Object.freeze(extra)
+    return Object.keys(extra).length === 0 ? NO_FIELDS : Object.freeze(extra)
   }
 
   /** A field that must be text; numbers and booleans are taken as they are written in YAML's core schema. */

@@ -26,6 +26,8 @@ export interface EventTrustOptions {
 // The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
+/** How much less often everything is swept where sweeps never find anything. */
+const RAREST_SWEEP = 8
 
 /** Whether a sweep found a change that no event announced, although one should have. */
 export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode) => boolean): boolean {
@@ -42,6 +44,9 @@ export class EventTrust {
   #fault: string | undefined
   #distrustUntil = Number.NEGATIVE_INFINITY
   #eventsAtOnce = 0
+  /** How often sweeps are due, in multiples of `reconcileMs`. */
+  #patience = 1
+  #judgedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: EventTrustOptions) {
     this.#options = options
@@ -65,7 +70,7 @@ export class EventTrust {
       return { mode: 'degraded', reason: 'a change was found that no event announced', sweepMs: pollMs }
     }
     const unwatched = this.#options.findUnwatched()
-    if (unwatched === undefined) return { mode: 'events', sweepMs: reconcileMs }
+    if (unwatched === undefined) return { mode: 'events', sweepMs: reconcileMs * this.#patience }
     const { count, reason } = unwatched
     const what = count === 1 ? 'a folder is' : `${count} folders are`
     return {
@@ -84,6 +89,7 @@ export class EventTrust {
 
   /** A watch that worked broke. */
   noteFault(message: string): void {
+    this.#patience = 1
     this.#fault = message
   }
 
@@ -94,6 +100,17 @@ export class EventTrust {
 
   /** A sweep found what no event had told. */
   noteUnannounced(): void {
+    this.#patience = 1
     this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS
+  }
+
+  /** A sweep found only what events had told: the next one may come later, up to a limit. */
+  noteAnnounced(): void {
+    const { clock, reconcileMs } = this.#options
+    const now = clock.monotonic()
+    // Sweeps in a row that somebody asked for prove no more than one of them.
+    if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
+    this.#judgedAt = now
+    this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)
   }
 }

@@ -382,5 +382,6 @@ export class FileSource implements SkillSource {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))
       this.#trust.noteUnannounced()
+    else this.#trust.noteAnnounced()
   }
 }

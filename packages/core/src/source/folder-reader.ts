@@ -13,7 +13,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { looksHalfWritten, toBelieved } from './half-written.ts'
+import { type BelievedText, endsLine, looksHalfWritten } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
@@ -189,14 +189,11 @@ export class FolderReader {
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
     try {
-      const opened = fileSystem.read(
-        `${this.#options.pathOf(directory)}/${file.name}`,
-        {
-          inside: context.insideFolders,
-          maxBytes,
-          signal: context.signal,
-        },
-      )
+      const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
+        inside: context.insideFolders,
+        maxBytes,
+        signal: context.signal,
+      })
       const { bytes, stat, locator } = isPending(opened) ? await opened : opened
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
@@ -204,14 +201,15 @@ export class FolderReader {
           'it is a hard link, and those are not read from a reviewed source',
         )
       }
-      const before = file.believed
+      const before = beliefOf(file)
       const { digest } = file
       const readBefore = async (): Promise<Uint8Array | undefined> =>
         digest === undefined ? undefined : await context.store.get(digest)
       const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
       if (isDoubted && (await looksHalfWritten({ stat, bytes, before, now: clock.now(), readBefore })))
         return this.#disbelieve(file)
-      file.believed = toBelieved(stat, bytes)
+      file.believedIno = stat.ino
+      file.endsLine = endsLine(bytes)
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)
@@ -341,10 +339,15 @@ export class FolderReader {
   }
 }
 
+/** What was believed of a file before; `undefined` when it was not read yet. */
+function beliefOf({ believedIno: ino, size, endsLine }: FileNode): BelievedText | undefined {
+  return ino === undefined ? undefined : { ino, size, endsLine }
+}
+
 /** `undefined` for a single file, and where a file system tells nothing of the kind. */
 export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined
-  return `${stat.dev}:${stat.ino}:${stat.birthtimeMs}`
+  return [stat.dev, stat.ino, stat.birthtimeMs].join(':')
 }
 
 function isLinked(folder: DirectoryNode): boolean {
@@ -359,8 +362,7 @@ function nameOf(folder: DirectoryNode): string {
 }
 
 function toSkillFile({ path, file }: ManifestFile): SkillFile {
-  if (file.stat === undefined || file.digest === undefined)
-    throw new TypeError(`${path} was not captured`)
+  if (file.stat === undefined || file.digest === undefined) throw new TypeError(`${path} was not captured`)
   return Object.freeze({
     path,
     digest: file.digest,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FileStat } from '../fs/file-system.ts'
-import { type BelievedText, HALF_WRITTEN_MS, looksHalfWritten, toBelieved } from './half-written.ts'
+import { type BelievedText, endsLine, HALF_WRITTEN_MS, looksHalfWritten } from './half-written.ts'
 
 const NOW = 1_000_000
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -17,7 +17,7 @@ const statOf = (facts: Partial<FileStat> = {}): FileStat => ({
   ...facts,
 })
 const FORMER = bytesOf('first line\nsecond line\na third line that is quite a bit longer\n')
-const BEFORE = toBelieved(statOf(), FORMER)
+const BEFORE = { ino: statOf().ino, size: FORMER.length, endsLine: endsLine(FORMER) }
 const looks = async (stat: FileStat, text: string, before: BelievedText | undefined): Promise<boolean> =>
   await looksHalfWritten({ stat, bytes: bytesOf(text), before, now: NOW, readBefore: async () => FORMER })
 

@@ -12,8 +12,8 @@ export const HALF_WRITTEN_MS = 250
 
 const LINE_FEED = 0x0a
 
-export function toBelieved({ ino }: FileStat, bytes: Uint8Array): BelievedText {
-  return { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
+export function endsLine(bytes: Uint8Array): boolean {
+  return bytes.at(-1) === LINE_FEED
 }
 
 /** A text that became shorter by less than this part may just as well be a whole one with a word less. */
@@ -46,9 +46,8 @@ export async function looksHalfWritten({
   if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
   if (stat.ctimeMs !== stat.mtimeMs) return false
-  const endsLine = bytes.at(-1) === LINE_FEED
-  if (before === undefined) return !endsLine
-  if (before.endsLine && !endsLine) return true
+  if (before === undefined) return !endsLine(bytes)
+  if (before.endsLine && !endsLine(bytes)) return true
   if (before.ino !== stat.ino || bytes.length >= before.size) return false
   if (bytes.length < before.size * (1 - SLIGHTLY)) return true
   const former = await readBefore()

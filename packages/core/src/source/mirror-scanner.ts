@@ -271,29 +271,35 @@ export class MirrorScanner {
 
   /** Watches a directory; one that an event named is watched anew, because it may be another one by now. */
   #arm(node: DirectoryNode, path: string, anew: boolean): void {
-    const { fileSystem, isWatching, onEvent, onWatchError, clock } = this.#options
+    const { fileSystem, isWatching, clock } = this.#options
     if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
     const now = clock.monotonic()
     if (node.refusedAt !== undefined && now - node.refusedAt < REFUSED_RETRY_MS) return
     const unwatchBefore = node.unwatch
     try {
-      const stop = fileSystem.watch(
-        path,
-        () => onEvent(node),
-        error => {
-          stop()
-          if (node.unwatch === stop) node.unwatch = undefined
-          if (clock.monotonic() - now < WORKING_MS) this.#refuse(node, error)
-          else onWatchError(error)
-        },
-      )
-      node.unwatch = stop
+      node.unwatch = this.#watch(node, path)
       node.refusedAt = undefined
     } catch (thrown) {
       node.unwatch = undefined
       this.#refuse(node, thrown)
     }
     unwatchBefore?.()
+  }
+
+  /** There are as many watches as directories, so what one keeps is kept small. */
+  #watch(node: DirectoryNode, path: string): (() => void) | undefined {
+    const since = this.#options.clock.monotonic()
+    const stop = this.#options.fileSystem.watch?.(
+      path,
+      () => this.#options.onEvent(node),
+      error => {
+        stop?.()
+        if (node.unwatch === stop) node.unwatch = undefined
+        if (this.#options.clock.monotonic() - since < WORKING_MS) this.#refuse(node, error)
+        else this.#options.onWatchError(error)
+      },
+    )
+    return stop
   }
 
   #refuse(node: DirectoryNode, thrown: unknown): void {
@@ -334,7 +340,8 @@ export class MirrorScanner {
     const isFirst = node.directories.size === 0 && node.files.size === 0
     const seen = new Set<string>()
     for (const [index, entry] of entries.entries()) {
-      const turn = index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
+      const turn =
+        index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
       if (turn !== undefined) await turn
       if (isLeftOut(entry.name, node.name)) continue
       if (isOtherSpelling(entry.name, entries)) {
@@ -360,8 +367,7 @@ export class MirrorScanner {
         forced.add(node.directories.get(entry.name) as DirectoryNode)
       }
     }
-    for (const [name, child] of node.directories)
-      if (!isFirst && !seen.has(name)) this.detach(child, pass)
+    for (const [name, child] of node.directories) if (!isFirst && !seen.has(name)) this.detach(child, pass)
     for (const name of node.files.keys()) {
       if (isFirst || seen.has(name)) continue
       node.files.delete(name)
@@ -397,7 +403,7 @@ export class MirrorScanner {
   #addFile(node: DirectoryNode, name: string, isLink: boolean, pass: ScanPass): void {
     if (node.files.get(name)?.isLink === isLink) return
     const file = createFileNode(name, isLink)
-    node.files.set(name, file)
+    node.files.set(file.name, file)
     if (isLink) this.#links.add({ directory: node, file })
     this.#markChanged(node, pass)
   }

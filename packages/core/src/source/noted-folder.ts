@@ -1,11 +1,20 @@
-import type { FileStat } from '../fs/file-system.ts'
+import { type FileStat, toCompact } from '../fs/file-system.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill, SkillPlace } from '../skill/skill.ts'
 import type { SkillDescription } from '../skill/skill-fields.ts'
 import type { FolderNote } from '../store/folder-notes.ts'
-import { attach, createDirectoryNode, createFileNode, type DirectoryNode, type FileNode, NOT_ASCII, pathWithin, subtree } from './mirror.ts'
+import {
+  attach,
+  createDirectoryNode,
+  createFileNode,
+  type DirectoryNode,
+  type FileNode,
+  NOT_ASCII,
+  pathWithin,
+  subtree,
+} from './mirror.ts'
 
 /** Changes with the form of a note. */
 export const NOTE_FORM = 1
@@ -51,7 +60,8 @@ export interface NotedFolder {
  */
 export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
   const { skill, isLinked } = folder.entry ?? {}
-  if (skill === undefined || isLinked === true || folder.isStandalone || !isPlainValue(skill.extra)) return undefined
+  if (skill === undefined || isLinked === true || folder.isStandalone || !isPlainValue(skill.extra))
+    return undefined
   const directories = [...subtree(folder)]
   if (directories.length > MOST_DIRECTORIES) return undefined
   if (!directories.every(directory => isPlainDirectory(directory, folder))) return undefined
@@ -63,11 +73,14 @@ export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
   for (const [index, { stat, isRacy, isDiscoverable }] of directories.entries())
     writeFacts(facts, index, stat as FileStat, (isRacy ? RACY : 0) | (isDiscoverable ? DISCOVERABLE : 0), 0)
   for (const [index, { file }] of files.entries()) {
-    const flags = (file.isRacy ? RACY : 0) | (file.believed?.endsLine === true ? ENDS_LINE : 0)
+    const flags = (file.isRacy ? RACY : 0) | (file.endsLine ? ENDS_LINE : 0)
     writeFacts(facts, directories.length + index, file.stat as FileStat, flags, file.size)
   }
   const text: NoteText = {
-    directories: directories.map(({ parent, name }) => [parent === undefined ? -1 : directories.indexOf(parent), name]),
+    directories: directories.map(({ parent, name }) => [
+      parent === undefined ? -1 : directories.indexOf(parent),
+      name,
+    ]),
     files: files.map(({ directory, file }) => [
       directories.indexOf(directory),
       file.name,
@@ -104,10 +117,11 @@ export function recallFolder(
     const digest: Digest = `sha256:${digits}`
     file.stat = readFacts(facts, index, 'file')
     file.digest = digest
-    file.size = facts[index * FACTS + SIZE] as number
+    file.size = toCompact(facts[index * FACTS + SIZE] as number)
     file.isRacy = hasFlag(facts, index, RACY)
-    file.believed = { ino: file.stat.ino, size: file.size, endsLine: hasFlag(facts, index, ENDS_LINE) }
-    node.files.set(name, file)
+    file.believedIno = file.stat.ino
+    file.endsLine = hasFlag(facts, index, ENDS_LINE)
+    node.files.set(file.name, file)
     const path = pathOf(folder, node, name)
     return Object.freeze({ path, digest, size: file.size, isExecutable: file.stat.isExecutable })
   })
@@ -168,9 +182,18 @@ function writeFacts(facts: Float64Array, index: number, stat: FileStat, flags: n
 
 function readFacts(facts: Float64Array, index: number, kind: FileStat['kind']): FileStat {
   const at = index * FACTS
-  const [size = 0, mtimeMs = 0, ctimeMs = 0, birthtimeMs = 0, ino = 0, dev = 0, links = 0] = facts.subarray(at, at + FLAGS)
-  const isExecutable = hasFlag(facts, index, EXECUTABLE)
-  return { kind, size, mtimeMs, ctimeMs, ino, dev, birthtimeMs, links, isExecutable }
+  const numberAt = (offset: number): number => facts[at + offset] as number
+  return {
+    kind,
+    size: toCompact(numberAt(0)),
+    mtimeMs: numberAt(1),
+    ctimeMs: numberAt(2),
+    ino: toCompact(numberAt(4)),
+    dev: toCompact(numberAt(5)),
+    birthtimeMs: numberAt(3),
+    links: toCompact(numberAt(6)),
+    isExecutable: hasFlag(facts, index, EXECUTABLE),
+  }
 }
 
 function hasFlag(facts: Float64Array, index: number, flag: number): boolean {

@@ -1,8 +1,8 @@
 import type { FileSystem } from '../fs/file-system.ts'
-import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderNote } from '../store/folder-notes.ts'
-import type { FolderReader } from './folder-reader.ts'
+import type { SkillStore } from '../store/skill-store.ts'
 import type { ResolvedFileSourceOptions } from './file-source-options.ts'
+import type { FolderReader } from './folder-reader.ts'
 import type { DirectoryNode } from './mirror.ts'
 import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
@@ -25,7 +25,18 @@ export class NotedFolders {
   #isReading = false
 
   constructor(options: ResolvedFileSourceOptions, reader: FolderReader) {
-    const { fileSystem, root, label, limits, reading, layout, symlinks, nestedSkills, trust, hasDirectories } = options
+    const {
+      fileSystem,
+      root,
+      label,
+      limits,
+      reading,
+      layout,
+      symlinks,
+      nestedSkills,
+      trust,
+      hasDirectories,
+    } = options
     this.#fileSystem = fileSystem
     this.#reader = reader
     this.#key = JSON.stringify([
@@ -38,7 +49,9 @@ export class NotedFolders {
     this.#changed.clear()
     this.#store = store
     this.#noted =
-      store.notes === undefined || this.#fileSystem.identity !== 'disk' ? new Map() : await store.notes.load(this.#key)
+      store.notes === undefined || this.#fileSystem.identity !== 'disk'
+        ? new Map()
+        : await store.notes.load(this.#key)
   }
 
   /** How many folders were noted and have not been compared with the disk yet. */
@@ -58,7 +71,8 @@ export class NotedFolders {
 
   /** To be called when a folder was read, or is gone. */
   change(location: string, folder: DirectoryNode | undefined): void {
-    if (this.#store?.notes !== undefined && this.#fileSystem.identity === 'disk') this.#changed.set(location, folder)
+    if (this.#store?.notes !== undefined && this.#fileSystem.identity === 'disk')
+      this.#changed.set(location, folder)
   }
 
   /** A reading begins: the mirror is no longer what was shown last. */

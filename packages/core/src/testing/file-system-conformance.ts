@@ -78,7 +78,11 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       const path = `${root}/none/none.md`
       await expectCode(async () => await fileSystem.list(path), 'NOT_FOUND', 'list()')
       await expectCode(async () => await fileSystem.stat(path), 'NOT_FOUND', 'stat()')
-      await expectCode(async () => await fileSystem.read(path, { inside: [root], maxBytes: MAX }), 'NOT_FOUND', 'read()')
+      await expectCode(
+        async () => await fileSystem.read(path, { inside: [root], maxBytes: MAX }),
+        'NOT_FOUND',
+        'read()',
+      )
     },
   },
   {
@@ -87,7 +91,11 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       await put(`${root}/in/a.md`, '0123456789')
       await put(`${root}/in-other/a.md`, 'other')
       const inside = [await real(fileSystem, `${root}/in`)]
-      await expectCode(async () => await fileSystem.read(`${root}/in`, { inside, maxBytes: MAX }), 'WRONG_KIND', 'a folder')
+      await expectCode(
+        async () => await fileSystem.read(`${root}/in`, { inside, maxBytes: MAX }),
+        'WRONG_KIND',
+        'a folder',
+      )
       await expectCode(
         async () => await fileSystem.read(`${root}/in/a.md`, { inside, maxBytes: 9 }),
         'TOO_LARGE',
@@ -142,11 +150,13 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       expectEqual(await read(`${root}/z/a/b/c.md`), 'two', 'moved')
       await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
       await write(`${root}/a/x.md`, 'x')
-      await expectCode(async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }),
+      await expectCode(
+        async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }),
         'IO_FAILED',
         'a taken place',
       )
-      await expectCode(async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }),
+      await expectCode(
+        async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }),
         'OUTSIDE_ROOT',
         'a folder beside',
       )
