@@ -65,7 +65,7 @@ export class PackIndex {
   readonly #setRef: StatementSync
   readonly #removeRef: StatementSync
   readonly #listRefs: StatementSync
-  readonly #findNotes: StatementSync
+  readonly #findNote: StatementSync
   readonly #setNote: StatementSync
   readonly #removeNote: StatementSync
 
@@ -88,10 +88,10 @@ export class PackIndex {
     )
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
     this.#listRefs = database.prepare('SELECT name, revision FROM ref WHERE name >= ? AND name < ?')
-    this.#findNotes = database.prepare(
-      'SELECT location, revision, facts, text, sum FROM note WHERE source = ? AND location > ? ORDER BY location LIMIT ?',
+    this.#findNote = database.prepare(
+      'SELECT revision, facts, text, sum FROM note WHERE source = ? AND location = ?',
     )
-    this.#findNotes.setReturnArrays(true)
+    this.#findNote.setReturnArrays(true)
     this.#setNote = database.prepare(
       `INSERT OR REPLACE INTO note (source, location, revision, facts, text, sum)
        SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
@@ -145,14 +145,10 @@ export class PackIndex {
     return new Map(rows.map(({ name, revision }) => [name, revision]))
   }
 
-  /** Notes of a source in the order of their locations, after one of them; a damaged one is `undefined`. */
-  findNotes(
-    source: string,
-    after: string,
-    limit: number,
-  ): readonly { readonly location: string; readonly note: FolderNote | undefined }[] {
-    const rows = this.#findNotes.all(source, after, limit) as unknown as NoteRow[]
-    return rows.map(row => ({ location: row[0], note: toNote(row) }))
+  /** A damaged note is none. */
+  findNote(source: string, location: string): FolderNote | undefined {
+    const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined
+    return row === undefined ? undefined : toNote(location, row)
   }
 
   /** Writes notes whose revisions are here. */
@@ -186,16 +182,10 @@ export class PackIndex {
   }
 }
 
-type NoteRow = readonly [
-  location: string,
-  revision: Digest,
-  facts: Uint8Array<ArrayBuffer>,
-  text: string,
-  sum: number,
-]
+type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text: string, sum: number]
 
 /** `undefined` for one that is not as it was written. */
-function toNote([location, revision, facts, text, sum]: NoteRow): FolderNote | undefined {
+function toNote(location: string, [revision, facts, text, sum]: NoteRow): FolderNote | undefined {
   if (sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
   return { revision, facts: new Float64Array(facts.buffer, facts.byteOffset, length), text }

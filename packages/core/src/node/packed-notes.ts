@@ -20,6 +20,7 @@ export class PackedNotes implements FolderNotes {
   readonly #ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
   readonly #onPut: () => void
   readonly #waiting = new Map<string, NoteChange>()
+  readonly #ids = new Map<string, string>()
 
   constructor(ask: <Answer>(question: (index: PackIndex) => Answer) => Answer, onPut: () => void) {
     this.#ask = ask
@@ -30,23 +31,15 @@ export class PackedNotes implements FolderNotes {
     return this.#waiting.size
   }
 
-  async load(source: string): Promise<Map<string, FolderNote>> {
-    const notes = new Map<string, FolderNote>()
-    const id = idOf(source)
-    let last = ''
-    for (;;) {
-      const rows = this.#ask(index => index.findNotes(id, last, ROWS_PER_SLICE))
-      for (const { location, note } of rows) if (note !== undefined) notes.set(location, note)
-      const end = rows.at(-1)
-      if (end === undefined || rows.length < ROWS_PER_SLICE) return notes
-      last = end.location
-      await setImmediate()
-    }
+  find(source: string, location: string): FolderNote | undefined {
+    const id = this.#idOf(source)
+    const waiting = this.#waiting.get(keyOf(id, location))
+    return waiting === undefined ? this.#ask(index => index.findNote(id, location)) : waiting.note
   }
 
   put(source: string, location: string, note: FolderNote | undefined): void {
-    const id = idOf(source)
-    this.#waiting.set(`${id}/${location}`, { source: id, location, note })
+    const id = this.#idOf(source)
+    this.#waiting.set(keyOf(id, location), { source: id, location, note })
     this.#onPut()
   }
 
@@ -59,11 +52,19 @@ export class PackedNotes implements FolderNotes {
       await setImmediate()
     }
   }
+
+  /** Names a source in this version of the library: another one may read the same folder differently. */
+  #idOf(source: string): string {
+    const known = this.#ids.get(source)
+    if (known !== undefined) return known
+    const id = nodeHasher.sha256(`${library}\0${source}`).slice(0, 32)
+    this.#ids.set(source, id)
+    return id
+  }
 }
 
-/** Names a source in this version of the library: another one may read the same folder differently. */
-function idOf(source: string): string {
-  return nodeHasher.sha256(`${library}\0${source}`).slice(0, 32)
+function keyOf(id: string, location: string): string {
+  return `${id}/${location}`
 }
 
 const library = describeLibrary()

@@ -97,7 +97,7 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
   #needsSweep = false
-  /** Set while noted folders are compared: watches are set right after the start, which then need not wait for them. */
+  /** Whether watches were left for a sweep right after the start, which then need not wait for them. */
   #watchesLater = false
 
   /** @throws {SkillError} INVALID_OPTION */
@@ -122,7 +122,7 @@ export class FileSource implements SkillSource {
       pathOf: this.#pathOf,
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
-      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents && !this.#watchesLater,
+      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents && !this.#isLater(),
       recall: node => this.#recall(node),
     })
     this.#reader = new FolderReader({
@@ -170,10 +170,7 @@ export class FileSource implements SkillSource {
   async read(context: SourceReadContext): Promise<SourceReading> {
     this.#useStore(context.store)
     this.#notes.pause()
-    if (this.#root === undefined) {
-      await this.#notes.load(context.store)
-      this.#watchesLater = this.#onHint !== undefined && this.#notes.count >= MANY_NOTES
-    }
+    if (this.#root === undefined) this.#notes.begin(context.store)
     const root = await this.#openRoot()
     const pass = root === undefined ? undefined : await createScanPass(this.#options)
     if (root === undefined || pass === undefined) return this.#readMissing()
@@ -214,6 +211,13 @@ export class FileSource implements SkillSource {
 
   async close(): Promise<void> {
     await this.#notes.finish()
+  }
+
+  /** Whether so many folders were noted that a start compares them first, and sets their watches afterwards. */
+  #isLater(): boolean {
+    if (this.#published.hasBegun || this.#notes.recalled < MANY_NOTES) return false
+    this.#watchesLater = true
+    return true
   }
 
   /** What was noted is what is shown, unless it turns out to be something else. */

@@ -17,7 +17,12 @@ const statOf = (facts: Partial<FileStat> = {}): FileStat => ({
   ...facts,
 })
 const FORMER = bytesOf('first line\nsecond line\na third line that is quite a bit longer\n')
-const BEFORE = { ino: statOf().ino, size: FORMER.length, endsLine: endsLine(FORMER) }
+const believe = (bytes: Uint8Array): BelievedText => ({
+  ino: statOf().ino,
+  size: bytes.length,
+  endsLine: endsLine(bytes),
+})
+const BEFORE = believe(FORMER)
 const looks = async (stat: FileStat, text: string, before: BelievedText | undefined): Promise<boolean> =>
   await looksHalfWritten({ stat, bytes: bytesOf(text), before, now: NOW, readBefore: async () => FORMER })
 
@@ -52,7 +57,7 @@ test.each([
 
 test('a text that is slightly shorter and a beginning of what it was is doubted', async () => {
   const former = bytesOf('line\n'.repeat(40))
-  const before = toBelieved(statOf(), former)
+  const before = believe(former)
   const bytes = former.slice(0, former.length - 5)
   const text = { stat: statOf(), bytes, before, now: NOW }
   expect(await looksHalfWritten({ ...text, readBefore: async () => former })).toBe(true)
@@ -62,6 +67,6 @@ test('a text that is slightly shorter and a beginning of what it was is doubted'
 test('a new text is doubted when it ends in the middle of a line, and one that never had a last line feed is not', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
-  const before = toBelieved(statOf(), bytesOf('one'))
+  const before = believe(bytesOf('one'))
   expect(await looks(statOf(), 'three', before)).toBe(false)
 })

@@ -1,5 +1,5 @@
 import type { FileSystem } from '../fs/file-system.ts'
-import type { FolderNote } from '../store/folder-notes.ts'
+import type { FolderNotes } from '../store/folder-notes.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { ResolvedFileSourceOptions } from './file-source-options.ts'
 import type { FolderReader } from './folder-reader.ts'
@@ -15,11 +15,11 @@ export class NotedFolders {
   readonly #fileSystem: FileSystem
   /** What a note depends on besides the folder itself. */
   readonly #key: string
-  /** Found at the start, and not compared with the disk yet. */
-  #noted = new Map<string, FolderNote>()
+  /** How many folders were filled from a note. */
+  #recalled = 0
   /** Folders that were read since they were noted; `undefined` for those that are gone. */
   readonly #changed = new Map<string, DirectoryNode | undefined>()
-  #store: SkillStore | undefined
+  #notes: FolderNotes | undefined
   #writing: Promise<void> | undefined
   /** Whether the mirror is changing at the moment. */
   #isReading = false
@@ -44,26 +44,22 @@ export class NotedFolders {
     ])
   }
 
-  /** Before the first reading. */
-  async load(store: SkillStore): Promise<void> {
+  /** To be called before a mirror is filled. */
+  begin(store: SkillStore): void {
     this.#changed.clear()
-    this.#store = store
-    this.#noted =
-      store.notes === undefined || this.#fileSystem.identity !== 'disk'
-        ? new Map()
-        : await store.notes.load(this.#key)
+    this.#recalled = 0
+    this.#notes = this.#fileSystem.identity === 'disk' ? store.notes : undefined
   }
 
-  /** How many folders were noted and have not been compared with the disk yet. */
-  get count(): number {
-    return this.#noted.size
+  get recalled(): number {
+    return this.#recalled
   }
 
   /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
-    const note = this.#noted.get(folder.path)
-    if (note === undefined || folder.isLink) return undefined
-    this.#noted.delete(folder.path)
+    const note = folder.isLink ? undefined : this.#notes?.find(this.#key, folder.path)
+    if (note === undefined) return undefined
+    this.#recalled++
     const { noted, added } = recallFolder(folder, note)
     folder.entry = this.#reader.recall(folder, noted)
     return added
@@ -71,8 +67,7 @@ export class NotedFolders {
 
   /** To be called when a folder was read, or is gone. */
   change(location: string, folder: DirectoryNode | undefined): void {
-    if (this.#store?.notes !== undefined && this.#fileSystem.identity === 'disk')
-      this.#changed.set(location, folder)
+    if (this.#notes !== undefined) this.#changed.set(location, folder)
   }
 
   /** A reading begins: the mirror is no longer what was shown last. */
@@ -83,8 +78,6 @@ export class NotedFolders {
   /** A reading has ended: notes what it has changed, little by little. */
   resume(): void {
     this.#isReading = false
-    for (const location of this.#noted.keys()) this.change(location, undefined)
-    this.#noted.clear()
     void this.finish()
   }
 
@@ -95,7 +88,7 @@ export class NotedFolders {
   }
 
   async #write(): Promise<void> {
-    const notes = this.#store?.notes
+    const notes = this.#notes
     if (notes === undefined) return
     for (const [location, folder] of this.#changed) {
       const turn = this.#fileSystem.pace?.()

@@ -15,11 +15,8 @@ export interface FolderNote {
  * or one that does not fit, reads the folder.
  */
 export interface FolderNotes {
-  /**
-   * Resolves to the notes of a source by location. Those that are damaged, that another version of the library wrote, or whose
-   * revision the store no longer has, are left out.
-   */
-  load(source: string): Promise<Map<string, FolderNote>>
+  /** Nothing for one that is damaged, that another version of the library wrote, or whose revision the store no longer has. */
+  find(source: string, location: string): FolderNote | undefined
   /** Keeps a note in place of an earlier one, or forgets it. The next flush writes it. */
   put(source: string, location: string, note: FolderNote | undefined): void
 }
