@@ -138,11 +138,13 @@ export class PackIndex {
   }
 
   listRefs(beginning: string): Map<string, Digest> {
-    const rows = this.#listRefs.all(beginning, `${beginning}\u{10ffff}`) as unknown as {
+    const rows = this.#listRefs.all(beginning, beyond(beginning)) as unknown as {
       name: string
       revision: Digest
     }[]
-    return new Map(rows.map(({ name, revision }) => [name, revision]))
+    return new Map(
+      rows.flatMap(({ name, revision }) => (name.startsWith(beginning) ? [[name, revision]] : [])),
+    )
   }
 
   /** A damaged note is none. */
@@ -180,6 +182,12 @@ export class PackIndex {
       }
     })
   }
+}
+
+/** A text that comes after all that begin with another one. */
+function beyond(beginning: string): string {
+  const last = beginning.charCodeAt(beginning.length - 1)
+  return last < 0x7f ? beginning.slice(0, -1) + String.fromCharCode(last + 1) : '\u{10ffff}\u{10ffff}'
 }
 
 type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text: string, sum: number]

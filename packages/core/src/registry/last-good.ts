@@ -36,12 +36,12 @@ export class LastGood {
 
   /** Looks up many folders of a source at once, until `endLookUp`. */
   beginLookUp(origin: string): void {
-    const { listRefs } = this.#store
-    if (listRefs === undefined) return
-    const refs = [refOf, earlierOf].flatMap(toName => [
-      ...listRefs.call(this.#store, beginningOf(toName(origin, ''))),
-    ])
-    this.#ahead = { origin, refs: new Map(refs) }
+    const store = this.#store
+    if (store.listRefs === undefined) return
+    const refs = new Map<string, Digest>()
+    for (const toName of [refOf, earlierOf])
+      for (const [name, revision] of store.listRefs(beginningOf(toName(origin, '')))) refs.set(name, revision)
+    this.#ahead = { origin, refs }
   }
 
   endLookUp(): void {

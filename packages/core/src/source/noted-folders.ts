@@ -28,6 +28,7 @@ export class NotedFolders {
     const {
       fileSystem,
       root,
+      displayRoot,
       label,
       limits,
       reading,
@@ -40,7 +41,8 @@ export class NotedFolders {
     this.#fileSystem = fileSystem
     this.#reader = reader
     this.#key = JSON.stringify([
-      ...[NOTE_FORM, root, label, limits, reading, layout.key, symlinks, nestedSkills, trust, hasDirectories],
+      ...[NOTE_FORM, root, displayRoot, label, limits, reading, layout.key],
+      ...[symlinks, nestedSkills, trust, hasDirectories],
     ])
   }
 

@@ -75,6 +75,50 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
+    name: 'listRefs(), if there is one, has what getRef() has',
+    async check(store) {
+      if (store.listRefs === undefined) return
+      const [first, second] = [putTree(store, 'first').revision, putTree(store, 'second').revision]
+      for (const name of ['a/1', 'a/2', 'a/\u{10ffff}', 'b']) store.setRef(name, first)
+      await store.flush()
+      store.setRef('a/1', second)
+      store.setRef('a/2', undefined)
+      store.setRef('a/3', second)
+      const listed = [...store.listRefs('a/')].sort(([a], [b]) => (a < b ? -1 : 1))
+      const expected = [
+        ['a/1', second],
+        ['a/3', second],
+        ['a/\u{10ffff}', first],
+      ]
+      expect(JSON.stringify(listed) === JSON.stringify(expected), `listed ${JSON.stringify(listed)}`)
+    },
+  },
+  {
+    name: 'notes, if there are any, are found as they were put, and only for revisions that are held',
+    async check(store) {
+      const { notes } = store
+      if (notes === undefined) return
+      const { revision } = putTree(store, 'first')
+      const facts = Float64Array.of(1.5, -2, 2 ** 40)
+      const find = (location: string): string | undefined => {
+        const note = notes.find('source', location)
+        return note === undefined ? undefined : JSON.stringify([note.revision, [...note.facts], note.text])
+      }
+      notes.put('source', 'pdf', { revision, facts, text: 'Größe' })
+      notes.put('source', 'lost', { revision: digestOf('lost', portableHasher), facts, text: '' })
+      const expected = JSON.stringify([revision, [...facts], 'Größe'])
+      expect(find('pdf') === expected, 'found at once')
+      await store.flush()
+      expect(find('pdf') === expected, 'found after flush()')
+      expect(find('lost') === undefined, 'not found without its revision')
+      expect(notes.find('other source', 'pdf') === undefined, 'not found for another source')
+      notes.put('source', 'pdf', undefined)
+      expect(find('pdf') === undefined, 'gone at once')
+      await store.flush()
+      expect(find('pdf') === undefined, 'gone after flush()')
+    },
+  },
+  {
     name: 'put() while flush() is under way loses nothing',
     async check(store) {
       const trees = Array.from({ length: 50 }, (_, index) => {
