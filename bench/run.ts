@@ -5,6 +5,7 @@ import type { Figure, MeasureOptions } from './figure.ts'
 import { b1 } from './figures/b1.ts'
 import { b2 } from './figures/b2.ts'
 import { b3 } from './figures/b3.ts'
+import { b4 } from './figures/b4.ts'
 import { b5 } from './figures/b5.ts'
 import { b6 } from './figures/b6.ts'
 import { b7 } from './figures/b7.ts'
@@ -23,6 +24,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B1: b1,
   B2: b2,
   B3: b3,
+  B4: b4,
   B5: b5,
   B6: b6,
   B7: b7,
@@ -43,7 +45,7 @@ const unknown = named.filter(id => BENCHMARKS[id] === undefined)
 
 if (args.includes('--help')) {
   console.log(
-    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 50,000 skills too, B7 with 10,000 reloads, B9 with 2,000 edits',
+    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 100,000 skills too, B4 with 100,000, B7 with 10,000 reloads, B9 with 2,000 edits',
   )
 } else if (unknown.length > 0) {
   console.error(

@@ -22,7 +22,7 @@ const SLICE_MS = 4
 // a process that has to wait for a processor looks the same.
 const SLOW_CALL_MS = 0.1
 const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
-const AVERAGE_WEIGHT = 0.03
+const AVERAGE_WEIGHT = 0.01
 const RETRY_DIRECT_AFTER_CALLS = 2_000
 
 // File systems on which other machines write without an event here (Linux, `statfs(2)`).

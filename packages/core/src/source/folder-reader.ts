@@ -1,5 +1,5 @@
 import { SkillError, toMessage } from '../errors.ts'
-import { type FileSystem, isPending } from '../fs/file-system.ts'
+import { type FileStat, type FileSystem, isPending } from '../fs/file-system.ts'
 import type { Clock, Hasher } from '../host.ts'
 import type { Diagnostic, DiagnosticCode, Severity } from '../skill/diagnostic.ts'
 import { isError } from '../skill/diagnostic.ts'
@@ -14,7 +14,7 @@ import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type BelievedText, endsLine, looksHalfWritten } from './half-written.ts'
-import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
+import { type DirectoryNode, type FileNode, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
 import type { ReadFile } from './second-fingerprint.ts'
@@ -102,7 +102,7 @@ export class FolderReader {
       limits: this.#options.limits,
       policy: this.#options.reading,
     })
-    const diagnostics = [...parsed.diagnostics, ...found]
+    const diagnostics = found.length === 0 ? parsed.diagnostics : [...parsed.diagnostics, ...found]
     if (!parsed.ok || diagnostics.some(isError)) return this.#toEntry(folder, undefined, diagnostics)
     const manifest = files.filter(({ file }) => file.fault === undefined).map(toSkillFile)
     const skill = createSkill(
@@ -124,7 +124,9 @@ export class FolderReader {
 
   #collect(folder: DirectoryNode, found: Diagnostic[]): ManifestFile[] {
     const files = new Map<string, ManifestFile>()
-    for (const directory of subtree(folder)) {
+    const directories = [folder]
+    for (const directory of directories) {
+      directories.push(...directory.directories.values())
       found.push(...directory.findings)
       const within = pathWithin(folder, directory)
       for (const file of directory.files.values()) {
@@ -201,12 +203,8 @@ export class FolderReader {
           'it is a hard link, and those are not read from a reviewed source',
         )
       }
-      const before = beliefOf(file)
-      const { digest } = file
-      const readBefore = async (): Promise<Uint8Array | undefined> =>
-        digest === undefined ? undefined : await context.store.get(digest)
-      const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
-      if (isDoubted && (await looksHalfWritten({ stat, bytes, before, now: clock.now(), readBefore })))
+      const isDoubted = context.doubts && (file.believedIno !== undefined || context.doubtsNew)
+      if (isDoubted && (await this.#looksHalfWritten(file, stat, bytes, context)))
         return this.#disbelieve(file)
       file.believedIno = stat.ino
       file.endsLine = endsLine(bytes)
@@ -226,6 +224,19 @@ export class FolderReader {
       file.fault = this.#toFault(item, folder, thrown, isSkillFile)
       return undefined
     }
+  }
+
+  async #looksHalfWritten(
+    file: FileNode,
+    stat: FileStat,
+    bytes: Uint8Array,
+    { store }: FolderContext,
+  ): Promise<boolean> {
+    const { digest } = file
+    const readBefore = async (): Promise<Uint8Array | undefined> =>
+      digest === undefined ? undefined : await store.get(digest)
+    const now = this.#options.clock.now()
+    return await looksHalfWritten({ stat, bytes, before: beliefOf(file), now, readBefore })
   }
 
   /** To be read again in a moment; what was read before it stays. */

@@ -5,6 +5,7 @@ import type { Clock } from '../host.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { isLeftOut } from '../skill/manifest.ts'
 import { type ClassifierOptions, EntryClassifier, toFinding } from './entry-classifier.ts'
+import { IGNORE_FILE_NAME } from './file-layout.ts'
 import type { FollowedLink } from './followed-links.ts'
 import { IgnoreFiles } from './ignore-files.ts'
 import {
@@ -182,7 +183,7 @@ export class MirrorScanner {
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
     if (!isRecalled) this.#arm(node, path, depth === 'look')
-    let forced = new Set<DirectoryNode>()
+    let forced: readonly DirectoryNode[] = []
     if (
       isNew ||
       isReplaced ||
@@ -223,11 +224,13 @@ export class MirrorScanner {
   async #childrenToVisit(
     node: DirectoryNode,
     depth: VisitDepth,
-    forced: ReadonlySet<DirectoryNode>,
+    forced: readonly DirectoryNode[],
   ): Promise<{ node: DirectoryNode; depth: VisitDepth }[]> {
     const items: { node: DirectoryNode; depth: VisitDepth }[] = []
+    if (forced.length === node.directories.size) return forced.map(child => ({ node: child, depth: 'look' }))
+    const isForced = new Set(forced)
     for (const child of node.directories.values()) {
-      if (forced.has(child)) items.push({ node: child, depth: 'look' })
+      if (isForced.has(child)) items.push({ node: child, depth: 'look' })
       else if (depth !== 'look' || child.isStandalone) items.push({ node: child, depth })
       else if (await this.#isReplaced(child)) items.push({ node: child, depth: 'look' })
     }
@@ -322,7 +325,7 @@ export class MirrorScanner {
     entries: readonly DirectoryEntry[],
     path: string,
     pass: ScanPass,
-  ): Promise<Set<DirectoryNode>> {
+  ): Promise<readonly DirectoryNode[]> {
     const wasInSkill = isInSkill(node)
     this.#updateSkillFile(node, entries, pass)
     const inSkill = isInSkill(node)
@@ -331,14 +334,15 @@ export class MirrorScanner {
       node.files.clear()
     }
     const findings: Diagnostic[] = []
-    if (await this.#ignoreFiles.update(node, entries, path, findings, pass)) {
+    const mayHaveRules = node.ignored !== undefined || entries.some(entry => entry.name === IGNORE_FILE_NAME)
+    if (mayHaveRules && (await this.#ignoreFiles.update(node, entries, path, findings, pass))) {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       this.#markChanged(node, pass)
     }
     const context = { node, path, inSkill, pass, findings }
-    const forced = new Set<DirectoryNode>()
+    const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
-    const seen = new Set<string>()
+    const seen = isFirst ? undefined : new Set<string>()
     for (const [index, entry] of entries.entries()) {
       const turn =
         index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1 ? this.#options.fileSystem.pace?.() : undefined
@@ -359,25 +363,30 @@ export class MirrorScanner {
       const found = this.#classifier.classify(entry, context)
       const kind = isPending(found) ? await found : found
       if (kind === undefined) continue
-      if (!isFirst) seen.add(entry.name)
+      seen?.add(entry.name)
       const isLink = entry.kind === 'link'
       if (kind === 'file') this.#addFile(node, entry.name, isLink, pass)
       else if (kind === 'standalone') this.#addStandalone(node, entry.name, pass)
       else if (this.#addDirectory(node, entry.name, isLink, kind, pass)) {
-        forced.add(node.directories.get(entry.name) as DirectoryNode)
+        forced.push(node.directories.get(entry.name) as DirectoryNode)
       }
     }
-    for (const [name, child] of node.directories) if (!isFirst && !seen.has(name)) this.detach(child, pass)
-    for (const name of node.files.keys()) {
-      if (isFirst || seen.has(name)) continue
-      node.files.delete(name)
-      this.#markChanged(node, pass)
-    }
+    if (seen !== undefined) this.#removeOthers(node, seen, pass)
     if (findings.length + node.findings.length > 0) {
       if (JSON.stringify(findings) !== JSON.stringify(node.findings)) this.#markChanged(node, pass)
       this.#setFindings(node, findings)
     }
     return forced
+  }
+
+  /** Forgets what is not listed any more. */
+  #removeOthers(node: DirectoryNode, seen: ReadonlySet<string>, pass: ScanPass): void {
+    for (const [name, child] of node.directories) if (!seen.has(name)) this.detach(child, pass)
+    for (const name of node.files.keys()) {
+      if (seen.has(name)) continue
+      node.files.delete(name)
+      this.#markChanged(node, pass)
+    }
   }
 
   #updateSkillFile(node: DirectoryNode, entries: readonly DirectoryEntry[], pass: ScanPass): void {

@@ -1,0 +1,99 @@
+import { createHash, hash } from 'node:crypto'
+import { closeSync, fstatSync, openSync, readdirSync, readlinkSync, readSync, watch } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSkillRuntime } from '@skillstoke/core'
+import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
+import { load } from 'js-yaml'
+import type { Start } from './starts.ts'
+
+// node bench/start-child.ts <start> <tree> [state directory]: one start in a process of its own, and what it took as JSON.
+
+const [name, tree, state] = process.argv.slice(2) as [keyof typeof STARTS, string, string | undefined]
+
+const STARTS = {
+  /** The runtime: discovered, read, parsed, hashed, captured, watched, first generation. */
+  async runtime() {
+    await using stack = new AsyncDisposableStack()
+    const store = state === undefined ? undefined : await openPackStore(state)
+    if (store !== undefined) stack.defer(async () => await store.close())
+    const start = await measure(async () => {
+      const skills = await createSkillRuntime({
+        sources: [directory(tree, { label: 'bench' })],
+        tuning: { hasher: nodeHasher },
+        ...(store === undefined ? {} : { state: { store } }),
+      })
+      stack.defer(async () => await skills.close())
+      return skills.current.list().length
+    })
+    console.log(JSON.stringify(start))
+  },
+  /** The same calls of the system by the shortest program: lists, opens, verifies, reads, hashes and watches everything. */
+  async plain() {
+    const buffer = Buffer.allocUnsafe(65_536)
+    const watchers: unknown[] = []
+    const visit = (folder: string): number => {
+      let found = 0
+      watchers.push(watch(folder, { persistent: false }, () => undefined))
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const path = `${folder}/${entry.name}`
+        if (entry.isDirectory()) found += visit(path)
+        else {
+          const file = openSync(path, 'r')
+          fstatSync(file)
+          readlinkSync(`/proc/self/fd/${file}`)
+          const length = readSync(file, buffer, 0, buffer.length, 0)
+          hash('sha256', buffer.subarray(0, length))
+          closeSync(file)
+          if (entry.name === 'SKILL.md') found++
+        }
+      }
+      return found
+    }
+    console.log(JSON.stringify(await measure(() => visit(tree))))
+    process.exit()
+  },
+  /** Only the texts, read and parsed as most programs do; nothing is watched. */
+  async texts() {
+    const start = await measure(async () => {
+      const names = await readdir(tree)
+      await Promise.all(
+        names.map(async each => {
+          const text = await readFile(join(tree, each, 'SKILL.md'), 'utf8')
+          load(text.slice(4, text.indexOf('\n---', 4)))
+          createHash('sha256').update(text).digest('hex')
+        }),
+      )
+      return names.length
+    })
+    console.log(JSON.stringify(start))
+  },
+}
+
+await STARTS[name]()
+
+async function measure(work: () => number | Promise<number>): Promise<Start> {
+  let last = performance.now()
+  let longestBlockMs = 0
+  let isRunning = true
+  const tick = (): void => {
+    const now = performance.now()
+    longestBlockMs = Math.max(longestBlockMs, now - last)
+    last = now
+    if (isRunning) setImmediate(tick)
+  }
+  setImmediate(tick)
+  const cpu = process.cpuUsage()
+  const begin = performance.now()
+  const skills = await work()
+  const ms = performance.now() - begin
+  const { user, system } = process.cpuUsage(cpu)
+  isRunning = false
+  return {
+    ms,
+    cpuMs: (user + system) / 1_000,
+    longestBlockMs,
+    skills,
+    residentMB: process.memoryUsage().rss / 1e6,
+  }
+}

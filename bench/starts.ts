@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { percentiles } from './figure.ts'
+import type { Tree } from './tree.ts'
+
+/** What one start in a process of its own took. */
+export interface Start {
+  readonly ms: number
+  /** Of all threads. */
+  readonly cpuMs: number
+  /** The longest time without a turn of the event loop. */
+  readonly longestBlockMs: number
+  readonly skills: number
+  readonly residentMB: number
+}
+
+/** Runs one kind of `start-child.ts`. */
+export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state?: string): Start {
+  const args = [
+    join(import.meta.dirname, 'start-child.ts'),
+    kind,
+    tree.path,
+    ...(state === undefined ? [] : [state]),
+  ]
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  const start = JSON.parse(run.stdout) as Start
+  if (start.skills !== tree.size) throw new Error(`${start.skills} skills instead of ${tree.size}`)
+  return start
+}
+
+/** The middle and the end of one measure of several starts. */
+export function of(starts: readonly Start[], measure: keyof Start): { p50: number; p99: number } {
+  return percentiles(starts.map(start => start[measure]))
+}
