@@ -28,9 +28,7 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: tru
 interface Blob {
   readonly bytes: Uint8Array
   trees: number
-  /** Whether a tree that names it is about to be put: bytes come before their tree. */
-  isAwaited: boolean
-  /** Monotonic time at which it was put, asked for, or named by its last tree. */
+  /** Monotonic time at which it was put or asked for last: bytes come before the tree that names them. */
   idleSince: number
 }
 
@@ -71,14 +69,14 @@ export class MemorySkillStore implements SkillStore {
   has(digest: Digest): boolean {
     const blob = this.#blobs.get(digest)
     if (blob === undefined) return false
-    blob.isAwaited = true
+    blob.idleSince = this.#clock.monotonic()
     if (blob.trees === 0) this.#loosen(digest, blob)
     return true
   }
 
   put(digest: Digest, bytes: Uint8Array): void {
     if (this.has(digest)) return
-    const blob = { bytes, trees: 0, isAwaited: true, idleSince: 0 }
+    const blob = { bytes, trees: 0, idleSince: this.#clock.monotonic() }
     this.#blobs.set(digest, blob)
     this.#loosen(digest, blob)
   }
@@ -92,9 +90,7 @@ export class MemorySkillStore implements SkillStore {
     if (tree === undefined) {
       tree = { files, users: 0, names: 0, replacedBytes: 0, idleSince: 0 }
       this.#trees.set(revision, tree)
-      for (const { digest } of files) this.#hold(digest, 1)
-    } else {
-      for (const { digest } of files) this.#hold(digest, 0)
+      for (const { digest } of files) this.#hold(digest)
     }
     if (isIdle(tree)) this.#rest(revision, tree)
   }
@@ -186,26 +182,25 @@ export class MemorySkillStore implements SkillStore {
     for (const { digest } of tree.files) this.#letGo(digest)
   }
 
-  /** No tree names the blob, and its grace begins. */
+  /** No tree names the blob, and somebody has just asked for it: its grace begins. */
   #loosen(digest: Digest, blob: Blob): void {
     this.#looseBlobs.delete(digest)
-    blob.idleSince = this.#clock.monotonic()
     this.#looseBlobs.set(digest, blob)
     this.#scheduleCollection()
   }
 
-  #hold(digest: Digest, trees: 0 | 1): void {
+  #hold(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined) return
-    blob.trees += trees
-    blob.isAwaited = false
+    blob.trees++
     this.#looseBlobs.delete(digest)
   }
 
   #letGo(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined || --blob.trees > 0) return
-    if (blob.isAwaited) this.#loosen(digest, blob)
+    // A reading that asked for it may be about to put another tree.
+    if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
     else this.#blobs.delete(digest)
   }
 
