@@ -38,6 +38,8 @@ export interface RoundResult {
   readonly nextInMs: number
   /** Bytes that the index names, by pack. */
   readonly packBytes: ReadonlyMap<string, number>
+  /** Packs from which something goes with the next round. */
+  readonly waitingPacks: ReadonlySet<string>
 }
 
 /** The rows of an index by what needs them. Digests are cut to 52 bits: two that look alike are both kept. */
@@ -122,6 +124,8 @@ class CollectionRound {
   async doom(marks: Marks, removed: ReadonlySet<Digest>): Promise<RoundResult> {
     const { needed, youngFiles, oldFiles } = marks
     const packBytes = new Map<string, number>()
+    const waitingPacks = new Set<string>()
+    const youngPacks = new Set<string>()
     const doomed = marks.old.filter(key => !removed.has(key))
     const young = marks.young.filter(key => !removed.has(key))
     let youngBytes = young.length * BYTES_PER_TREE
@@ -133,14 +137,21 @@ class CollectionRound {
       if (needed.has(short)) continue
       if (youngFiles.has(short)) {
         young.push(key)
+        youngPacks.add(pack)
         youngBytes += length
-      } else if (oldFiles.has(short) || at < this.#now - GRACE_MS) doomed.push(key)
+      } else if (oldFiles.has(short) || at < this.#now - GRACE_MS) {
+        doomed.push(key)
+        waitingPacks.add(pack)
+      }
     }
-    if (youngBytes > MAX_YOUNG_BYTES) doomed.push(...young)
+    if (youngBytes > MAX_YOUNG_BYTES) {
+      for (const key of young) doomed.push(key)
+      for (const pack of youngPacks) waitingPacks.add(pack)
+    }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
     await this.#write(doomed, key => add.run(key, this.#now))
     const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
-    return { packBytes, nextInMs: isUrgent ? DOOM_MS : young.length > 0 ? GRACE_MS : Infinity }
+    return { packBytes, waitingPacks, nextInMs: isUrgent ? DOOM_MS : young.length > 0 ? GRACE_MS : Infinity }
   }
 
   /** The rows of a query by its key, a page at a time. */

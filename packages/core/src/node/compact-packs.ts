@@ -1,9 +1,10 @@
 import { closeSync, fdatasync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Digest } from '../index.ts'
-import { writeWhenFree } from './collection-round.ts'
+import { type RoundResult, writeWhenFree } from './collection-round.ts'
 import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
 import type { PackPosition } from './pack-index.ts'
 import type { TimeSlices } from './time-slices.ts'
@@ -19,8 +20,7 @@ export interface CompactionOptions {
   readonly folder: string
   readonly database: DatabaseSync
   readonly slices: TimeSlices
-  /** Bytes that the index names, by pack. */
-  readonly packBytes: ReadonlyMap<string, number>
+  readonly round: RoundResult
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
   /** Whether the index is still the one of the folder. */
@@ -33,12 +33,13 @@ interface Row extends PackPosition {
 
 /** Writes what is needed of half-empty packs into a new one, and removes them; packs that are written to are left alone. */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
-  const { folder, packBytes, isWriting, isCurrent } = options
+  const { folder, round, isWriting, isCurrent } = options
+  const { packBytes, waitingPacks } = round
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
-  const packs = listPacks(folder).filter(
-    pack => isIdle(pack) && (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2,
-  )
+  const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
+  // What is going to be removed anyway is not copied before.
+  const packs = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack) && isHalfEmpty(pack))
   if (packs.some(pack => packBytes.has(pack))) await moveRows(options, new Set(packs))
   // Somebody may have removed the folder and written it anew.
   if (!isCurrent()) return
@@ -50,6 +51,7 @@ async function moveRows(options: CompactionOptions, packs: ReadonlySet<string>):
   const rows = await findRows(options, packs)
   const target = createPack(folder)
   const moved: { readonly row: Row; readonly offset: number }[] = []
+  const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   try {
     for (const pack of packs) {
       const source = openSync(join(folder, pack), 'r')
@@ -57,7 +59,8 @@ async function moveRows(options: CompactionOptions, packs: ReadonlySet<string>):
         for (const row of rows.filter(each => each.pack === pack)) {
           const { offset } = target
           // What is missing or too short is damaged, and read from its source when it is needed.
-          if (await copyBytes(source, row, target, slices)) moved.push({ row, offset })
+          if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
+          await slices.pause()
         }
       } finally {
         closeSync(source)
@@ -104,9 +107,8 @@ async function copyBytes(
   source: number,
   { offset, length }: PackPosition,
   target: OpenPack,
-  slices: TimeSlices,
+  bytes: Buffer,
 ): Promise<boolean> {
-  const bytes = Buffer.allocUnsafe(Math.min(length, CHUNK_BYTES))
   for (let done = 0; done < length; ) {
     const read = readSync(source, bytes, 0, Math.min(bytes.length, length - done), offset + done)
     if (read === 0) return false
@@ -116,7 +118,7 @@ async function copyBytes(
       target.offset += count
     }
     done += read
-    await slices.pause()
+    if (done < length) await setImmediate()
   }
   return true
 }

@@ -101,10 +101,10 @@ export class StoreCollection {
   async #collect(database: DatabaseSync): Promise<number> {
     const { folder, clock, isWriting, isCurrent } = this.#options
     const slices = new TimeSlices(this.#abort.signal)
-    const { nextInMs, packBytes } = await runCollectionRound(database, slices, clock.now())
-    await compactPacks({ folder, database, slices, packBytes, isWriting, isCurrent })
+    const round = await runCollectionRound(database, slices, clock.now())
+    await compactPacks({ folder, database, slices, round, isWriting, isCurrent })
     shrink(database)
-    return nextInMs
+    return round.nextInMs
   }
 }
 
