@@ -19,15 +19,17 @@ export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
   /** Used, and named by this process. */
   readonly #named = new Set<Digest>()
-  /** Named since the last `settle`; revisions are named before they are used. */
+  /** Named since the last `takeDue`; revisions are named before they are used. */
   readonly #justNamed = new Set<Digest>()
-  /** Used and not named, with the time of the last lease. */
-  readonly #unnamed = new Map<Digest, number>()
+  /** Used, not named, and not leased yet. */
+  readonly #unleased = new Set<Digest>()
+  /** The time of each lease, the oldest first. */
+  readonly #leases = new Map<Digest, number>()
 
   retain(revision: Digest): void {
     const users = this.#users.get(revision) ?? 0
     this.#users.set(revision, users + 1)
-    if (users === 0 && !this.#named.has(revision)) this.#unnamed.set(revision, 0)
+    if (users === 0 && !this.#named.has(revision)) this.#unleased.add(revision)
   }
 
   release(revision: Digest): void {
@@ -38,7 +40,7 @@ export class RetainedTrees {
     }
     this.#users.delete(revision)
     this.#named.delete(revision)
-    this.#unnamed.delete(revision)
+    this.#endLease(revision)
   }
 
   /** Notes that a name has moved from one revision to another. */
@@ -46,30 +48,38 @@ export class RetainedTrees {
     if (to !== undefined) {
       this.#named.add(to)
       this.#justNamed.add(to)
-      this.#unnamed.delete(to)
+      this.#endLease(to)
     }
     if (from === undefined || from === to) return
     // Another name may still keep it; then the lease is one too many.
     this.#named.delete(from)
-    if (this.#users.has(from)) this.#unnamed.set(from, 0)
+    if (this.#users.has(from)) this.#unleased.add(from)
   }
 
   /** Whether `takeDue` would lease anything. */
   isDue(now: number): boolean {
-    for (const at of this.#unnamed.values()) if (at < now - RENEW_AFTER_MS) return true
-    return false
+    const [oldest] = this.#leases.values()
+    return this.#unleased.size > 0 || (oldest !== undefined && oldest < now - RENEW_AFTER_MS)
   }
 
   /** What has to be leased now, so that no collection of another process takes it. */
   takeDue(now: number): Lease {
     for (const revision of this.#justNamed) if (!this.#users.has(revision)) this.#named.delete(revision)
     this.#justNamed.clear()
-    const revisions: Digest[] = []
-    for (const [revision, at] of this.#unnamed) {
-      if (at >= now - RENEW_AFTER_MS) continue
-      this.#unnamed.set(revision, now)
+    const revisions = [...this.#unleased]
+    for (const [revision, at] of this.#leases) {
+      if (at >= now - RENEW_AFTER_MS) break
       revisions.push(revision)
     }
+    for (const revision of revisions) {
+      this.#endLease(revision)
+      this.#leases.set(revision, now)
+    }
     return { revisions, until: now + LEASE_MS }
+  }
+
+  #endLease(revision: Digest): void {
+    this.#unleased.delete(revision)
+    this.#leases.delete(revision)
   }
 }

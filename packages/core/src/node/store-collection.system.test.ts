@@ -7,6 +7,7 @@ import { digestOf, revisionOf } from '../internal-entry.ts'
 import type { SkillFile, SkillStore } from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
 import { collectGarbage, nodeHasher, openPackStore } from './index.ts'
+import { RetainedTrees } from './retained-trees.ts'
 import { StoreCollection } from './store-collection.ts'
 
 const HOUR = 3_600_000
@@ -155,6 +156,17 @@ test('a revision that another process uses without a name is leased', async () =
   expect([await other.getTree(held.revision), await textOf(other, held)]).toEqual([held.files, 'held'])
   await other.close()
   await store.close()
+})
+
+test('a lease is renewed after ten minutes, and ends with the last user', () => {
+  const { revision } = toRevision('held')
+  const trees = new RetainedTrees()
+  trees.retain(revision)
+  expect(trees.takeDue(0)).toEqual({ revisions: [revision], until: 1_200_000 })
+  expect([trees.isDue(600_000), trees.takeDue(600_000).revisions]).toEqual([false, []])
+  expect([trees.isDue(600_001), trees.takeDue(600_001).revisions]).toEqual([true, [revision]])
+  trees.release(revision)
+  expect(trees.isDue(10_000_000)).toBe(false)
 })
 
 test('a name that moves away from a used revision leaves a lease', async () => {
