@@ -5,7 +5,7 @@ export interface Figure {
   /** Skills in the tree, or samples where there is no tree. */
   readonly n: number
   readonly value: { readonly p50: number; readonly p99: number }
-  readonly unit: 'ms' | 'µs' | 'ns' | 'KB' | 'MB' | '%' | 'count'
+  readonly unit: 'ms' | 'µs' | 'ns' | 'B' | 'KB' | 'MB' | '%' | 'count'
   /** The target of the design, in the same unit. */
   readonly target: string
   readonly peers: Readonly<Record<string, number | { readonly p50: number; readonly p99: number }>>

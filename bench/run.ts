@@ -15,6 +15,7 @@ import { b10 } from './figures/b10.ts'
 import { b11 } from './figures/b11.ts'
 import { b12 } from './figures/b12.ts'
 import { b13 } from './figures/b13.ts'
+import { b15 } from './figures/b15.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
@@ -34,6 +35,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B11: b11,
   B12: b12,
   B13: b13,
+  B15: b15,
 }
 
 const args = process.argv.slice(2)
@@ -45,7 +47,7 @@ const unknown = named.filter(id => BENCHMARKS[id] === undefined)
 
 if (args.includes('--help')) {
   console.log(
-    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 100,000 skills too, B4 with 100,000, B7 with 10,000 reloads, B9 with 2,000 edits',
+    'npm run bench -- [B1 B3 ...] [--json] [--large]\n\n--json   one line of JSON for each figure\n--large  B1 with 100,000 skills too, B4 with 100,000, B7 with 10,000 reloads, B9 with 2,000 edits, B15 with 100,000 reloads',
   )
 } else if (unknown.length > 0) {
   console.error(

@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { existsSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { GENERATION_META_KEY } from '@skillstoke/mcp'
@@ -532,6 +533,34 @@ describe('a running dev and other processes', () => {
     expect([statSync(path).mode & 0o777, statSync(join(state, 'run')).mode & 0o777]).toEqual([0o600, 0o700])
     expect(stoke<{ from: unknown }>(['list', '--json', ...flags]).json.from).toMatchObject({ url: dev.url })
     expect(stoke(['reload', ...flags]).status).toBe(0)
+  })
+
+  test('what killed ones left goes when the next one starts, also when another process has their number', async () => {
+    using folder = new TemporaryFolder()
+    using state = new TemporaryFolder()
+    folder.writeSkill('refund')
+    const run = join(state.path, 'run')
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    const left = {
+      url: `http://127.0.0.1:${port}`,
+      host: hostname(),
+      startId: 'gone',
+      token: 'token',
+      roots: [],
+    }
+    const dead = 2 ** 22 + 1 // more than Linux gives
+    state.write(`run/${dead}.json`, JSON.stringify({ ...left, pid: dead }))
+    state.write(`run/${process.pid}.json`, JSON.stringify({ ...left, pid: process.pid }))
+    state.write('run/1.json', JSON.stringify({ ...left, pid: 1, host: 'another-machine' }))
+    state.write(`run/${dead}.json.gone.tmp`, '{')
+    state.write(`run/open-${dead}.html`, 'a secret address')
+    await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
+    await expect
+      .poll(() => readdirSync(run).sort(), { timeout: 10_000 })
+      .toEqual(['1.json', `${dev.process.pid}.json`].sort())
   })
 
   test('its file is for its user alone, goes with it, and is recognised as stale after kill -9', async () => {

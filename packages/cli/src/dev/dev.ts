@@ -10,7 +10,7 @@ import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { createPaint, printLine } from '../output.ts'
 import { DevServer } from '../server/dev-server.ts'
-import { writeRunFile } from '../server/run-file.ts'
+import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { listenForSignals } from '../signals.ts'
 import { loadTokenCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
@@ -117,6 +117,8 @@ async function actOn(key: string, { skills, print, end, opener, pageUrl }: KeyTa
 
 /** Lets other processes find this one; one that cannot be found works all the same. */
 function tellOthers(config: Config, server: DevServer): () => void {
+  // What cannot be removed now goes with the next start.
+  void sweepRunFiles(config).catch(() => undefined)
   try {
     return writeRunFile(config, server)
   } catch (thrown) {

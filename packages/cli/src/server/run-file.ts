@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { isAlive } from '@skillstoke/core/internal/node'
 import { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
@@ -42,6 +42,9 @@ export interface RunningDev {
 }
 
 const FOLDER = 'run'
+const RUN_FILE = /^\d+\.json$/
+/** A run file that is being written, or a page that leads to the address of a dev. */
+const DRAFT = /^(?:open-)?(\d+)\.(?:json\..+\.tmp|html)$/
 const PROBE_TIMEOUT_MS = 2_000
 /** How often a process looks whether its file is still there. */
 const CHECK_INTERVAL_MS = 500
@@ -79,6 +82,17 @@ export function writeRunFile(
   }
 }
 
+/** Removes what processes left that were killed, while this one starts. */
+export async function sweepRunFiles(config: Config): Promise<void> {
+  for (const path of listFolder(config, DRAFT))
+    if (!isAlive(Number(DRAFT.exec(basename(path))?.[1]))) rmSync(path, { force: true })
+  for (const path of listFolder(config, RUN_FILE)) {
+    const file = readRunFile(path)
+    if (file !== undefined && file.pid !== process.pid && file.host === hostname())
+      await probeOrRemove(path, file)
+  }
+}
+
 /**
  * The running `dev` with the same roots. Files of processes that are gone, or whose number another process has by now,
  * are removed on the way.
@@ -86,22 +100,28 @@ export function writeRunFile(
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
   let found: RunningDev | undefined
-  for (const path of listRunFiles(config)) {
+  for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)
     // A process of another machine or container with the same state cannot be reached, nor told to be gone.
     if (file === undefined || file.host !== hostname()) continue
-    const running = isAlive(file.pid) ? await probe(file) : 'gone'
-    if (running === 'gone') rmSync(path, { force: true })
-    else if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running
+    const running = await probeOrRemove(path, file)
+    if (running !== undefined && JSON.stringify(file.roots) === wanted) found ??= running
   }
   return found
 }
 
-function listRunFiles(config: Config): string[] {
+async function probeOrRemove(path: string, file: RunFile): Promise<RunningDev | undefined> {
+  const running = isAlive(file.pid) ? await probe(file) : 'gone'
+  if (running !== 'gone') return running
+  rmSync(path, { force: true })
+  return undefined
+}
+
+function listFolder(config: Config, names: RegExp): string[] {
   const folder = join(config.stateDirectory, FOLDER)
   try {
     return readdirSync(folder)
-      .filter(name => /^\d+\.json$/.test(name))
+      .filter(name => names.test(name))
       .map(name => join(folder, name))
   } catch (thrown) {
     if (isUnavailable(thrown)) return []
@@ -133,7 +153,10 @@ function readRunFile(path: string): RunFile | undefined {
   }
 }
 
-/** `'gone'` when another dev answers there; `undefined` when it does not answer as it should, which may pass. */
+/**
+ * `'gone'` when another dev answers there, or nobody listens: a dev writes its file once it listens, and again when it is
+ * removed. `undefined` when it does not answer as it should, which may pass.
+ */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
   const client = new ApiClient({ url: file.url, token: file.token, timeoutMs: PROBE_TIMEOUT_MS })
   try {
@@ -141,8 +164,14 @@ async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
     if (status.startId !== file.startId) return 'gone'
     return { file, status, client: new ApiClient({ url: file.url, token: file.token }) }
   } catch (thrown) {
-    return thrown instanceof ApiError && thrown.code === 'UNAUTHORIZED' ? 'gone' : undefined
+    const isOther = thrown instanceof ApiError && thrown.code === 'UNAUTHORIZED'
+    return isOther || isRefused(thrown) ? 'gone' : undefined
   }
+}
+
+function isRefused(thrown: unknown): boolean {
+  const { cause } = thrown as { readonly cause?: { readonly code?: unknown } }
+  return cause?.code === 'ECONNREFUSED'
 }
 
 function toRunFileRoots({ roots, remotes }: Config): readonly RunFileRoot[] {

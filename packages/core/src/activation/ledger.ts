@@ -18,11 +18,14 @@ export interface Ledger {
   forget(name: string): void
   /** Notes that the conversation was given something of a revision. */
   saw(name: string, revision: Digest): void
-  /** The revisions of a skill of which the conversation was given something, newest last. */
+  /** The newest hundred revisions of a skill of which the conversation was given something, newest last. */
   seen(name: string): readonly Digest[]
   /** All of those, by name. */
   allSeen(): Readonly<Record<string, readonly Digest[]>>
 }
+
+// A conversation that follows every edit for days would keep all of them.
+const MAX_SEEN_OF_NAME = 100
 
 export class MemoryLedger implements Ledger {
   readonly #retained: RetainedRevisions
@@ -47,10 +50,17 @@ export class MemoryLedger implements Ledger {
   }
 
   saw(name: string, revision: Digest): void {
-    this.#retained.add(revision)
-    const seen = this.#seen.get(name)
-    if (seen === undefined) this.#seen.set(name, new Set([revision]))
-    else seen.add(revision)
+    const seen = this.#seen.get(name) ?? new Set()
+    this.#seen.set(name, seen)
+    // Seen again, it is the newest.
+    if (!seen.delete(revision)) this.#retained.add(revision)
+    seen.add(revision)
+    if (seen.size <= MAX_SEEN_OF_NAME) return
+    const loaded = this.#entries.get(name)?.revision
+    const oldest = [...seen].find(each => each !== loaded)
+    if (oldest === undefined) return
+    seen.delete(oldest)
+    this.#retained.remove(oldest)
   }
 
   seen(name: string): readonly Digest[] {

@@ -1,14 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  fdatasyncSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fdatasyncSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
@@ -22,9 +12,9 @@ import {
 } from '../internal-entry.ts'
 import type { SkillFile } from '../source-entry.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
+import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
-import { isDamage, openPrivateDatabase } from './private-database.ts'
-import { isAlive } from './process-group.ts'
+import { isBusy, isDamage, openPrivateDatabase } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
@@ -60,7 +50,6 @@ export interface GarbageReport {
 
 const DEFAULT_GRACE_MS = 3_600_000
 const ANNOUNCE_MS = 2_000
-const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
 
 /**
  * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
@@ -96,15 +85,28 @@ async function collect(
 ): Promise<GarbageReport> {
   const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
-    index.exec('PRAGMA busy_timeout = 5000')
+    index.exec(PACK_INDEX.schema) // an older version made it with fewer tables
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()
     // A process that has just asked for one of them says so within this time.
     if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
-    return collector.run(kept, doomed, await findDamage(folder, index))
+    const report = collector.run(kept, doomed, await findDamage(folder, index))
+    if (options.isDryRun !== true) shrink(index)
+    return report
   } finally {
     index.close()
+  }
+}
+
+/** Writes the index anew when much of it is free. */
+function shrink(index: DatabaseSync): void {
+  const readPragma = (name: string): number => Number(index.prepare(`PRAGMA ${name}`).get()?.[name])
+  if (readPragma('freelist_count') < readPragma('page_count') / 4) return
+  try {
+    index.exec('VACUUM')
+  } catch (thrown) {
+    if (!isBusy(thrown)) throw thrown // the next collection does it
   }
 }
 
@@ -196,6 +198,9 @@ class Collector {
       this.#index.exec('DELETE FROM note WHERE revision NOT IN (SELECT revision FROM tree)')
       const blobs = this.#removeBlobs(doomed)
       this.#forgetDamaged(damaged)
+      this.#index.exec(
+        'DELETE FROM doomed WHERE key NOT IN (SELECT digest FROM blob) AND key NOT IN (SELECT revision FROM tree)',
+      )
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
@@ -257,36 +262,28 @@ class Collector {
     return Number(row?.['total'] ?? 0)
   }
 
-  #listPacks(): readonly string[] {
-    return readdirSync(this.#folder).filter(name => PACK.test(name))
-  }
-
   #sizeOfPacks(): number {
-    return this.#listPacks().reduce((sum, name) => sum + this.#sizeOf(name), 0)
-  }
-
-  #sizeOf(pack: string): number {
-    return statSync(join(this.#folder, pack), { throwIfNoEntry: false })?.size ?? 0
+    return listPacks(this.#folder).reduce((sum, name) => sum + sizeOfPack(this.#folder, name), 0)
   }
 
   /** Writes what is needed of half-empty packs into one new pack; returns the packs that can go once the index is written. */
   #compact(): readonly string[] {
     const dead: string[] = []
-    let target: { readonly name: string; readonly descriptor: number; offset: number } | undefined
+    let target: OpenPack | undefined
     const move = this.#index.prepare('UPDATE blob SET pack = ?, offset = ? WHERE digest = ?')
-    for (const pack of this.#listPacks()) {
-      if (this.#isInUse(pack)) continue
+    for (const pack of listPacks(this.#folder)) {
+      if (isPackInUse(this.#folder, pack, this.#before)) continue
       const rows = this.#index
         .prepare('SELECT digest, pack, offset, length FROM blob WHERE pack = ?')
         .all(pack) as unknown as BlobRow[]
       const needed = rows.reduce((sum, { length }) => sum + length, 0)
-      if (needed > this.#sizeOf(pack) / 2) continue
+      if (needed > sizeOfPack(this.#folder, pack) / 2) continue
       dead.push(join(this.#folder, pack))
       if (rows.length === 0 || this.#isDryRun) continue
       const source = openSync(join(this.#folder, pack), 'r')
       try {
         for (const { digest, offset, length } of rows) {
-          target ??= this.#createPack()
+          target ??= createPack(this.#folder)
           const bytes = Buffer.alloc(length)
           if (length > 0 && readSync(source, bytes, 0, length, offset) !== length) continue // damaged: read anew one day
           writeSync(target.descriptor, bytes, 0, length, target.offset)
@@ -302,18 +299,5 @@ class Collector {
       closeSync(target.descriptor)
     }
     return dead
-  }
-
-  /** Whether a process may still write to it. */
-  #isInUse(pack: string): boolean {
-    const stats = statSync(join(this.#folder, pack), { throwIfNoEntry: false })
-    if (stats === undefined || stats.mtimeMs >= this.#before) return true
-    const pid = Number(PACK.exec(pack)?.groups?.['pid'] ?? 0)
-    return pid !== 0 && pid !== process.pid && isAlive(pid)
-  }
-
-  #createPack(): { name: string; descriptor: number; offset: number } {
-    const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
-    return { name, descriptor: openSync(join(this.#folder, name), 'wx', 0o600), offset: 0 }
   }
 }

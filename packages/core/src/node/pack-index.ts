@@ -19,6 +19,8 @@ export interface PackPosition {
 export interface IndexedPosition extends PackPosition {
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** 1 for what a collection is about to remove: it can still be read, and whoever needs it puts it again. */
+  readonly isDoomed: 0 | 1
 }
 
 /** What a name is to point at, and what it pointed at when that was decided. */
@@ -31,6 +33,7 @@ const SCHEMA = `
   PRAGMA busy_timeout = 5000;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
+  PRAGMA journal_size_limit = 1048576;
   CREATE TABLE IF NOT EXISTS blob (
     digest TEXT PRIMARY KEY, pack TEXT NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
     at INTEGER NOT NULL
@@ -43,6 +46,8 @@ const SCHEMA = `
     source TEXT NOT NULL, location TEXT NOT NULL, revision TEXT NOT NULL, facts BLOB NOT NULL, text TEXT NOT NULL,
     sum INTEGER NOT NULL, PRIMARY KEY (source, location)
   );
+  CREATE INDEX IF NOT EXISTS note_revision ON note (revision);
+  CREATE TABLE IF NOT EXISTS doomed (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
 `
 
 /** The file of the index, in the folder of the packs. */
@@ -68,16 +73,23 @@ export class PackIndex {
   readonly #findNote: StatementSync
   readonly #setNote: StatementSync
   readonly #removeNote: StatementSync
+  readonly #leaseTree: StatementSync
+  readonly #hasDoomed: StatementSync
+  readonly #spare: StatementSync
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    this.#findBlob = database.prepare('SELECT pack, offset, length, at FROM blob WHERE digest = ?')
+    this.#findBlob = database.prepare(
+      'SELECT pack, offset, length, at, EXISTS (SELECT 1 FROM doomed WHERE key = digest) AS isDoomed FROM blob WHERE digest = ?',
+    )
     this.#touchBlob = database.prepare('UPDATE blob SET at = ? WHERE digest = ?')
     this.#addBlob = database.prepare(
       'INSERT OR REPLACE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
     )
     this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
-    this.#findTree = database.prepare('SELECT files FROM tree WHERE revision = ?')
+    this.#findTree = database.prepare(
+      'SELECT files FROM tree WHERE revision = ? AND NOT EXISTS (SELECT 1 FROM doomed WHERE key = revision)',
+    )
     // Put once more means wanted once more: its grace begins anew.
     this.#addTree = database.prepare(
       'INSERT INTO tree (revision, files, at) VALUES (?, ?, ?) ON CONFLICT (revision) DO UPDATE SET at = excluded.at',
@@ -97,6 +109,9 @@ export class PackIndex {
        SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
     )
     this.#removeNote = database.prepare('DELETE FROM note WHERE source = ? AND location = ?')
+    this.#leaseTree = database.prepare('UPDATE tree SET at = ? WHERE revision = ?')
+    this.#hasDoomed = database.prepare('SELECT EXISTS (SELECT 1 FROM doomed) AS found')
+    this.#spare = database.prepare('DELETE FROM doomed WHERE key = ?')
   }
 
   isEmpty(): boolean {
@@ -118,6 +133,7 @@ export class PackIndex {
     inTransaction(this.#database, () => {
       for (const [digest, { pack, offset, length }] of entries)
         this.#addBlob.run(digest, pack, offset, length, Date.now())
+      this.#spareAll(entries.map(([digest]) => digest))
     })
   }
 
@@ -134,6 +150,8 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
+      // Its bytes may have been asked for before a collection doomed them.
+      this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }
 
@@ -168,6 +186,31 @@ export class PackIndex {
     })
   }
 
+  /** Keeps revisions until a time, although no name does. */
+  leaseTrees(revisions: readonly Digest[], until: number): void {
+    inTransaction(this.#database, () => {
+      for (const revision of revisions) this.#leaseTree.run(until, revision)
+      this.#spareTrees(revisions)
+    })
+  }
+
+  #spareTrees(revisions: readonly Digest[]): void {
+    if (!this.#isAnyDoomed()) return
+    for (const revision of revisions) {
+      if (this.#spare.run(revision).changes === 0) continue
+      for (const { digest } of this.findTree(revision) ?? []) this.#spare.run(digest)
+    }
+  }
+
+  /** Takes back what a collection has decided about them. */
+  #spareAll(keys: readonly Digest[]): void {
+    if (this.#isAnyDoomed()) for (const key of keys) this.#spare.run(key)
+  }
+
+  #isAnyDoomed(): boolean {
+    return this.#hasDoomed.get()?.['found'] === 1
+  }
+
   findRef(name: string): Digest | undefined {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
@@ -180,6 +223,7 @@ export class PackIndex {
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
       }
+      this.#spareTrees(entries.flatMap(([, { revision }]) => revision ?? []))
     })
   }
 }

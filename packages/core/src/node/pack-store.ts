@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -15,9 +14,10 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Digest, SkillError } from '../index.ts'
 import { digestOf, toMessage } from '../internal-entry.ts'
-import type { SkillFile, SkillStore, StoreFault } from '../source-entry.ts'
+import { type SkillFile, type SkillStore, type StoreFault, systemClock } from '../source-entry.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
+import { createPack, type OpenPack } from './pack-files.ts'
 import {
   type IndexedPosition,
   mergeIndexes,
@@ -28,8 +28,10 @@ import {
 } from './pack-index.ts'
 import { PackedNotes } from './packed-notes.ts'
 import { isDamage, type KeptDatabase } from './private-database.ts'
+import { RetainedTrees } from './retained-trees.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 import { createStateDirectory } from './state-directory.ts'
+import { StoreCollection } from './store-collection.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 500
@@ -38,6 +40,9 @@ const ROWS_PER_SORT = 10_000
 const TOUCH_AFTER_MS = 1_800_000
 // Names are set outside of readings, too, when nobody flushes.
 const FLUSH_AFTER_MS = 100
+// Only a pack that is no longer written to can be collected while its process runs.
+const MAX_PACK_BYTES = 16 * 1024 * 1024
+const LEASE_CHECK_MS = 300_000
 // A pack that is open can be written anew when somebody removes the directory.
 const MAX_OPEN_PACKS = 256
 
@@ -68,9 +73,12 @@ class PackStore implements SkillStore {
     question => this.#ask(question),
     () => this.#flushSoon(),
   )
+  readonly #retained = new RetainedTrees()
+  readonly #collection: StoreCollection
+  readonly #leaseTimer: NodeJS.Timeout
   readonly #readers = new Map<string, number>()
   readonly #packSizes = new Map<string, number>()
-  #writer: { readonly name: string; readonly descriptor: number; offset: number } | undefined
+  #writer: OpenPack | undefined
   /** Put and not yet written: the bytes themselves. */
   #buffer: { readonly digest: Digest; readonly bytes: Uint8Array }[] = []
   #bufferedBytes = 0
@@ -99,6 +107,14 @@ class PackStore implements SkillStore {
     this.#failure = this.#findFault()
     this.#gitBlobs = gitBlobs
     this.#mended = damage === undefined ? undefined : { message: damage, isStoring: true }
+    this.#collection = new StoreCollection({
+      folder,
+      clock: systemClock,
+      isWriting: pack => pack === this.#writer?.name,
+      isCurrent: () => !this.#isClosed && kept.fault === undefined && !kept.isGone(),
+      onDone: () => this.#closeGonePacks(),
+    })
+    this.#leaseTimer = setInterval(() => this.#renewLeases(), LEASE_CHECK_MS).unref()
   }
 
   get fault(): StoreFault | undefined {
@@ -108,7 +124,7 @@ class PackStore implements SkillStore {
   has(digest: Digest): boolean {
     if (this.#blobs.has(digest)) return true
     const position = this.#findBlob(digest)
-    if (position === undefined || !this.#isThere(position)) return false
+    if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
     // Whoever asks may be about to rely on it, without a tree that says so yet.
     if (position.at < Date.now() - TOUCH_AFTER_MS) this.#touched.add(digest)
     return true
@@ -172,17 +188,29 @@ class PackStore implements SkillStore {
     return files
   }
 
-  // Processes share the store: what it keeps goes by its names, see collectGarbage.
-  retain(): void {}
-  release(): void {}
+  // Processes share the store: what it keeps goes by its names, and by leases where there are none.
+  retain(revision: Digest): void {
+    this.#retained.retain(revision)
+    this.#renewLeases()
+  }
+
+  release(revision: Digest): void {
+    this.#retained.release(revision)
+  }
+
+  #renewLeases(): void {
+    if (!this.#isClosed && this.#retained.isDue(Date.now())) this.#flushSoon()
+  }
 
   setRef(name: string, revision: Digest | undefined): void {
     this.#assertOpen()
     const pending = this.#refs.get(name)
     const before = pending === undefined ? this.#ask(index => index.findRef(name)) : pending.before
+    this.#retained.rename(pending === undefined ? before : pending.revision, revision)
     if (revision === before) this.#refs.delete(name)
     else this.#refs.set(name, { revision, before })
     if (this.#refs.size > 0) this.#flushSoon()
+    else this.#renewLeases()
   }
 
   getRef(name: string): Digest | undefined {
@@ -212,7 +240,8 @@ class PackStore implements SkillStore {
     while (this.#flushing !== undefined) await this.#flushing
     const waiting =
       this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
-    if (waiting === 0 && this.#failure === undefined && !this.#kept.isGone()) return
+    const isDue = waiting > 0 || this.#retained.isDue(Date.now())
+    if (!isDue && this.#failure === undefined && !this.#kept.isGone()) return
     this.#assertOpen()
     this.#flushing = this.#flushOrFault().finally(() => (this.#flushing = undefined))
     await this.#flushing
@@ -224,7 +253,9 @@ class PackStore implements SkillStore {
   }
 
   async #close(): Promise<void> {
+    clearInterval(this.#leaseTimer)
     try {
+      await this.#collection.stop()
       await this.flush()
     } finally {
       this.#isClosed = true
@@ -324,6 +355,11 @@ class PackStore implements SkillStore {
       for (const [revision] of batch) this.#trees.delete(revision)
       await setImmediate()
     }
+    const { revisions, until } = this.#retained.takeDue(Date.now())
+    for (const batch of inBatches(revisions)) {
+      this.#ask(index => index.leaseTrees(batch, until))
+      await setImmediate()
+    }
     for (const batch of inSortedBatches(refs)) {
       // What was set meanwhile may need bytes that are not written yet; it is for the next flush.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
@@ -332,6 +368,32 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     await this.notes.flush()
+    this.#rotate()
+  }
+
+  /** Leaves a large pack, which is still read from, once the index names all of it. */
+  #rotate(): void {
+    const writer = this.#writer
+    if (writer === undefined || writer.offset < MAX_PACK_BYTES) return
+    const isPending = [...this.#blobs.values()].some(
+      position => !(position instanceof Uint8Array) && position.pack === writer.name,
+    )
+    if (isPending) return
+    if (this.#readers.has(writer.name)) closeSync(writer.descriptor)
+    else this.#readers.set(writer.name, writer.descriptor)
+    this.#writer = undefined
+  }
+
+  /** An open file takes up the disk although a collection has removed it. */
+  #closeGonePacks(): void {
+    // When the whole directory was removed, open packs are written anew.
+    if (this.#isClosed || this.#kept.isGone()) return
+    for (const [pack, descriptor] of this.#readers) {
+      if (fstatSync(descriptor).nlink > 0) continue
+      closeSync(descriptor)
+      this.#readers.delete(pack)
+      this.#packSizes.delete(pack)
+    }
   }
 
   /** Appends what is buffered to this process's pack. */
@@ -340,7 +402,7 @@ class PackStore implements SkillStore {
     // A pack that was idle for long may have been collected under a process that another one took for gone.
     if (this.#writer !== undefined && fstatSync(this.#writer.descriptor).nlink === 0)
       this.#retire(this.#writer)
-    this.#writer ??= this.#createPack()
+    this.#writer ??= createPack(this.#folder)
     const writer = this.#writer
     const all = Buffer.concat(this.#buffer.map(({ bytes }) => bytes))
     for (let written = 0; written < all.length; ) {
@@ -352,6 +414,7 @@ class PackStore implements SkillStore {
     }
     this.#buffer = []
     this.#bufferedBytes = 0
+    this.#collection.noteWritten(all.length)
   }
 
   /** What is in the index is in other packs by now; what is not yet is written once more. */
@@ -365,12 +428,6 @@ class PackStore implements SkillStore {
     }
     closeSync(writer.descriptor)
     this.#writer = undefined
-  }
-
-  #createPack(): { name: string; descriptor: number; offset: number } {
-    const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
-    return { name, descriptor: openSync(join(this.#folder, name), flags, 0o600), offset: 0 }
   }
 
   #readPack({ pack, offset, length }: PackPosition): Uint8Array | undefined {

@@ -16,6 +16,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
 // Primary result codes of SQLite, in the lower byte of its extended ones.
+const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
 const CORRUPT = 11
@@ -230,6 +231,11 @@ export function isUnwritable(thrown: unknown): boolean {
 export function isDamage(thrown: unknown): boolean {
   const primary = primaryCodeOf(thrown)
   return primary !== undefined && [CORRUPT, NOT_A_DATABASE].includes(primary)
+}
+
+/** Whether another connection holds the lock that an operation needs. */
+export function isBusy(thrown: unknown): boolean {
+  return primaryCodeOf(thrown) === BUSY
 }
 
 function primaryCodeOf(thrown: unknown): number | undefined {

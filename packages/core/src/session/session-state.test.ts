@@ -28,6 +28,18 @@ describe('SkillSession.state()', () => {
     expect(session.state().catalog).toBe(catalog)
   })
 
+  test('lists the newest hundred revisions of a skill that was loaded after every edit', async () => {
+    await using it = await openMemorySkills(['pdf'])
+    const session = it.skills.session({ id: 's' })
+    const revisions: string[] = []
+    for (let i = 0; i < 120; i++) {
+      it.write('pdf', { body: `Body ${i}.` })
+      await loadSkill(session, 'pdf')
+      revisions.push(it.skills.current.get('pdf').revision)
+    }
+    expect(stored(session).seen['pdf']).toEqual(revisions.slice(-100))
+  })
+
   test('has today’s catalog after rebase()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })

@@ -7,9 +7,18 @@ import type { SkillStore } from './skill-store.ts'
 
 /** How long an unused revision stays readable, in milliseconds. */
 export const DEFAULT_STORE_GRACE_MS = 60_000
+// What replaced revisions hold at most: thousands of edits within their grace would fill the memory.
+const MAX_REPLACED_BYTES = 4_194_304
+// A call that began with a revision still finds it, however much is replaced meanwhile.
+const MIN_GRACE_MS = 5_000
+// What a revision costs beside its bytes: digests, the list of its files, entries of maps.
+const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
-  /** How long an unused revision stays readable, in milliseconds; `Infinity` is for good. @default DEFAULT_STORE_GRACE_MS */
+  /**
+   * How long an unused revision stays readable, in milliseconds; `Infinity` is for good. It is five seconds at least for the
+   * oldest of replaced revisions that hold more than 4 MB together. @default DEFAULT_STORE_GRACE_MS
+   */
   readonly graceMs?: number
   readonly clock?: Clock
 }
@@ -19,7 +28,7 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: tru
 interface Blob {
   readonly bytes: Uint8Array
   trees: number
-  /** Monotonic time at which no tree held it any more; bytes are put before the tree that names them. */
+  /** Monotonic time at which it was put or asked for last: bytes come before the tree that names them. */
   idleSince: number
 }
 
@@ -27,17 +36,27 @@ interface Tree {
   readonly files: readonly SkillFile[]
   users: number
   names: number
-  /** Monotonic time at which nobody used it any more. */
+  /** What it adds to the bytes of replaced trees; 0 unless it was used and is used no longer. */
+  replacedBytes: number
+  /** Monotonic time at which it was put, asked for, or left by its last user. */
   idleSince: number
 }
 
-/** The default store: lives and dies with the process. Revisions that nobody uses are collected after a grace period. */
+/**
+ * The default store: lives and dies with the process. It collects unused revisions after a grace period. When those that were
+ * replaced hold more than 4 MB together, it collects the oldest of them after five seconds.
+ */
 export class MemorySkillStore implements SkillStore {
   readonly #blobs = new Map<Digest, Blob>()
   readonly #trees = new Map<Digest, Tree>()
   readonly #refs = new Map<string, Digest>()
+  /** Trees that nobody uses or names, the longest idle first. */
+  readonly #idleTrees = new Map<Digest, Tree>()
+  /** Blobs that no tree names, the longest idle first. */
+  readonly #looseBlobs = new Map<Digest, Blob>()
   readonly #graceMs: number
   readonly #clock: Clock
+  #replacedBytes = 0
   #cancelCollection: (() => void) | undefined
 
   constructor(options: MemorySkillStoreOptions = {}) {
@@ -48,17 +67,18 @@ export class MemorySkillStore implements SkillStore {
   }
 
   has(digest: Digest): boolean {
-    return this.#blobs.has(digest)
+    const blob = this.#blobs.get(digest)
+    if (blob === undefined) return false
+    blob.idleSince = this.#clock.monotonic()
+    if (blob.trees === 0) this.#loosen(digest, blob)
+    return true
   }
 
   put(digest: Digest, bytes: Uint8Array): void {
-    const known = this.#blobs.get(digest)
-    if (known !== undefined) {
-      known.idleSince = this.#clock.monotonic() // somebody is about to need it
-      return
-    }
-    this.#blobs.set(digest, { bytes, trees: 0, idleSince: this.#clock.monotonic() })
-    this.#scheduleCollection()
+    if (this.has(digest)) return
+    const blob = { bytes, trees: 0, idleSince: this.#clock.monotonic() }
+    this.#blobs.set(digest, blob)
+    this.#loosen(digest, blob)
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
@@ -66,40 +86,38 @@ export class MemorySkillStore implements SkillStore {
   }
 
   putTree(revision: Digest, files: readonly SkillFile[]): void {
-    const known = this.#trees.get(revision)
-    if (known !== undefined) {
-      known.idleSince = this.#clock.monotonic()
-      return
+    let tree = this.#trees.get(revision)
+    if (tree === undefined) {
+      tree = { files, users: 0, names: 0, replacedBytes: 0, idleSince: 0 }
+      this.#trees.set(revision, tree)
+      for (const { digest } of files) this.#hold(digest)
     }
-    this.#trees.set(revision, { files, users: 0, names: 0, idleSince: this.#clock.monotonic() })
-    for (const { digest } of files) this.#count(digest, 1)
-    this.#scheduleCollection()
+    if (isIdle(tree)) this.#rest(revision, tree)
   }
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
-    return this.#trees.get(revision)?.files
+    const tree = this.#trees.get(revision)
+    // Whoever asks is about to use it.
+    if (tree !== undefined && isIdle(tree)) this.#rest(revision, tree)
+    return tree?.files
   }
 
   retain(revision: Digest): void {
-    const tree = this.#trees.get(revision)
-    if (tree) tree.users++
+    this.#use(revision, 'users')
   }
 
   release(revision: Digest): void {
-    const tree = this.#trees.get(revision)
-    if (tree) this.#drop(tree, 'users')
+    this.#leave(revision, 'users')
   }
 
   setRef(name: string, revision: Digest | undefined): void {
     const before = this.#refs.get(name)
     if (before === revision) return
-    const old = before === undefined ? undefined : this.#trees.get(before)
-    if (old) this.#drop(old, 'names')
+    if (before !== undefined) this.#leave(before, 'names')
     if (revision === undefined) this.#refs.delete(name)
     else {
       this.#refs.set(name, revision)
-      const tree = this.#trees.get(revision)
-      if (tree) tree.names++
+      this.#use(revision, 'names')
     }
   }
 
@@ -114,10 +132,76 @@ export class MemorySkillStore implements SkillStore {
     this.#cancelCollection = undefined
   }
 
-  #drop(tree: Tree, counter: 'users' | 'names'): void {
-    tree[counter] = Math.max(0, tree[counter] - 1)
+  #use(revision: Digest, counter: 'users' | 'names'): void {
+    const tree = this.#trees.get(revision)
+    if (tree === undefined) return
+    this.#wake(revision, tree)
+    tree[counter]++
+  }
+
+  #leave(revision: Digest, counter: 'users' | 'names'): void {
+    const tree = this.#trees.get(revision)
+    if (tree === undefined || tree[counter] === 0) return
+    tree[counter]--
+    if (!isIdle(tree)) return
+    this.#rest(revision, tree)
+    // What it shares with other trees goes on being held.
+    const own = tree.files.filter(({ digest }) => this.#blobs.get(digest)?.trees === 1)
+    tree.replacedBytes = own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
+    this.#replacedBytes += tree.replacedBytes
+    this.#forgetReplaced()
+  }
+
+  /** Forgets the oldest of too many replaced trees before their grace ends. */
+  #forgetReplaced(): void {
+    if (this.#graceMs === Infinity) return
+    const since = this.#clock.monotonic() - MIN_GRACE_MS
+    for (const [revision, tree] of this.#idleTrees) {
+      if (this.#replacedBytes <= MAX_REPLACED_BYTES || tree.idleSince > since) break
+      if (tree.replacedBytes > 0) this.#forget(revision, tree)
+    }
+  }
+
+  /** Nobody uses the tree, and its grace begins. */
+  #rest(revision: Digest, tree: Tree): void {
+    this.#wake(revision, tree)
     tree.idleSince = this.#clock.monotonic()
-    if (isIdle(tree)) this.#scheduleCollection()
+    this.#idleTrees.set(revision, tree)
+    this.#scheduleCollection()
+  }
+
+  #wake(revision: Digest, tree: Tree): void {
+    this.#idleTrees.delete(revision)
+    this.#replacedBytes -= tree.replacedBytes
+    tree.replacedBytes = 0
+  }
+
+  #forget(revision: Digest, tree: Tree): void {
+    this.#wake(revision, tree)
+    this.#trees.delete(revision)
+    for (const { digest } of tree.files) this.#letGo(digest)
+  }
+
+  /** No tree names the blob, and somebody has just asked for it: its grace begins. */
+  #loosen(digest: Digest, blob: Blob): void {
+    this.#looseBlobs.delete(digest)
+    this.#looseBlobs.set(digest, blob)
+    this.#scheduleCollection()
+  }
+
+  #hold(digest: Digest): void {
+    const blob = this.#blobs.get(digest)
+    if (blob === undefined) return
+    blob.trees++
+    this.#looseBlobs.delete(digest)
+  }
+
+  #letGo(digest: Digest): void {
+    const blob = this.#blobs.get(digest)
+    if (blob === undefined || --blob.trees > 0) return
+    // A reading that asked for it may be about to put another tree.
+    if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
+    else this.#blobs.delete(digest)
   }
 
   #scheduleCollection(): void {
@@ -127,29 +211,16 @@ export class MemorySkillStore implements SkillStore {
   #collect(): void {
     this.#cancelCollection = undefined
     const oldest = this.#clock.monotonic() - this.#graceMs
-    let waiting = false
-    for (const [revision, tree] of this.#trees) {
-      if (!isIdle(tree)) continue
-      if (tree.idleSince > oldest) {
-        waiting = true
-        continue
-      }
-      this.#trees.delete(revision)
-      for (const { digest } of tree.files) this.#count(digest, -1)
+    for (const [revision, tree] of this.#idleTrees) {
+      if (tree.idleSince > oldest) break
+      this.#forget(revision, tree)
     }
-    for (const [digest, blob] of this.#blobs) {
-      if (blob.trees > 0) continue
-      if (blob.idleSince > oldest) waiting = true
-      else this.#blobs.delete(digest)
+    for (const [digest, blob] of this.#looseBlobs) {
+      if (blob.idleSince > oldest) break
+      this.#looseBlobs.delete(digest)
+      this.#blobs.delete(digest)
     }
-    if (waiting) this.#scheduleCollection()
-  }
-
-  #count(digest: Digest, change: 1 | -1): void {
-    const blob = this.#blobs.get(digest)
-    if (blob === undefined) return
-    blob.trees += change
-    blob.idleSince = this.#clock.monotonic()
+    if (this.#idleTrees.size + this.#looseBlobs.size > 0) this.#scheduleCollection()
   }
 }
 

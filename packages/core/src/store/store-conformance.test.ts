@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { portableHasher } from '../host.ts'
 import { openPackStore } from '../node/pack-store.ts'
-import { digestOf } from '../skill/digest.ts'
+import { type Digest, digestOf } from '../skill/digest.ts'
 import { revisionOf } from '../skill/manifest.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { storeConformance } from '../testing/store-conformance.ts'
@@ -53,6 +53,94 @@ test('MemorySkillStore keeps what is put again right before its grace ends', asy
   await clock.advance(5_000)
   expect(await store.get(digest)).toEqual(bytes)
   expect(await store.getTree(revision)).toEqual(files)
+})
+
+describe('MemorySkillStore under many edits', () => {
+  const text = new Uint8Array(100_000)
+  const asset = new Uint8Array(3_000_000)
+  const assetFile = {
+    path: 'asset.bin',
+    digest: digestOf(asset, portableHasher),
+    size: asset.length,
+    isExecutable: false,
+  }
+
+  /** Puts one revision as a reading does; its asset is the same in all of them. */
+  function putRevision(store: MemorySkillStore, number: number): Digest {
+    const bytes = Uint8Array.from(text)
+    bytes[0] = number
+    const digest = digestOf(bytes, portableHasher)
+    const files = [{ path: 'SKILL.md', digest, size: bytes.length, isExecutable: false }, assetFile]
+    store.put(digest, bytes)
+    if (!store.has(assetFile.digest)) store.put(assetFile.digest, asset)
+    const revision = revisionOf(files, portableHasher)
+    store.putTree(revision, files)
+    return revision
+  }
+
+  /** Replaces one revision after the other, as the registry does. */
+  async function edit(store: MemorySkillStore, clock: FakeClock, count: number, from = 0): Promise<Digest[]> {
+    const revisions: Digest[] = []
+    for (let i = from; i < from + count; i++) {
+      const revision = putRevision(store, i)
+      store.retain(revision)
+      const before = revisions.at(-1)
+      if (before !== undefined) store.release(before)
+      revisions.push(revision)
+      await clock.advance(100)
+    }
+    return revisions
+  }
+
+  const kept = async (store: MemorySkillStore, revisions: readonly Digest[]): Promise<boolean[]> =>
+    await Promise.all(revisions.map(async revision => (await store.getTree(revision)) !== undefined))
+
+  test('keeps 4 MB of replaced revisions, and nothing that is used or younger than five seconds', async () => {
+    const clock = new FakeClock()
+    const store = new MemorySkillStore({ clock })
+    const revisions = await edit(store, clock, 200)
+    const found = await kept(store, revisions)
+    const oldest = found.indexOf(true)
+    expect(oldest).toBeGreaterThan(140)
+    expect(found.slice(oldest)).not.toContain(false)
+    expect(200 - oldest).toBeGreaterThan(25)
+    expect(store.has(assetFile.digest)).toBe(true)
+  })
+
+  test('keeps a used revision among them, and all of them with an infinite grace', async () => {
+    const clock = new FakeClock()
+    const store = new MemorySkillStore({ clock })
+    const used = putRevision(store, 201)
+    store.retain(used)
+    await edit(store, clock, 100)
+    expect(await kept(store, [used])).toEqual([true])
+    const forGood = new MemorySkillStore({ clock, graceMs: Infinity })
+    expect(await kept(forGood, await edit(forGood, clock, 100))).not.toContain(false)
+  })
+
+  test('keeps bytes that a reading has asked for, but not for every reading that finds them unchanged', async () => {
+    const clock = new FakeClock()
+    const store = new MemorySkillStore({ clock })
+    const [asked, other] = [putRevision(store, 201), putRevision(store, 202)]
+    const digests: Digest[] = []
+    for (const revision of [asked, other]) {
+      const [file] = (await store.getTree(revision)) ?? []
+      digests.push(file?.digest as Digest)
+      store.retain(revision)
+      store.has(file?.digest as Digest)
+      store.release(revision)
+    }
+    await edit(store, clock, 48)
+    expect(store.has(digests[0] as Digest)).toBe(true)
+    await edit(store, clock, 20, 100)
+    expect(await kept(store, [asked, other])).toEqual([false, false])
+    expect(await Promise.all(digests.map(async each => (await store.get(each)) !== undefined))).toEqual([
+      true,
+      false,
+    ])
+    await clock.advance(120_000)
+    expect(await store.get(digests[0] as Digest)).toBeUndefined()
+  })
 })
 
 describe('openPackStore()', () => {

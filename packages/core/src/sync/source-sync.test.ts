@@ -230,3 +230,21 @@ describe('SourceSync', () => {
     expect(it.source.reads).toHaveLength(reads)
   })
 })
+
+test('readings for hints plan no new sweep', async () => {
+  const planned: number[] = []
+  const { clock, source, sync } = open({ settle: { settleMs: 0, burstMs: 0 } })
+  const after = clock.after.bind(clock)
+  clock.after = (delayMs, callback) => {
+    if (delayMs > 100_000) planned.push(delayMs)
+    return after(delayMs, callback)
+  }
+  await sync.start()
+  for (let i = 0; i < 10; i++) {
+    source.tell({ area: 'pdf' })
+    await clock.advance(10)
+  }
+  expect(source.reads.length).toBeGreaterThan(5)
+  expect(planned).toHaveLength(1)
+  await sync.close()
+})

@@ -95,6 +95,8 @@ export class SourceSync {
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
+  /** What the next sweep was planned from. */
+  #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
   #closing: Promise<void> | undefined
 
   /** @throws {SkillError} INVALID_OPTION */
@@ -345,11 +347,17 @@ export class SourceSync {
 
   #scheduleSweep(): void {
     const { clock, rehashMs } = this.#options
+    const { sweepMs } = this.#guarded.state()
+    const lastSweepAt = this.#lastSweepAt
+    // Node keeps a list for each duration of a timer, so a reading in between makes no new one.
+    if (this.#sweepPlan?.sweepMs === sweepMs && this.#sweepPlan?.lastSweepAt === lastSweepAt) return
     this.#cancelSweep?.()
     this.#sweepAt = undefined
-    const { sweepMs } = this.#guarded.state()
+    this.#sweepPlan = undefined
     if (sweepMs === undefined || this.#abort.signal.aborted) return
+    this.#sweepPlan = { sweepMs, lastSweepAt }
     const sweep = (): void => {
+      this.#sweepPlan = undefined
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }

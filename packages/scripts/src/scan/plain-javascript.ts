@@ -3,14 +3,17 @@ import type { ScriptText } from '@skillstoke/core/source'
 import type { Answer } from '../script-worker.ts'
 import type { ScriptReaders } from './script-readers.ts'
 
-const MAX_KEPT = 2_000
+// In UTF-16 code units; every edit of a script is a new text.
+const MAX_KEPT_LENGTH = 1_048_576
 
 /** A module as plain JavaScript at the same lines and columns, or why there is none. */
 export type PlainModule = { readonly code: string } | { readonly diagnostic: Diagnostic }
 
-/** Takes the types out of TypeScript, once for each text. */
+/** Takes the types out of TypeScript, once for each text that was used lately. */
 export class PlainJavaScript {
+  /** The longest unused first. */
   readonly #kept = new Map<Digest, string>()
+  #keptLength = 0
   readonly #readers: ScriptReaders
 
   constructor(readers: ScriptReaders) {
@@ -19,7 +22,10 @@ export class PlainJavaScript {
 
   async get(skill: string, { path, digest, text }: ScriptText, signal?: AbortSignal): Promise<PlainModule> {
     const known = this.#kept.get(digest)
-    if (known !== undefined) return { code: known }
+    if (known !== undefined) {
+      this.#keep(digest, known)
+      return { code: known }
+    }
     const answer = await this.#readers.ask({
       skill,
       identity: `strip ${digest}`,
@@ -27,10 +33,23 @@ export class PlainJavaScript {
       ...(signal === undefined ? {} : { signal }),
     })
     if (answer.kind !== 'code') return { diagnostic: describe(path, answer) }
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size >= MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest)
-    this.#kept.set(digest, answer.code)
+    this.#keep(digest, answer.code)
     return { code: answer.code }
+  }
+
+  #keep(digest: Digest, code: string): void {
+    this.#forget(digest)
+    this.#kept.set(digest, code)
+    this.#keptLength += code.length
+    for (const [oldest] of this.#kept) {
+      if (this.#keptLength <= MAX_KEPT_LENGTH) break
+      this.#forget(oldest)
+    }
+  }
+
+  #forget(digest: Digest): void {
+    this.#keptLength -= this.#kept.get(digest)?.length ?? 0
+    this.#kept.delete(digest)
   }
 }
 

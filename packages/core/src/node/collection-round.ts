@@ -1,0 +1,196 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
+import type { Digest } from '../index.ts'
+import type { SkillFile } from '../source-entry.ts'
+import { inTransaction, isBusy } from './private-database.ts'
+import type { TimeSlices } from './time-slices.ts'
+
+// As for `collectGarbage`: a reading may be about to name what nothing names yet.
+const GRACE_MS = 3_600_000
+// What nothing needs and is younger than that is kept up to this size.
+const MAX_YOUNG_BYTES = 67_108_864
+const YOUNGEST_MS = 30_000
+// What the index has of a revision and its files.
+const BYTES_PER_TREE = 1_024
+// How long what a round has doomed stays: whoever asked for it before has named it by then.
+const DOOM_MS = 30_000
+
+const ROWS_PER_PAGE = 200
+const ROWS_PER_TRANSACTION = 100
+const RETRY_MS = 20
+
+interface BlobRow {
+  readonly key: Digest
+  readonly pack: string
+  readonly length: number
+  readonly at: number
+}
+
+interface TreeRow {
+  readonly key: Digest
+  readonly files: string
+  readonly at: number
+}
+
+/** What a round has found and done. */
+export interface RoundResult {
+  /** When there is something for another round, in milliseconds; `Infinity` when nothing waits. */
+  readonly nextInMs: number
+  /** Bytes that the index names, by pack. */
+  readonly packBytes: ReadonlyMap<string, number>
+  /** Packs from which something goes with the next round. */
+  readonly waitingPacks: ReadonlySet<string>
+}
+
+/** The rows of an index by what needs them. Digests are cut to 52 bits: two that look alike are both kept. */
+interface Marks {
+  /** Revisions and files that a name, a lease or their youth keeps. */
+  readonly needed: Set<number>
+  /** Files of `young` and of `old`. */
+  readonly youngFiles: Set<number>
+  readonly oldFiles: Set<number>
+  /** Revisions that nothing keeps but the grace. */
+  readonly young: Digest[]
+  readonly old: Digest[]
+}
+
+/**
+ * One round of a collection that goes on beside everything else. What nothing needs is doomed, which takes it from those who ask,
+ * and is spared when somebody puts it, names it or leases it again. The next round removes it.
+ */
+export async function runCollectionRound(
+  database: DatabaseSync,
+  slices: TimeSlices,
+  now: number,
+): Promise<RoundResult> {
+  const round = new CollectionRound(database, slices, now)
+  const marks = await round.mark()
+  const removed = await round.removeDoomed(marks)
+  return await round.doom(marks, removed)
+}
+
+class CollectionRound {
+  readonly #database: DatabaseSync
+  readonly #slices: TimeSlices
+  readonly #now: number
+
+  constructor(database: DatabaseSync, slices: TimeSlices, now: number) {
+    this.#database = database
+    this.#slices = slices
+    this.#now = now
+  }
+
+  async mark(): Promise<Marks> {
+    const marks: Marks = { needed: new Set(), youngFiles: new Set(), oldFiles: new Set(), young: [], old: [] }
+    const named = new Set<number>()
+    for await (const { revision } of this.#page<{ key: string; revision: Digest }>(
+      'SELECT name AS key, revision FROM ref WHERE name > ? ORDER BY name LIMIT ?',
+    ))
+      named.add(shorten(revision))
+    for await (const { key, files, at } of this.#page<TreeRow>(
+      'SELECT revision AS key, files, at FROM tree WHERE revision > ? ORDER BY revision LIMIT ?',
+    )) {
+      const isNeeded = named.has(shorten(key)) || at >= this.#now - YOUNGEST_MS
+      const isYoung = at >= this.#now - GRACE_MS
+      if (isNeeded) marks.needed.add(shorten(key))
+      else (isYoung ? marks.young : marks.old).push(key)
+      const digests = isNeeded ? marks.needed : isYoung ? marks.youngFiles : marks.oldFiles
+      for (const { digest } of JSON.parse(files) as SkillFile[]) digests.add(shorten(digest))
+    }
+    return marks
+  }
+
+  /** Removes what an earlier round has doomed, unless something needs it by now. */
+  async removeDoomed({ needed }: Marks): Promise<ReadonlySet<Digest>> {
+    const find = this.#database.prepare('SELECT key FROM doomed WHERE at <= ? LIMIT ?')
+    const spare = this.#database.prepare('DELETE FROM doomed WHERE key = ?')
+    const removeTree = this.#database.prepare('DELETE FROM tree WHERE revision = ?')
+    const removeNotes = this.#database.prepare('DELETE FROM note WHERE revision = ?')
+    const removeBlob = this.#database.prepare('DELETE FROM blob WHERE digest = ?')
+    const removed = new Set<Digest>()
+    for (;;) {
+      const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
+      if (expired.length === 0) return removed
+      await this.#write(expired, ({ key }) => {
+        // One that was spared meanwhile is doomed no longer.
+        if (spare.run(key).changes === 0 || needed.has(shorten(key))) return
+        removeTree.run(key)
+        removeNotes.run(key)
+        removeBlob.run(key)
+        removed.add(key)
+      })
+    }
+  }
+
+  /** Dooms what nothing needs; what is young only when there is too much of it. */
+  async doom(marks: Marks, removed: ReadonlySet<Digest>): Promise<RoundResult> {
+    const { needed, youngFiles, oldFiles } = marks
+    const packBytes = new Map<string, number>()
+    const waitingPacks = new Set<string>()
+    const youngPacks = new Set<string>()
+    const doomed = marks.old.filter(key => !removed.has(key))
+    const young = marks.young.filter(key => !removed.has(key))
+    let youngBytes = young.length * BYTES_PER_TREE
+    for await (const { key, pack, length, at } of this.#page<BlobRow>(
+      'SELECT digest AS key, pack, length, at FROM blob WHERE digest > ? ORDER BY digest LIMIT ?',
+    )) {
+      packBytes.set(pack, (packBytes.get(pack) ?? 0) + length)
+      const short = shorten(key)
+      if (needed.has(short)) continue
+      if (youngFiles.has(short)) {
+        young.push(key)
+        youngPacks.add(pack)
+        youngBytes += length
+      } else if (oldFiles.has(short) || at < this.#now - GRACE_MS) {
+        doomed.push(key)
+        waitingPacks.add(pack)
+      }
+    }
+    if (youngBytes > MAX_YOUNG_BYTES) {
+      for (const key of young) doomed.push(key)
+      for (const pack of youngPacks) waitingPacks.add(pack)
+    }
+    const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
+    await this.#write(doomed, key => add.run(key, this.#now))
+    const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
+    return { packBytes, waitingPacks, nextInMs: isUrgent ? DOOM_MS : young.length > 0 ? GRACE_MS : Infinity }
+  }
+
+  /** The rows of a query by its key, a page at a time. */
+  async *#page<Row extends { readonly key: string }>(query: string): AsyncGenerator<Row, void, undefined> {
+    const statement = this.#database.prepare(query)
+    for (let last = ''; ; ) {
+      const rows = statement.all(last, ROWS_PER_PAGE) as unknown as readonly Row[]
+      yield* rows
+      await this.#slices.pause()
+      if (rows.length < ROWS_PER_PAGE) return
+      last = rows.at(-1)?.key ?? ''
+    }
+  }
+
+  async #write<Item>(items: readonly Item[], write: (item: Item) => unknown): Promise<void> {
+    for (let i = 0; i < items.length; i += ROWS_PER_TRANSACTION) {
+      await writeWhenFree(this.#database, () => {
+        for (const item of items.slice(i, i + ROWS_PER_TRANSACTION)) write(item)
+      })
+      await this.#slices.pause()
+    }
+  }
+}
+
+/** Writes in one transaction as soon as no other process writes; the event loop goes on meanwhile. */
+export async function writeWhenFree(database: DatabaseSync, work: () => void): Promise<void> {
+  for (;;) {
+    try {
+      inTransaction(database, work)
+      return
+    } catch (thrown) {
+      if (!isBusy(thrown)) throw thrown
+      await setTimeout(RETRY_MS)
+    }
+  }
+}
+
+function shorten(digest: Digest): number {
+  return Number.parseInt(digest.slice(-13), 16)
+}

@@ -1,0 +1,124 @@
+import { closeSync, fdatasync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Digest } from '../index.ts'
+import { type RoundResult, writeWhenFree } from './collection-round.ts'
+import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
+import type { PackPosition } from './pack-index.ts'
+import type { TimeSlices } from './time-slices.ts'
+
+const CHUNK_BYTES = 262_144
+const ROWS_PER_PAGE = 500
+// A process without rows in its newest pack is about to write them.
+const IDLE_MS = 30_000
+
+const sync = promisify(fdatasync)
+
+export interface CompactionOptions {
+  readonly folder: string
+  readonly database: DatabaseSync
+  readonly slices: TimeSlices
+  readonly round: RoundResult
+  /** Whether this process writes to a pack. */
+  readonly isWriting: (pack: string) => boolean
+  /** Whether the index is still the one of the folder. */
+  readonly isCurrent: () => boolean
+}
+
+interface Row extends PackPosition {
+  readonly digest: Digest
+}
+
+/** Writes what is needed of half-empty packs into a new one, and removes them; packs that are written to are left alone. */
+export async function compactPacks(options: CompactionOptions): Promise<void> {
+  const { folder, round, isWriting, isCurrent } = options
+  const { packBytes, waitingPacks } = round
+  const isIdle = (pack: string): boolean =>
+    !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
+  const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
+  // What is going to be removed anyway is not copied before.
+  const packs = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack) && isHalfEmpty(pack))
+  if (packs.some(pack => packBytes.has(pack))) await moveRows(options, new Set(packs))
+  // Somebody may have removed the folder and written it anew.
+  if (!isCurrent()) return
+  for (const pack of packs) if (isIdle(pack)) rmSync(join(folder, pack), { force: true })
+}
+
+async function moveRows(options: CompactionOptions, packs: ReadonlySet<string>): Promise<void> {
+  const { folder, database, slices } = options
+  const rows = await findRows(options, packs)
+  const target = createPack(folder)
+  const moved: { readonly row: Row; readonly offset: number }[] = []
+  const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  try {
+    for (const pack of packs) {
+      const source = openSync(join(folder, pack), 'r')
+      try {
+        for (const row of rows.filter(each => each.pack === pack)) {
+          const { offset } = target
+          // What is missing or too short is damaged, and read from its source when it is needed.
+          if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
+          await slices.pause()
+        }
+      } finally {
+        closeSync(source)
+      }
+    }
+    await sync(target.descriptor)
+  } finally {
+    closeSync(target.descriptor)
+  }
+  const move = database.prepare(
+    'UPDATE blob SET pack = ?, offset = ? WHERE digest = ? AND pack = ? AND offset = ?',
+  )
+  // The old packs go right after this, so a loss of power must not take it back.
+  database.exec('PRAGMA synchronous = FULL')
+  for (let i = 0; i < moved.length; i += ROWS_PER_PAGE) {
+    await writeWhenFree(database, () => {
+      for (const { row, offset } of moved.slice(i, i + ROWS_PER_PAGE))
+        move.run(target.name, offset, row.digest, row.pack, row.offset)
+    })
+    await slices.pause()
+  }
+  database.exec('PRAGMA synchronous = NORMAL')
+}
+
+async function findRows(
+  { database, slices }: CompactionOptions,
+  packs: ReadonlySet<string>,
+): Promise<readonly Row[]> {
+  const page = database.prepare(
+    'SELECT digest, pack, offset, length FROM blob WHERE digest > ? ORDER BY digest LIMIT ?',
+  )
+  const found: Row[] = []
+  for (let last = ''; ; ) {
+    const rows = page.all(last, ROWS_PER_PAGE) as unknown as readonly Row[]
+    for (const row of rows) if (packs.has(row.pack)) found.push(row)
+    await slices.pause()
+    if (rows.length < ROWS_PER_PAGE) return found
+    last = rows.at(-1)?.digest ?? ''
+  }
+}
+
+/** Appends the bytes of a row; returns whether all of them were there. */
+async function copyBytes(
+  source: number,
+  { offset, length }: PackPosition,
+  target: OpenPack,
+  bytes: Buffer,
+): Promise<boolean> {
+  for (let done = 0; done < length; ) {
+    const read = readSync(source, bytes, 0, Math.min(bytes.length, length - done), offset + done)
+    if (read === 0) return false
+    for (let written = 0; written < read; ) {
+      const count = writeSync(target.descriptor, bytes, written, read - written, target.offset)
+      written += count
+      target.offset += count
+    }
+    done += read
+    if (done < length) await setImmediate()
+  }
+  return true
+}

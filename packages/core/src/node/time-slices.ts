@@ -1,0 +1,22 @@
+import { setImmediate } from 'node:timers/promises'
+
+const SLICE_MS = 4
+
+/** Gives the event loop back after every few milliseconds of work. */
+export class TimeSlices {
+  readonly #signal: AbortSignal
+  #startedAt = performance.now()
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  /** @throws the reason of the signal when it has aborted */
+  async pause(): Promise<void> {
+    if (performance.now() - this.#startedAt > SLICE_MS) {
+      await setImmediate()
+      this.#startedAt = performance.now()
+    }
+    this.#signal.throwIfAborted()
+  }
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Digest } from '@skillstoke/core'
+import { openPackStore } from '@skillstoke/core/node'
+import { expect, test } from 'vitest'
+import { TemporaryFolder } from '../fixtures/skill-folder.ts'
+
+const CRASHES = 30
+
+/** Lets the process go on for a while after it began, and kills it; returns what it said. */
+async function crash(state: string, afterMs: number): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  let failure = ''
+  const begun = Promise.withResolvers<void>()
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString()
+    begun.resolve()
+  })
+  child.stderr.on('data', (chunk: Buffer) => (failure += chunk.toString()))
+  const ended = new Promise<void>(done => child.once('exit', () => done()))
+  await Promise.race([begun.promise, ended])
+  await Promise.race([ended, new Promise(done => setTimeout(done, afterMs))])
+  child.kill('SIGKILL')
+  await ended
+  expect(failure).toBe('')
+  // The last line may have been cut off.
+  return said.split('\n').slice(1, -1)
+}
+
+test('killed at any moment of a collection, no revision with a name is lost, and the disk does not fill up', async () => {
+  using folder = new TemporaryFolder()
+  const named = new Map<string, Digest>()
+  let rounds = 0
+  for (let i = 0; i < CRASHES; i++) {
+    const said = await crash(folder.path, 20 + ((i * 37) % CRASHES) * 10)
+    rounds += said.length
+    for (const line of said) {
+      const [name = '', revision = ''] = line.split('=')
+      named.set(name, revision as Digest)
+    }
+    const store = await openPackStore(folder.path)
+    for (const [name, revision] of named) {
+      // A later one may have been stored without being told.
+      const files = await store.getTree(store.getRef(name) ?? revision)
+      expect([name, files?.length]).toEqual([name, 1])
+      for (const { digest, size } of files ?? []) expect(await store.get(digest)).toHaveLength(size)
+    }
+    expect(store.fault).toBeUndefined()
+    await store.close()
+  }
+  expect(rounds).toBeGreaterThan(30)
+  const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
+  const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
+  // Each round writes 21 files of 20 kB, of which one is kept: half-empty packs, and what the last rounds wrote.
+  expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
+}, 120_000)
