@@ -86,8 +86,8 @@ class PackStore implements SkillStore {
   #blobs = new Map<Digest, Uint8Array | PackPosition>()
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
-  /** Whether the index had no file when it was opened, and has got none from here. */
-  #isEmpty: boolean
+  /** Whether the index had no file when one was put for the first time, and has got none from here; `undefined` until then. */
+  #isEmpty: boolean | undefined
   /** Asked for, and in the index since long ago. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
@@ -103,7 +103,6 @@ class PackStore implements SkillStore {
     this.#folder = folder
     this.#kept = kept
     this.#index = new PackIndex(kept.database)
-    this.#isEmpty = this.#index.isEmpty()
     this.#failure = this.#findFault()
     this.#gitBlobs = gitBlobs
     this.#mended = damage === undefined ? undefined : { message: damage, isStoring: true }
@@ -132,6 +131,7 @@ class PackStore implements SkillStore {
 
   put(digest: Digest, bytes: Uint8Array, locator?: string): void {
     this.#assertOpen()
+    this.#isEmpty ??= this.#ask(index => index.isEmpty())
     // What another process has put into an empty index meanwhile may be stored twice, and no harm is done.
     if (this.#isEmpty ? this.#blobs.has(digest) : this.has(digest)) return
     const place = locator === undefined ? undefined : this.#gitBlobs.toPlace(locator)
