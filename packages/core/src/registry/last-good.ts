@@ -62,13 +62,13 @@ export class LastGood {
 
   /** Whether another revision of a folder was served last than the one that is there. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const revision = this.find(origin, location).last
+    const revision = this.#store.getRef(refOf(origin, location))
     return revision !== undefined && revision !== skill?.revision
   }
 
   /** Whether a revision was served last from a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.find(origin, location).last === revision
+    return this.#store.getRef(refOf(origin, location)) === revision
   }
 
   /** Any stored revision of a folder as a skill. */
