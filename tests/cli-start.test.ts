@@ -40,6 +40,15 @@ describe('what is loaded', () => {
   })
 })
 
+test('mcp over a folder loads neither a client nor the vocabulary of tokens, which a short catalog does without', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
+  expect(modules.filter(each => each.includes('/@modelcontextprotocol/server/'))).not.toEqual([])
+  const needless = /\/node_modules\/(@modelcontextprotocol\/client|gpt-tokenizer)\//
+  expect(modules.filter(each => needless.test(each))).toEqual([])
+})
+
 describe('compiled code', () => {
   const entriesOf = (folder: TemporaryFolder): readonly string[] => {
     const code = folder.at('state/code')
