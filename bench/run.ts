@@ -16,6 +16,7 @@ import { b11 } from './figures/b11.ts'
 import { b12 } from './figures/b12.ts'
 import { b13 } from './figures/b13.ts'
 import { b15 } from './figures/b15.ts'
+import { b16 } from './figures/b16.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
@@ -36,6 +37,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B12: b12,
   B13: b13,
   B15: b15,
+  B16: b16,
 }
 
 const args = process.argv.slice(2)

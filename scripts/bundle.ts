@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { isAbsolute, join, relative } from 'node:path'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
 // Puts the code of each published package into few files: a process that loads a hundred small modules spends longer on
@@ -22,11 +22,14 @@ const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   scripts: ['child/main.js'],
 }
 
+/** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
+const KNOWN_VALUES = 'known-values.ts'
+
 for (const name of readdirSync('packages')) {
   const folder = join('packages', name)
   const manifest = join(folder, 'package.json')
   if (!existsSync(manifest)) continue
-  const { private: isPrivate = false, exports = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as Manifest
+  const { private: isPrivate = false, exports = {} } = readManifest(folder)
   if (isPrivate) continue
   const contained = CONTAINED[name] ?? []
   const doors = Object.values(exports)
@@ -44,7 +47,14 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
   await using build = await rolldown({
     input: Object.fromEntries(entries.map(entry => [entry.replace(/\.js$/, ''), toSource(entry)])),
     platform: 'node',
-    external: id => !id.startsWith('.') && !isAbsolute(id) && !id.startsWith('packages'),
+    plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
+    // Packages of ours do nothing when they are loaded, and neither does what they need: an import whose names are unused goes.
+    treeshake: { moduleSideEffects: false },
+    external: (id, importer) =>
+      !id.startsWith('.') &&
+      !isAbsolute(id) &&
+      !id.startsWith('packages') &&
+      findCopied(folder, id, importer) === undefined,
   })
   await build.write({
     dir: join(folder, 'dist'),
@@ -52,6 +62,22 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
     sourcemap: true,
     chunkFileNames: '[name]-[hash].js',
   })
+}
+
+/** Returns the source of a package of ours that the known values of another, or what they need, are copied from. */
+function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
+  const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
+  if (name === undefined || importer === undefined) return undefined
+  const isOwn = importer.startsWith(resolve(folder))
+  if (isOwn && importer !== resolve(folder, 'src', KNOWN_VALUES)) return undefined
+  const owner = resolve('packages', name)
+  const target = readManifest(owner).exports?.[`.${path}`]
+  if (typeof target !== 'object') return undefined
+  return join(owner, target.default.replace(/^\.\/dist\//, 'src/').replace(/\.js$/, '.ts'))
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
 /** Removes what an earlier build left; declarations and the page stay. */

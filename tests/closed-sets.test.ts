@@ -26,7 +26,7 @@ import {
   GRANT_VERBS,
   type GrantVerb,
 } from '../packages/cli/src/client/decision-verbs.ts'
-import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/config.ts'
+import { DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../packages/cli/src/config/defaults.ts'
 import { ALLOWED_TOOLS_POLICIES } from '../packages/core/src/activation/allowed-tools.ts'
 import { UNBIND_MODES } from '../packages/core/src/binding/agent-binding.ts'
 import { IS_ABOUT_CODE } from '../packages/core/src/history/decisions.ts'

@@ -12,13 +12,12 @@ if (Number(process.versions.node.split('.')[0]) < NEEDED_MAJOR) {
   )
   process.exitCode = 2
 } else {
-  import('../dist/main.js').then(
-    ({ main }) => main(process.argv),
-    error => {
+  import('../dist/main.js')
+    .then(({ main }) => main(process.argv))
+    .catch(error => {
       console.error(
         error.code === 'ERR_MODULE_NOT_FOUND' ? `${error.message}\nRun "npm run build" first.` : error,
       )
       process.exitCode = 2
-    },
-  )
+    })
 }

@@ -1,9 +1,8 @@
-import { SkillError } from '@skillstoke/core'
-import { toMessage } from '@skillstoke/core/internal'
 import { Command, CommanderError } from 'commander'
 import { ApiError } from './client/api-error.ts'
+import { enableCodeCache } from './config/code-cache.ts'
+import { findStateDirectory } from './config/state-place.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
-import { toTerminalText } from './output.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
@@ -24,12 +23,17 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync([...argv])
   } catch (thrown) {
-    process.exitCode = toExitCode(thrown)
+    process.exitCode = await toExitCode(thrown)
   }
 }
 
-function toExitCode(thrown: unknown): number {
+async function toExitCode(thrown: unknown): Promise<number> {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT_OK : EXIT_USAGE
+  const [{ SkillError }, { toMessage }, { toTerminalText }] = await Promise.all([
+    import('@skillstoke/core'),
+    import('@skillstoke/core/internal'),
+    import('./output.ts'),
+  ])
   const isExpected =
     thrown instanceof UsageError ||
     thrown instanceof ApiError ||
@@ -52,6 +56,7 @@ function createProgram(finish: Finish): Command {
     .version(readVersion())
     .showHelpAfterError('(run with --help for examples)')
     .exitOverride()
+    .hook('preAction', (_program, verb) => enableCodeCache(findStateDirectory(verb.opts())))
     .addHelpText(
       'after',
       `

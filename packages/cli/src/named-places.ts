@@ -1,15 +1,8 @@
 import { lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { createStateDirectory, NodeFileSystem, openWriteLock } from '@skillstoke/core/node'
-import { z } from 'zod'
 
 const FILE_NAME = 'named-places.json'
-
-const namedPlaces = z.strictObject({
-  version: z.literal(1),
-  links: z.array(z.strictObject({ path: z.string(), target: z.string() })),
-  sources: z.array(z.strictObject({ from: z.string(), source: z.string() })),
-})
 
 /**
  * What a person has named on this machine outside of a project. It is kept in the state directory, because a file of the project
@@ -26,11 +19,35 @@ const NOTHING: NamedPlaces = { links: [], sources: [] }
 
 export function readNamedPlaces(stateDirectory: string): NamedPlaces {
   try {
-    const parsed = namedPlaces.safeParse(JSON.parse(readFileSync(join(stateDirectory, FILE_NAME), 'utf8')))
-    return parsed.success ? parsed.data : NOTHING
+    const read: unknown = JSON.parse(readFileSync(join(stateDirectory, FILE_NAME), 'utf8'))
+    return isNamedPlaces(read) ? read : NOTHING
   } catch {
     return NOTHING // not there, not readable, no JSON: then nothing is allowed by it
   }
+}
+
+/** Checked by hand, because every command asks and a library for it would take longer to load than the command. */
+function isNamedPlaces(value: unknown): value is NamedPlaces {
+  return (
+    hasOnly(value, ['version', 'links', 'sources']) &&
+    value['version'] === 1 &&
+    isListOf(value['links'], ['path', 'target']) &&
+    isListOf(value['sources'], ['from', 'source'])
+  )
+}
+
+/** Whether it is a list of objects that have these fields, all of them text, and no other. */
+function isListOf(value: unknown, names: readonly string[]): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every(each => hasOnly(each, names) && names.every(name => typeof each[name] === 'string'))
+  )
+}
+
+function hasOnly(value: unknown, names: readonly string[]): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const found = Object.keys(value)
+  return found.length === names.length && names.every(name => found.includes(name))
 }
 
 /** The folders into which links of the roots may lead because a person has made these links, as long as they are those links. */

@@ -10,9 +10,10 @@ import type {
   SkillState,
   WatchingMode,
 } from '@skillstoke/core/source'
-import { type ChildProcesses, childProcesses } from '@skillstoke/scripts'
-import { type Config, DEFAULT_ROOTS } from './config/config.ts'
+import type { ChildProcesses } from '@skillstoke/scripts'
+import type { Config } from './config/config.ts'
 import { CONFIG_FILE_NAME } from './config/config-file.ts'
+import { DEFAULT_ROOTS } from './config/defaults.ts'
 import { checkNamedRoots } from './config/named-roots.ts'
 import { createRemote } from './config/remote-config.ts'
 import { settleFreeze } from './frozen-sources.ts'
@@ -52,7 +53,9 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
       isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
     },
     tuning: { hasher: nodeHasher },
-    ...(options.runsScripts === true ? { scripts: createRunner(config, state.store !== undefined) } : {}),
+    ...(options.runsScripts === true
+      ? { scripts: await createRunner(config, state.store !== undefined) }
+      : {}),
     ...options.runtime,
   })
 }
@@ -119,7 +122,7 @@ export async function findGrantRefusal(
   config: Config,
 ): Promise<string | undefined> {
   if (grants.length === 0) return undefined
-  const runner = createRunner(config, true)
+  const runner = await createRunner(config, true)
   try {
     return await runner.findRefusal(grants)
   } finally {
@@ -127,7 +130,8 @@ export async function findGrantRefusal(
   }
 }
 
-function createRunner(config: Config, hasState: boolean): ChildProcesses {
+async function createRunner(config: Config, hasState: boolean): Promise<ChildProcesses> {
+  const { childProcesses } = await import('@skillstoke/scripts')
   const { sandbox, stateDirectory, roots, linkRoots, file } = config
   // Where state cannot be kept, the folder for temporary files has to do.
   return childProcesses({

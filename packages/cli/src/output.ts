@@ -15,13 +15,12 @@ export function createPaint(hasColor: boolean): Paint {
 }
 
 // What JSON lets stand as it is and a terminal obeys or hides: C1 controls, separators of lines, everything that shows nothing.
-const UNSAFE_IN_JSON = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gu
+// Line feeds are left out: the form of the JSON has thousands, and a text in it has none.
+const UNSAFE_IN_JSON = /[[\p{Cc}--[\n]]\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gv
 
 /** JSON of ASCII controls and hidden characters as escapes: the same value for programs, and nothing that drives a terminal. */
 export function printJson(value: unknown): void {
-  const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, character =>
-    character === '\n' ? character : toEscapes(character),
-  )
+  const json = JSON.stringify(value, undefined, 2).replace(UNSAFE_IN_JSON, toEscapes)
   process.stdout.write(`${json}\n`)
 }
 
@@ -103,11 +102,10 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) {
     row.forEach((cell, index) => {
-      widths[index] = Math.max(widths[index] ?? 0, stripVTControlCharacters(cell).length)
+      widths[index] = Math.max(widths[index] ?? 0, widthOf(cell))
     })
   }
-  const pad = (cell: string, width: number): string =>
-    cell + ' '.repeat(width - stripVTControlCharacters(cell).length)
+  const pad = (cell: string, width: number): string => cell + ' '.repeat(width - widthOf(cell))
   return rows
     .map(row =>
       row
@@ -115,6 +113,10 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
         .join('  '),
     )
     .join('\n')
+}
+
+function widthOf(cell: string): number {
+  return /\p{Cc}/u.test(cell) ? stripVTControlCharacters(cell).length : cell.length
 }
 
 /** One line of at most `length` characters. */

@@ -20,10 +20,14 @@ export async function askOrScan<T>(
 }
 
 export function printSource(from: AnswerSource, config: Config): void {
+  printLine(describeSource(from, config))
+}
+
+export function describeSource(from: AnswerSource, config: Config): string {
   const paint = createPaint(config.hasColor)
   const words =
     from.kind === 'dev'
       ? `as the running dev at ${from.url} (process ${from.pid}) has it`
       : `scanned just now: no running dev has these roots (${pathsOf(config).join(', ')}) and this state directory`
-  printLine(paint('dim', words))
+  return paint('dim', words)
 }

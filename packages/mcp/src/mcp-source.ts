@@ -1,6 +1,5 @@
-import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
-import { type Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import type { Transport } from '@modelcontextprotocol/client'
+import type { Skill as SkillEntry, SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { type Diagnostic, SkillError } from '@skillstoke/core'
 import { checkNumber, checkOptions, type KnownOptions, toMessage } from '@skillstoke/core/internal'
 import { checkUrl, createGuardedFetch } from '@skillstoke/core/node'
@@ -87,7 +86,7 @@ class McpFetcher implements TreeFetcher {
   readonly name: string
   readonly origin: string
   readonly #maxBytes: number
-  readonly #createTransport: () => Transport
+  readonly #createTransport: () => Promise<Transport>
 
   constructor(target: string | McpCommand, access: ServerAccess) {
     if (typeof target !== 'string') checkOptions('mcpServer()', target, KNOWN_COMMAND)
@@ -103,8 +102,13 @@ class McpFetcher implements TreeFetcher {
       const fetch = createGuardedFetch({ privateHosts: access.privateHosts })
       this.name = url.hostname
       this.origin = `mcp+${url.href}`
-      this.#createTransport = () =>
-        new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...access.headers } } })
+      this.#createTransport = async () => {
+        const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+        return new StreamableHTTPClientTransport(url, {
+          fetch,
+          requestInit: { headers: { ...access.headers } },
+        })
+      }
       return
     }
     const { command, args = [], env, cwd } = target
@@ -112,14 +116,16 @@ class McpFetcher implements TreeFetcher {
       throw new SkillError('INVALID_OPTION', 'the command of the MCP server is empty')
     this.name = command.split(/[\\/]/).at(-1) ?? command
     this.origin = `mcp+command:${JSON.stringify([command, ...args])}`
-    this.#createTransport = () =>
-      new StdioClientTransport({
+    this.#createTransport = async () => {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
+      return new StdioClientTransport({
         command,
         args: [...args],
         stderr: 'ignore',
         ...(env === undefined ? {} : { env: { ...env } }),
         ...(cwd === undefined ? {} : { cwd }),
       })
+    }
   }
 
   async restore(context: FetchContext): Promise<FileTree | undefined> {
@@ -128,12 +134,18 @@ class McpFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { signal } = context
+    // Loaded here, because a server over skills of this machine never needs the client, which takes longer to load than all of the rest.
+    const [{ Client }, { SkillsClient }] = await Promise.all([
+      import('@modelcontextprotocol/client'),
+      import('@modelcontextprotocol/client/ext/skills'),
+    ])
+    signal.throwIfAborted()
     const client = new Client({ name: 'skillstoke', version: '1' }, { versionNegotiation: { mode: 'auto' } })
     // A request that is given up must not leave a process or a connection behind.
     const onAbort = (): void => void client.close()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      await client.connect(this.#createTransport(), { signal })
+      await client.connect(await this.#createTransport(), { signal })
       const skills = new SkillsClient(client, { skipInvalid: true })
       if (!skills.supported) {
         const message = `${this.origin} does not offer the Skills extension (io.modelcontextprotocol/skills)`

@@ -1,4 +1,5 @@
 import { collectGarbage } from '@skillstoke/core/node'
+import { removeCodeCache } from '../config/code-cache.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { printJson, printLine } from '../output.ts'
@@ -16,6 +17,7 @@ export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: G
     isDryRun,
     ...(keep === undefined ? {} : { keepRevisions: keep }),
   })
+  if (!isDryRun) removeCodeCache(stateDirectory)
   if (json) {
     printJson(done)
     return EXIT_OK

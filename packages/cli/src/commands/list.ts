@@ -17,7 +17,7 @@ import {
   sortForPeople,
   toTerminalLine,
 } from '../output.ts'
-import { askOrScan, printSource } from '../running-dev.ts'
+import { askOrScan, describeSource, printSource } from '../running-dev.ts'
 import { toRow } from '../server/skill-rows.ts'
 import { toGenerationId } from '../server/timeline.ts'
 
@@ -54,6 +54,8 @@ export async function list(config: Config, options: { readonly json: boolean }):
     return code
   }
   const sorted = sortForPeople(skills)
+  // Written at once: a line for each finding would be a call of the system for each.
+  const lines: string[] = []
   const rows = sorted.map(row => [
     paintStatus(row.status, paint),
     paint('bold', toTerminalLine(row.name)),
@@ -61,19 +63,20 @@ export async function list(config: Config, options: { readonly json: boolean }):
     row.copies.length === 0 ? row.source : `${row.source} +${row.copies.length}`,
     shorten(row.description, DESCRIPTION_WIDTH),
   ])
-  printLine(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
+  lines.push(formatTable([['STATUS', 'NAME', 'SERVING', 'SOURCE', 'DESCRIPTION'], ...rows]))
   for (const row of sorted) {
     for (const each of withApproveCommand(row, config))
-      if (each.severity !== 'info') printLine(formatDiagnostic(each, paint))
+      if (each.severity !== 'info') lines.push(formatDiagnostic(each, paint))
   }
-  if (note !== undefined) printLine(note)
-  printLine(
+  if (note !== undefined) lines.push(note)
+  lines.push(
     paint(
       'dim',
       `generation ${generation.number} ${shortDigest(generation.digest)}, ${skills.length} found, ${countServed(skills)} served`,
     ),
+    describeSource(from, config),
   )
-  printSource(from, config)
+  printLine(lines.join('\n'))
   return code
 }
 

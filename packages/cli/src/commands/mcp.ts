@@ -5,7 +5,7 @@ import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { toTerminalLine } from '../output.ts'
 import { listenForSignals } from '../signals.ts'
-import { loadTokenCounter } from '../tokens.ts'
+import { createCatalogCounter } from '../tokens.ts'
 import { readVersion } from '../version.ts'
 
 export interface McpOptions extends Pick<SkillMcpOptions, 'commandTools' | 'adminTools'> {
@@ -23,7 +23,7 @@ export async function mcp(config: Config, options: McpOptions): Promise<number> 
   const logger = createErrorLogger(options.isVerbose)
   const end = new AbortController()
   const stopSignals = listenForSignals(() => end.abort())
-  const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
+  const catalog = { countTokens: createCatalogCounter(config.catalog.maxTokens), ...config.catalog }
   await using skills = await openSkills(config, {
     watching: 'auto',
     serves: true,

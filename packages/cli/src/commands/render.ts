@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
 import { printJson, printLine, toTerminalText } from '../output.ts'
-import { loadTokenCounter } from '../tokens.ts'
+import { countTokens } from '../tokens.ts'
 
 export interface RenderOptions {
   readonly json: boolean
@@ -10,7 +10,6 @@ export interface RenderOptions {
 
 /** `stoke render`: the catalog exactly as a conversation that begins now would get it. */
 export async function render(config: Config, options: RenderOptions): Promise<number> {
-  const countTokens = await loadTokenCounter()
   const catalogOptions = { ...config.catalog, countTokens }
   await using skills = await openSkills(config, {
     watching: 'off',

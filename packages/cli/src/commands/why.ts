@@ -4,7 +4,7 @@ import { openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
 import { askOrScan, printSource } from '../running-dev.ts'
 import { toAsked } from '../skill-target.ts'
-import { loadTokenCounter } from '../tokens.ts'
+import { countTokens } from '../tokens.ts'
 
 export interface WhyOptions {
   readonly json: boolean
@@ -23,7 +23,7 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
         throw new UsageError(
           '--session asks a running dev, and none has these roots; start one with "stoke dev"',
         )
-      const catalog = { countTokens: await loadTokenCounter(), ...config.catalog }
+      const catalog = { countTokens, ...config.catalog }
       await using skills = await openSkills(config, {
         watching: 'off',
         reportsUnreadable: true,

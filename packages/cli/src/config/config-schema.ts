@@ -8,7 +8,7 @@ import {
 } from '@skillstoke/core/internal'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import { z } from 'zod'
-import { DEFAULT_MAX_SESSIONS } from './config.ts'
+import { DEFAULT_MAX_SESSIONS } from './defaults.ts'
 import { type ConfigSource, SOURCE_KIND_NAMES, SOURCE_KINDS } from './source-kinds.ts'
 
 const path = z.string().min(1)

@@ -7,14 +7,16 @@ import {
   DEFAULT_CATALOG_TOKENS,
   type DuplicateWinner,
 } from '@skillstoke/core/internal'
-import { defaultStateDirectory } from '@skillstoke/core/node'
 import type { ReadingPolicy } from '@skillstoke/core/source'
 import type { SourceReport } from '@skillstoke/core/types'
-import { SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
+import type { SandboxMode } from '@skillstoke/scripts'
 import { UsageError } from '../exit-code.ts'
+import { SANDBOX_MODES } from '../known-values.ts'
 import { type LoadedConfigFile, loadConfigFile } from './config-file.ts'
+import { DEFAULT_HOST, DEFAULT_PORT, DEFAULT_ROOTS } from './defaults.ts'
 import { parseSourceFlag, type RemoteConfig, resolveRemotes } from './remote-config.ts'
 import type { RemoteAccess } from './source-kinds.ts'
+import { findStateDirectory, withoutEmpty } from './state-place.ts'
 
 /** One folder of skills, with the label by which every machine knows it. */
 export interface RootConfig {
@@ -96,12 +98,6 @@ export interface ConfigFlags {
   readonly baseUrl?: string
 }
 
-/** Where the skills of a project are looked for. */
-export const DEFAULT_ROOTS = ['skills', '.agents/skills', '.claude/skills'] as const
-export const DEFAULT_HOST = '127.0.0.1'
-export const DEFAULT_PORT = 4114
-/** That of the MCP server, which takes too long to load for a help text. */
-export const DEFAULT_MAX_SESSIONS = 256
 const MIN_TOKEN_LENGTH = 16
 
 /**
@@ -146,9 +142,7 @@ export async function resolveConfig(
       (namedFile !== undefined && file?.roots !== undefined),
     areRootsOfFile: !isAnyGiven && file?.roots !== undefined,
     linkRoots: [...(flags.linkRoot ?? []), ...(file?.linkRoots ?? [])],
-    stateDirectory: resolve(
-      flags.state ?? environment['SKILLSTOKE_STATE'] ?? defaultStateDirectory(environment),
-    ),
+    stateDirectory: findStateDirectory(flags, environment),
     options: repeatOptions(flags),
     ...(file === undefined ? {} : { file: file.path }),
     ...(scope === undefined ? {} : { scope }),
@@ -183,11 +177,6 @@ function repeatOptions(flags: ConfigFlags): readonly string[] {
     ...each('--state', flags.state),
     ...each('--config', flags.config),
   ]
-}
-
-/** A variable that is set to nothing is one that is not set. */
-function withoutEmpty(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
 function resolveScope(flags: ConfigFlags, file: LoadedConfigFile | undefined): SkillScope | undefined {

@@ -1,8 +1,9 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import { archive, GIT_UPDATES, type GitUpdate, git, npmPackages, wellKnown } from '@skillstoke/core/node'
+import type { GitUpdate } from '@skillstoke/core/node'
 import type { RemoteSourceOptions, SkillSource } from '@skillstoke/core/source'
 import type { z as Zod } from 'zod'
 import { UsageError } from '../exit-code.ts'
+import { GIT_UPDATES } from '../known-values.ts'
 
 /** The kinds of places besides the roots, each by the field that names the place in a configuration. */
 export const SOURCE_KIND_NAMES = ['git', 'archive', 'wellKnown', 'npm', 'mcp'] as const
@@ -63,7 +64,8 @@ interface SourceKind {
   parse(word: string): ConfigSource | undefined
   /** Its fields in a configuration. */
   fields(parts: FieldParts): Fields
-  create(source: ConfigSource, setup: KindSetup): SkillSource | Promise<SkillSource>
+  /** Loads what makes sources only when there is one to make. */
+  create(source: ConfigSource, setup: KindSetup): Promise<SkillSource>
   /** Writes it as a word of the command line. */
   toFlag(source: ConfigSource): string
 }
@@ -89,8 +91,12 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ),
       ...fetched,
     }),
-    create: ({ git: url = '', path, ref, update }, { common, maxBytes, access, stateDirectory, isNamed }) =>
-      git(url, {
+    create: async (
+      { git: url = '', path, ref, update },
+      { common, maxBytes, access, stateDirectory, isNamed },
+    ) => {
+      const { git } = await import('@skillstoke/core/node')
+      return git(url, {
         ...common,
         ...maxBytes,
         ...(path === undefined ? {} : { path }),
@@ -101,7 +107,8 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
         ...(access.gitBaseUrl === undefined ? {} : { baseUrl: access.gitBaseUrl }),
         ...(ref === undefined ? {} : { ref }),
         ...(update === undefined ? {} : { update }),
-      }),
+      })
+    },
     toFlag: ({ git: url = '', ref, path }) =>
       `${url}${ref === undefined && path === undefined ? '' : `#${ref ?? ''}`}${path === undefined ? '' : `:${path}`}`,
   },
@@ -117,8 +124,9 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       digest: z.string().optional().describe('SHA-256 of the archive, as sha256: and 64 digits.'),
       ...fetched,
     }),
-    create: ({ archive: file = '', path, digest }, { common, maxBytes, access, isNamed }) => {
+    create: async ({ archive: file = '', path, digest }, { common, maxBytes, access, isNamed }) => {
       assertInside(file, isNamed)
+      const { archive } = await import('@skillstoke/core/node')
       return archive(file, {
         ...common,
         ...maxBytes,
@@ -138,8 +146,10 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       wellKnown: path.describe('A site with /.well-known/agent-skills/index.json.'),
       ...fetched,
     }),
-    create: ({ wellKnown: url = '' }, { common, maxBytes, access }) =>
-      wellKnown(url, { ...common, ...maxBytes, privateHosts: access.privateHosts }),
+    create: async ({ wellKnown: url = '' }, { common, maxBytes, access }) => {
+      const { wellKnown } = await import('@skillstoke/core/node')
+      return wellKnown(url, { ...common, ...maxBytes, privateHosts: access.privateHosts })
+    },
     toFlag: ({ wellKnown: url = '' }) => `well-known+${url}`,
   },
   npm: {
@@ -151,8 +161,9 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       packages: z.array(path).optional().describe('Only packages of these names.'),
       ...common,
     }),
-    create: ({ npm = '', packages }, { common, isNamed }) => {
+    create: async ({ npm = '', packages }, { common, isNamed }) => {
       assertInside(npm, isNamed)
+      const { npmPackages } = await import('@skillstoke/core/node')
       return npmPackages(npm, { ...common, ...(packages === undefined ? {} : { packages }) })
     },
     toFlag: ({ npm = '' }) => `npm:${resolve(npm)}`,
@@ -165,7 +176,6 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       ...fetched,
     }),
     create: async ({ mcp = '' }, { common, maxBytes, access }) => {
-      // The client is loaded only to follow a server.
       const { mcpServer } = await import('@skillstoke/mcp')
       return mcpServer(mcp, { ...common, ...maxBytes, privateHosts: access.privateHosts })
     },

@@ -4,7 +4,8 @@ import type { SkillRuntime } from '@skillstoke/core'
 import { toMessage } from '@skillstoke/core/internal'
 import { SkillMcp } from '@skillstoke/mcp'
 import type { Turn } from '../client/api-types.ts'
-import { type Config, DEFAULT_MAX_SESSIONS } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { DEFAULT_MAX_SESSIONS } from '../config/defaults.ts'
 import { describeLastChange } from '../describe-change.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -12,7 +13,7 @@ import { createPaint, printLine } from '../output.ts'
 import { DevServer } from '../server/dev-server.ts'
 import { sweepRunFiles, writeRunFile } from '../server/run-file.ts'
 import { listenForSignals } from '../signals.ts'
-import { loadTokenCounter } from '../tokens.ts'
+import { countTokens } from '../tokens.ts'
 import { readVersion } from '../version.ts'
 import { printCommands } from './command-printer.ts'
 import { DevConversation } from './dev-conversation.ts'
@@ -32,7 +33,6 @@ const SESSION_ID = 'dev'
 
 /** `stoke dev`: follows the skills until it is ended: a conversation, a page, an API and an MCP endpoint with it. */
 export async function dev(config: Config, options: DevOptions): Promise<number> {
-  const countTokens = await loadTokenCounter()
   const print = new DevPrinter({ print: printLine, paint: createPaint(config.hasColor), countTokens, config })
   const scope = config.scope === undefined ? {} : { scope: config.scope }
   const end = new AbortController()

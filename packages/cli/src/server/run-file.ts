@@ -11,7 +11,7 @@ import {
 import { hostname } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { isAlive } from '@skillstoke/core/internal/node'
-import { ApiClient } from '../client/api-client.ts'
+import type { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
 import type { ServerStatus } from '../client/api-types.ts'
 import type { Config } from '../config/config.ts'
@@ -158,6 +158,7 @@ function readRunFile(path: string): RunFile | undefined {
  * removed. `undefined` when it does not answer as it should, which may pass.
  */
 async function probe(file: RunFile): Promise<RunningDev | 'gone' | undefined> {
+  const { ApiClient } = await import('../client/api-client.ts')
   const client = new ApiClient({ url: file.url, token: file.token, timeoutMs: PROBE_TIMEOUT_MS })
   try {
     const status = await client.status()

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT, resolveConfig } from '../config/config.ts'
+import { DEFAULT_HOST, DEFAULT_MAX_SESSIONS, DEFAULT_PORT } from '../config/defaults.ts'
 import {
   collect,
   type Finish,
   parseCount,
   parseHost,
   parsePort,
+  resolveConfig,
   type SharedFlags,
   withSandboxOption,
   withScopeOptions,

@@ -1,14 +1,14 @@
+import { type Command, Option } from 'commander'
 import {
   CATALOG_FORMAT_NAMES,
   DEFAULT_CATALOG_FORMAT,
   DEFAULT_CATALOG_TOKENS,
   EXPLANATION_STEPS,
-} from '@skillstoke/core/internal'
-import { type Command, Option } from 'commander'
-import { resolveConfig } from '../config/config.ts'
+} from '../known-values.ts'
 import {
   type Finish,
   parseCount,
+  resolveConfig,
   type SharedFlags,
   withScopeOptions,
   withSharedOptions,

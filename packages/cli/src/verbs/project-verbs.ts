@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
-import { resolveConfig } from '../config/config.ts'
 import { describeSourceForms } from '../config/source-kinds.ts'
-import { collect, type Finish, type SharedFlags, withAccessOptions, withRootOptions } from './verb-options.ts'
+import {
+  collect,
+  type Finish,
+  resolveConfig,
+  type SharedFlags,
+  withAccessOptions,
+  withRootOptions,
+} from './verb-options.ts'
 
 const CONFIRM_HIDDEN = 'the characters that show nothing were looked at, and are meant'
 

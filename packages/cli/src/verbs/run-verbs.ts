@@ -1,8 +1,13 @@
-import { CAPABILITY_FORMS, DEFAULT_CALL_MS, LONGEST_CALL_MS } from '@skillstoke/core/internal'
 import { type Command, InvalidArgumentError } from 'commander'
 import { GRANT_VERBS, type GrantVerb } from '../client/decision-verbs.ts'
-import { resolveConfig } from '../config/config.ts'
-import { type Finish, type SharedFlags, withSandboxOption, withSharedOptions } from './verb-options.ts'
+import { CAPABILITY_FORMS, DEFAULT_CALL_MS, LONGEST_CALL_MS } from '../known-values.ts'
+import {
+  type Finish,
+  resolveConfig,
+  type SharedFlags,
+  withSandboxOption,
+  withSharedOptions,
+} from './verb-options.ts'
 
 const MAX_SECONDS = LONGEST_CALL_MS / 1_000
 

@@ -1,8 +1,13 @@
-import { DEFAULT_HISTORY_LENGTH } from '@skillstoke/core/internal'
 import type { Command } from 'commander'
 import { DECISION_VERBS, type DecisionVerb } from '../client/decision-verbs.ts'
-import { resolveConfig } from '../config/config.ts'
-import { type Finish, parseCount, type SharedFlags, withSharedOptions } from './verb-options.ts'
+import { DEFAULT_HISTORY_LENGTH } from '../known-values.ts'
+import {
+  type Finish,
+  parseCount,
+  resolveConfig,
+  type SharedFlags,
+  withSharedOptions,
+} from './verb-options.ts'
 
 /** What may be served, what was, and the way back. */
 export function addTrustVerbs(program: Command, finish: Finish): void {

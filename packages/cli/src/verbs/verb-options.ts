@@ -1,12 +1,19 @@
-import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES, type SandboxMode } from '@skillstoke/scripts'
+import type { SandboxMode } from '@skillstoke/scripts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { ConfigFlags } from '../config/config.ts'
+import type { Config, ConfigFlags } from '../config/config.ts'
 import { describeSourceForms } from '../config/source-kinds.ts'
+import { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '../known-values.ts'
 
 export type SharedFlags = ConfigFlags & { readonly json?: boolean }
 
 /** Says with which code the process ends. */
 export type Finish = (code: number) => void
+
+/** Resolves the configuration; the code for it is loaded only when a verb runs, because help does without. */
+export async function resolveConfig(flags: ConfigFlags): Promise<Config> {
+  const config = await import('../config/config.ts')
+  return await config.resolveConfig(flags)
+}
 
 export function withSharedOptions(command: Command): Command {
   return withSourceOptions(command).option('--json', 'print JSON')

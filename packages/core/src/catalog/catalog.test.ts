@@ -5,6 +5,7 @@ import { findNearNames } from '../skill/near-names.ts'
 import type { Skill } from '../skill/skill.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { CatalogCache } from './catalog-cache.ts'
+import { CATALOG_FORMATS } from './catalog-format.ts'
 import { approximateTokens, renderCatalog } from './render-catalog.ts'
 import { createScopeTest } from './scope.ts'
 import { SkillSearch } from './skill-search.ts'
@@ -64,6 +65,29 @@ describe('renderCatalog()', () => {
     // The most that fits: the next entry takes about thirty tokens more.
     expect(renderCatalog(skills, { maxTokens: tokens + 35 }).listed).toHaveLength(listed.length + 1)
     expect(renderCatalog(skills, { maxTokens: tokens - 1 }).listed).toHaveLength(listed.length - 1)
+  })
+
+  test('of thousands of skills, counts the tokens of a few dozen, and lists as many as when it counts all', () => {
+    const skills = Array.from({ length: 10_000 }, (_, i) => skill(`skill-${String(i).padStart(5, '0')}`))
+    let counted = 0
+    const countTokens = (text: string): number => {
+      counted += text.length
+      return approximateTokens(text)
+    }
+    const { text, listed } = renderCatalog(skills, { countTokens })
+    expect(listed.length).toBeGreaterThan(64)
+    expect(counted).toBeLessThan(20 * text.length)
+    for (const maxTokens of [0, 1, 100, 2_500, 4_000, 170_000]) {
+      // A function of the host, which may write anything, is asked for everything first.
+      const format = CATALOG_FORMATS['agentskills-xml']
+      expect(renderCatalog(skills, { maxTokens })).toEqual(renderCatalog(skills, { maxTokens, format }))
+    }
+  })
+
+  test('a format that writes many skills in fewer words than a few lists them all', () => {
+    const skills = Array.from({ length: 1_000 }, (_, i) => skill(`skill-${i}`))
+    const format = (each: readonly Skill[]): string => (each.length === 1_000 ? 'all' : 'x'.repeat(100))
+    expect(renderCatalog(skills, { maxTokens: 10, format }).listed).toHaveLength(1_000)
   })
 })
 

@@ -61,12 +61,16 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const maxTokens = options.maxTokens ?? DEFAULT_CATALOG_TOKENS
   const names = skills.map(skill => skill.name)
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
-  const whole = render(skills, 0)
-  const wholeTokens = countTokens(whole)
-  if (wholeTokens <= maxTokens)
-    return Object.freeze({ text: whole, tokens: wholeTokens, listed: names, omitted: [] })
   const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
-  const fits = largestThatFits(skills.length, text => countTokens(text) <= maxTokens, renderFirst)
+  const isShort = (text: string): boolean => countTokens(text) <= maxTokens
+  // A named format grows with each skill; a function of the host may write many skills in fewer words than a few.
+  const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
+  if (tooMany === undefined) {
+    const whole = render(skills, 0)
+    const tokens = countTokens(whole)
+    if (tokens <= maxTokens) return Object.freeze({ text: whole, tokens, listed: names, omitted: [] })
+  }
+  const fits = largestThatFits(tooMany ?? skills.length, isShort, renderFirst)
   const text = renderFirst(fits)
   return Object.freeze({
     text,
@@ -74,6 +78,19 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
     listed: names.slice(0, fits),
     omitted: names.slice(fits),
   })
+}
+
+/**
+ * Returns how many of the first skills are certainly too many, or `undefined`. Of thousands of skills a few dozen fit, and counting
+ * the tokens of all of them takes as long as they are.
+ */
+function findTooMany(
+  count: number,
+  fits: (text: string) => boolean,
+  renderFirst: (count: number) => string,
+): number | undefined {
+  for (let first = 64; first < count / 2; first *= 2) if (!fits(renderFirst(first))) return first
+  return undefined
 }
 
 /** By bisection, because counting tokens is the expensive part. */

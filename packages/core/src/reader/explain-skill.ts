@@ -113,11 +113,12 @@ function describeMissing(asked: string, generation: Generation, { finding, notSk
 function* walk(
   asked: string,
   target: AskedSkill,
-  { generation, scope, catalog, conversation }: ExplainedFor,
+  audience: ExplainedFor,
   offer: CommandOffer | undefined,
 ): Generator<Step, void, undefined> {
   const { report } = target
   const { name, serving } = report
+  const { generation, scope, conversation } = audience
   const reports = generation.reports().filter(each => each.name === name)
   yield ['found', true, describeFound(asked, target, reports)]
   yield describeParsing(report)
@@ -126,6 +127,7 @@ function* walk(
     yield ['commands', offer.problem === undefined, describeOffer(offer)]
   const isInScope = createScopeTest(scope)(name)
   yield ['scoped', isInScope, isInScope ? 'in scope' : `left out by the scope ${JSON.stringify(scope)}`]
+  const { catalog } = audience
   const isListed = catalog.listed.includes(name)
   if (conversation === undefined) {
     const position = `${catalog.listed.indexOf(name) + 1} of ${catalog.listed.length} in a catalog of ${catalog.tokens} tokens`

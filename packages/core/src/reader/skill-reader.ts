@@ -196,11 +196,16 @@ export class SkillReader {
 
   #explainer(conversation: ToldConversation | undefined): SkillExplainer {
     const scope = conversation === undefined ? this.scope : conversation.scope
+    const { current: generation } = this
+    const { catalogs } = this.#parts
     return new SkillExplainer({
-      generation: this.current,
+      generation,
       sources: this.#parts.sources,
       commands: this.#parts.commands,
-      catalog: conversation?.catalogDetails ?? this.#parts.catalogs.render(this.current, scope),
+      // Most questions are about skills that do not get as far, and a catalog of thousands takes long.
+      get catalog() {
+        return conversation?.catalogDetails ?? catalogs.render(generation, scope)
+      },
       scope,
       conversation,
     })

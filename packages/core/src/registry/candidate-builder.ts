@@ -158,14 +158,11 @@ export class CandidateBuilder {
     // What was served before it was disabled or pinned comes back afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
-      const served = toServed(folder.served, live?.revision)
-      if (
-        former !== undefined ||
-        served.last !== folder.served.last ||
-        served.earlier !== folder.served.earlier
-      )
-        this.#lastGood.remember(slot.origin, entry.location, served)
-      folder.served = served
+      const before = folder.served
+      folder.served = toServed(before, live?.revision)
+      // A seat that was just made has what is noted: a start would ask the store twice more for each folder.
+      if (former !== undefined || folder.served !== before)
+        this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
     const pinned = standing?.kind === 'pinned' ? live?.revision : undefined
     if (pinned !== undefined || former?.standing?.kind === 'pinned')
@@ -300,9 +297,10 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
 
-function toServed({ last, earlier }: ServedRevisions, now: Digest | undefined): ServedRevisions {
+/** Returns the same object when nothing is different. */
+function toServed(before: ServedRevisions, now: Digest | undefined): ServedRevisions {
   if (now === undefined) return NOTHING_SERVED
-  return { last: now, earlier: last === now ? earlier : last }
+  return before.last === now ? before : { last: now, earlier: before.last }
 }
 
 /** What has to stay readable: what is served, and what may be once somebody has approved it. */

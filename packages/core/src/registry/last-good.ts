@@ -55,10 +55,14 @@ export class LastGood {
   }
 
   find(origin: string, location: string): ServedRevisions {
-    const refs = this.#ahead?.origin === origin ? this.#ahead.refs : undefined
-    const find = (name: string): Digest | undefined =>
-      refs === undefined ? this.#store.getRef(name) : refs.get(name)
-    return { last: find(refOf(origin, location)), earlier: find(earlierOf(origin, location)) }
+    return {
+      last: this.#look(origin, refOf(origin, location)),
+      earlier: this.#look(origin, earlierOf(origin, location)),
+    }
+  }
+
+  #look(origin: string, name: string): Digest | undefined {
+    return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
   }
 
   /** Keeps what a pin serves from being collected, beside what was served before it. */
@@ -78,13 +82,13 @@ export class LastGood {
 
   /** Whether another revision of a folder was served last than the one that is there. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
-    const revision = this.find(origin, location).last
+    const revision = this.#look(origin, refOf(origin, location))
     return revision !== undefined && revision !== skill?.revision
   }
 
   /** Whether a revision was served last from a folder. */
   isLast(origin: string, location: string, revision: Digest): boolean {
-    return this.find(origin, location).last === revision
+    return this.#look(origin, refOf(origin, location)) === revision
   }
 
   /** Any stored revision of a folder as a skill. */

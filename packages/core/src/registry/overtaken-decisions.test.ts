@@ -62,3 +62,34 @@ test('a rejection does not depend on what another process is in the middle of no
   await skills.review.reject('a')
   expect(skills.current.find('a')?.description).toBe('First.')
 })
+
+test('a start asks a store that knows the folders three times for each, and notes nothing', async () => {
+  const asked = { read: 0, noted: 0 }
+  class CountingStore extends MemorySkillStore {
+    override getRef(name: string): Digest | undefined {
+      asked.read++
+      return super.getRef(name)
+    }
+    override setRef(name: string, revision: Digest | undefined): void {
+      asked.noted++
+      super.setRef(name, revision)
+    }
+  }
+  const store = new CountingStore()
+  const names = Array.from({ length: 50 }, (_, index) => `skill-${index}`)
+  const start = async (): Promise<number> => {
+    const fileSystem = new MemoryFileSystem(
+      Object.fromEntries(names.map(name => [`/skills/${name}/SKILL.md`, text(name, 'Does it.')])),
+    )
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+    await using skills = await createSkillRuntime({ sources: [source], state: { store } })
+    return skills.current.list().length
+  }
+  expect(await start()).toBe(names.length)
+  expect(asked.noted).toBeGreaterThan(names.length)
+  asked.read = 0
+  asked.noted = 0
+  expect(await start()).toBe(names.length)
+  expect(asked.noted).toBe(0)
+  expect(asked.read).toBeLessThan(4 * names.length)
+})

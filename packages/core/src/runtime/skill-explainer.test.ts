@@ -66,6 +66,22 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
     expect(skills.explain(asked)).toEqual(explanation)
   })
 
+  test('and renders no catalog for a skill that does not get as far', async () => {
+    let rendered = 0
+    const format = (): string => `catalog ${++rendered}`
+    const fileSystem = new MemoryFileSystem({
+      ...FILES,
+      '/skills/broken/SKILL.md': 'no frontmatter',
+    })
+    const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
+    await using skills = await createSkillRuntime({ sources: [source], catalog: { format } })
+    expect((await skills.why('nothing')).steps.at(-1)?.ok).toBe(false)
+    expect((await skills.why('broken')).steps.at(-1)?.ok).toBe(false)
+    expect(rendered).toBe(0)
+    expect((await skills.why('pdf')).steps.at(-1)).toMatchObject({ step: 'listed', ok: true })
+    expect(rendered).toBe(1)
+  })
+
   test('and says that its folder has another name, or that it is a part of it', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const detailOf = async (asked: string): Promise<string | undefined> =>

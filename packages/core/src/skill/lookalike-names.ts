@@ -36,17 +36,17 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-// Most names are their own skeleton.
+// Most names are their own skeleton; nearly all others only have digits that look like letters.
 const IS_PLAIN = /^[2-9a-z-]*$/
+const IS_ASCII = /^[ -~]*$/
 
 /** What two names have in common that look alike: case, styles, letters of other scripts, and what shows nothing are left out. */
 export function skeletonOf(name: string): string {
   if (IS_PLAIN.test(name)) return name
-  const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-  return [...visible]
-    .map(letter => LETTERS.get(letter) ?? letter)
-    .join('')
-    .toLowerCase()
+  const visible = IS_ASCII.test(name)
+    ? name
+    : name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return visible.replace(/[^2-9a-z-]/gu, letter => LETTERS.get(letter) ?? letter).toLowerCase()
 }
 
 /** Which of the names that there are look like others. */

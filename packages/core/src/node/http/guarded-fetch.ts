@@ -1,5 +1,4 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { SkillError } from '../../index.ts'
@@ -85,10 +84,14 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
     if (all === true) callback(null, found)
     else callback(null, first?.address ?? '', first?.family ?? 4)
   }
-  const isEncrypted = url.protocol === 'https:'
-  const agent = isEncrypted ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false })
+  // Loaded at the first request: importing it loads the whole client behind `fetch` too, longer than Node takes to start.
+  const { Agent, request: open } = await (url.protocol === 'https:'
+    ? import('node:https')
+    : import('node:http'))
+  signal.throwIfAborted()
+  const agent = new Agent({ keepAlive: false })
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  const request = (isEncrypted ? requestHttps : requestHttp)(url, { agent, lookup, method, headers, signal })
+  const request = open(url, { agent, lookup, method, headers, signal })
   request.on('response', resolve)
   request.on('error', thrown => reject(signal.aborted ? signal.reason : toNetworkError(url, thrown)))
   request.end(body)

@@ -1,0 +1,36 @@
+import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { constants, enableCompileCache, flushCompileCache } from 'node:module'
+import { join } from 'node:path'
+
+const FOLDER = 'code'
+/** Node writes the cache when a process ends. One that lives longer writes it by then, since it may be killed. */
+const FLUSH_AFTER_MS = 5_000
+
+/**
+ * Keeps the compiled code of modules that are loaded from now on in the state directory, for the next command. It is never kept
+ * where another user could write, because what is found there runs, nor before there is a state directory. `NODE_COMPILE_CACHE`
+ * and `NODE_DISABLE_COMPILE_CACHE` come before it.
+ */
+export function enableCodeCache(stateDirectory: string): void {
+  const folder = join(stateDirectory, FOLDER)
+  try {
+    if (!isOursAlone(stateDirectory)) return
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (!isOursAlone(folder)) return
+  } catch {
+    return // no state directory, or one that cannot be written to: without it, commands only start more slowly
+  }
+  const { status } = enableCompileCache(folder)
+  if (status === constants.compileCacheStatus.ENABLED) setTimeout(flushCompileCache, FLUSH_AFTER_MS).unref()
+}
+
+/** Removes what earlier commands have compiled; it would stay for each version that was ever installed. */
+export function removeCodeCache(stateDirectory: string): void {
+  rmSync(join(stateDirectory, FOLDER), { recursive: true, force: true })
+}
+
+/** Root counts as another user here: what it leaves in the folder of somebody would be no longer theirs to remove. */
+function isOursAlone(folder: string): boolean {
+  const { mode, uid } = statSync(folder)
+  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+}

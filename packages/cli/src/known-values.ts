@@ -1,0 +1,14 @@
+// What help texts and the check of options need to know of the other packages. `scripts/bundle.ts` copies these values into the
+// command line, so that `stoke --help` loads none of those packages. Only values belong here: a copied class would be another one.
+export {
+  CAPABILITY_FORMS,
+  CATALOG_FORMAT_NAMES,
+  DEFAULT_CALL_MS,
+  DEFAULT_CATALOG_FORMAT,
+  DEFAULT_CATALOG_TOKENS,
+  DEFAULT_HISTORY_LENGTH,
+  EXPLANATION_STEPS,
+  LONGEST_CALL_MS,
+} from '@skillstoke/core/internal'
+export { defaultStateDirectory, GIT_UPDATES } from '@skillstoke/core/node'
+export { DEFAULT_SCRIPT_RUNNER_OPTIONS, SANDBOX_MODES } from '@skillstoke/scripts'

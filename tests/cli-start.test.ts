@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { BIN, stokeProcess } from './fixtures/cli.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+const HOOK = pathToFileURL(resolve('tests/fixtures/list-modules.ts')).href
+
+/** Returns what a verb loads: paths below this folder, and names of modules of Node. */
+function modulesOf(args: readonly string[]): readonly string[] {
+  const run = spawnSync(process.execPath, ['--import', HOOK, BIN, ...args], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+    env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: '1' },
+  })
+  expect(run.status).toBe(0)
+  const here = pathToFileURL(resolve('.')).href
+  return (run.output[3] ?? '').split('\n').map(url => url.replace(here, ''))
+}
+
+const COMMAND_LINE = /^(node:|\/packages\/cli\/(bin|dist|node_modules\/commander)\/|$)/
+
+describe('what is loaded', () => {
+  test.each([[['--version']], [['--help']], [['run', '--help']]])('%j loads the command line alone', args => {
+    const modules = modulesOf(args)
+    expect(modules).toContain('/packages/cli/dist/main.js')
+    expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
+  })
+
+  test('list loads the core, and nothing that it has no use for', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const modules = modulesOf(['list', '--root', folder.at('skills'), '--state', folder.at('state')])
+    expect(modules).toContain('/packages/core/dist/index.js')
+    const needless =
+      /^node:https?$|^\/packages\/(scripts|mcp|agent)\/|\/node_modules\/(zod|hono|diff|jsonc-parser|gpt-tokenizer)\//
+    expect(modules.filter(each => needless.test(each))).toEqual([])
+  })
+})
+
+test('mcp over a folder loads neither a client nor the vocabulary of tokens, which a short catalog does without', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
+  expect(modules.filter(each => each.includes('/@modelcontextprotocol/server/'))).not.toEqual([])
+  const needless = /\/node_modules\/(@modelcontextprotocol\/client|gpt-tokenizer)\//
+  expect(modules.filter(each => needless.test(each))).toEqual([])
+})
+
+describe('compiled code', () => {
+  const entriesOf = (folder: TemporaryFolder): readonly string[] => {
+    const code = folder.at('state/code')
+    return existsSync(code) ? readdirSync(code, { recursive: true }).map(String) : []
+  }
+
+  test('is kept in the state directory from the second command on, until stoke gc', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const run = (verb: string, env: NodeJS.ProcessEnv = {}): void => {
+      const flags = verb === 'list' ? ['--root', folder.at('skills')] : []
+      const { status } = stokeProcess([verb, ...flags, '--state', folder.at('state')], {
+        cwd: folder.path,
+        env,
+      })
+      expect(status).toBe(0)
+    }
+    run('list')
+    expect(entriesOf(folder)).toEqual([])
+    run('list', { NODE_DISABLE_COMPILE_CACHE: '1' })
+    run('list', { NODE_COMPILE_CACHE: folder.at('elsewhere') })
+    expect(entriesOf(folder)).toEqual([])
+    run('list')
+    const kept = entriesOf(folder)
+    expect(kept.length).toBeGreaterThan(10)
+    expect(readdirSync(folder.path).sort()).toEqual(['elsewhere', 'skills', 'state'])
+    run('gc')
+    expect(entriesOf(folder).filter(each => kept.includes(each)).length).toBeLessThan(kept.length)
+  })
+
+  test('is neither kept nor used where others may write', () => {
+    using folder = new TemporaryFolder()
+    folder.write('state/code/file', '')
+    chmodSync(folder.at('state/code'), 0o777)
+    const args = ['validate', folder.writeSkill('skills/pdf'), '--json']
+    const { status } = stokeProcess(args, { env: { SKILLSTOKE_STATE: folder.at('state') } })
+    expect([status, entriesOf(folder)]).toEqual([0, ['file']])
+  })
+})
