@@ -42,6 +42,7 @@ const SCHEMA = `
     revision TEXT PRIMARY KEY, files TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS ref_revision ON ref (revision);
   CREATE TABLE IF NOT EXISTS note (
     source TEXT NOT NULL, location TEXT NOT NULL, revision TEXT NOT NULL, facts BLOB NOT NULL, text TEXT NOT NULL,
     sum INTEGER NOT NULL, PRIMARY KEY (source, location)
@@ -109,7 +110,9 @@ export class PackIndex {
        SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
     )
     this.#removeNote = database.prepare('DELETE FROM note WHERE source = ? AND location = ?')
-    this.#leaseTree = database.prepare('UPDATE tree SET at = ? WHERE revision = ?')
+    this.#leaseTree = database.prepare(
+      'UPDATE tree SET at = ? WHERE revision = ? AND NOT EXISTS (SELECT 1 FROM ref WHERE ref.revision = tree.revision)',
+    )
     this.#hasDoomed = database.prepare('SELECT EXISTS (SELECT 1 FROM doomed) AS found')
     this.#spare = database.prepare('DELETE FROM doomed WHERE key = ?')
   }
@@ -186,7 +189,7 @@ export class PackIndex {
     })
   }
 
-  /** Keeps revisions until a time, although no name does. */
+  /** Keeps revisions until a time, as far as no name does; a start uses many that an earlier process has named. */
   leaseTrees(revisions: readonly Digest[], until: number): void {
     inTransaction(this.#database, () => {
       for (const revision of revisions) this.#leaseTree.run(until, revision)

@@ -355,11 +355,6 @@ class PackStore implements SkillStore {
       for (const [revision] of batch) this.#trees.delete(revision)
       await setImmediate()
     }
-    const { revisions, until } = this.#retained.takeDue(Date.now())
-    for (const batch of inBatches(revisions)) {
-      this.#ask(index => index.leaseTrees(batch, until))
-      await setImmediate()
-    }
     for (const batch of inSortedBatches(refs)) {
       // What was set meanwhile may need bytes that are not written yet; it is for the next flush.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
@@ -368,6 +363,12 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     await this.notes.flush()
+    // After the names, which keep most of them.
+    const { revisions, until } = this.#retained.takeDue(Date.now())
+    for (const batch of inBatches(revisions)) {
+      this.#ask(index => index.leaseTrees(batch, until))
+      await setImmediate()
+    }
     this.#rotate()
   }
 
