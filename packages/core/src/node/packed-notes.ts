@@ -13,7 +13,7 @@ export interface NoteChange {
   readonly note: FolderNote | undefined
 }
 
-const ROWS_PER_SLICE = 500
+const ROWS_PER_SLICE = 200
 
 /** The notes in the index of a pack store. Put ones wait for the next flush. */
 export class PackedNotes implements FolderNotes {
