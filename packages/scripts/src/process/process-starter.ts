@@ -73,9 +73,8 @@ export class ProcessStarter {
    * none for a process that knows a secret, or sees a file that was granted.
    */
   async nameContainment(access: ScriptAccess): Promise<string | undefined> {
-    const { readable, writable, partial, workspace, secrets, hasNetwork, hasPrograms } = access
-    const isPlain =
-      [...readable, ...writable, ...partial, ...Object.keys(secrets)].length === 0 && workspace === undefined
+    const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access
+    const isPlain = [...readable, ...writable, ...partial, ...Object.keys(secrets)].length === 0
     if (!isPlain) return undefined
     const { kind } = await this.#sandbox.containment()
     return `${kind}${hasNetwork ? ' net' : ''}${hasPrograms ? ' exec' : ''}`
