@@ -201,6 +201,28 @@ for (const [tier, sandbox] of TIERS)
     })
   })
 
+test.skipIf(!HAS_BUBBLEWRAP)('code with the network is loaded only where the network is', async () => {
+  using folder = new TemporaryFolder()
+  write(folder, 1)
+  await using skills = await openScripts(folder.path, { sandbox: 'require' })
+  await look(skills)
+  const offline = await edit(folder, skills)
+  const fields = 'metadata:\n  capabilities: net\n'
+  await skills.review.grant('look', ['net'])
+  write(folder, 3, { fields })
+  expect(await look(skills)).toMatchObject({ version: 3, folder: expect.not.stringContaining(offline) })
+  await expect.poll(() => existsSync(offline)).toBe(false)
+  const online = await waitForReserve()
+  expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
+  write(folder, 4, { fields })
+  expect(await look(skills)).toMatchObject({ version: 4, folder: online })
+  // Nothing is granted to this one, so it must not get what waits by now.
+  await expect.poll(async () => await waitForReserve()).not.toBe(online)
+  write(folder, 5)
+  const { folder: plain } = await look(skills)
+  expect(scriptProcesses().find(({ args }) => args.includes(plain))?.args).not.toContain('--share-net')
+})
+
 test('what waits is ended some time after the last edit', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
