@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -87,7 +87,13 @@ function workerRestart(path: string): ScriptPeer {
   }
 }
 
+/** Starts processes with nothing around them: what code in a process of its own costs at least. */
+export function openBareProcesses(path: string): readonly ScriptPeer[] {
+  return [processRestart(path), bareNode()]
+}
+
 function processRestart(path: string): ScriptPeer {
+  let ended: Promise<unknown> = Promise.resolve()
   return {
     name: 'a new process',
     reload: async () => {
@@ -95,13 +101,26 @@ function processRestart(path: string): ScriptPeer {
         execArgv: [],
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
-      const ended = once(child, 'exit')
+      const exit = once(child, 'exit')
       // A file that is half-written ends it without an answer.
-      const [answer] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
+      const [answer] = (await Promise.race([once(child, 'message'), exit.then(() => [])])) as [number?]
       child.kill()
-      await ended
+      // Its end is not what anybody waits for.
+      ended = exit
       if (answer === undefined) throw new Error('it ended without an answer')
       return answer
+    },
+    [Symbol.asyncDispose]: async () => void (await ended),
+  }
+}
+
+/** Loads nothing and answers nothing: starts Node and waits for its end. */
+function bareNode(): ScriptPeer {
+  return {
+    name: 'node -e 0',
+    reload: async () => {
+      await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit')
+      return 0
     },
     [Symbol.asyncDispose]: async () => undefined,
   }

@@ -1,10 +1,12 @@
 import { readdirSync } from 'node:fs'
 import type { SkillRuntime } from '@skillstoke/core'
+import { besideProcesses } from '../beside-processes.ts'
 import { type Figure, type MeasureOptions, percentiles, round } from '../figure.ts'
 import { openPeers, type ScriptPeer } from '../script-peers.ts'
 import { callVersion, ScriptSkill } from '../script-skill.ts'
 
 const SAVES = 100
+const SAVES_WITHOUT = 40
 const RELOADS = 300
 const RELOADS_LARGE = 10_000
 // What starts anew each time takes long, and keeps nothing that could add up.
@@ -30,16 +32,24 @@ export async function* b7({ large }: MeasureOptions): AsyncGenerator<Figure> {
       target: '<= 80 with the settle of 20 ms',
       peers: {},
     }
+    const called = { id: 'B7', what: `save to first answer, called at once (${kind})`, n: SAVES, target: '-' }
+    let version = 5_000_000
+    yield* besideProcesses({ ...called, peers: times }, skill.plain, () => timeSave(skill, skills, ++version))
     yield {
       id: 'B7',
-      what: `save to first answer, called at once (${kind})`,
+      what: `the same, the next save right after the answer (${kind})`,
       n: SAVES,
       value: percentiles(await timeCalled(skill, skills, SAVES)),
       unit: 'ms',
       target: '-',
-      peers: times,
+      peers: {},
     }
     await skills.close()
+    const without = await skill.open(sandbox, { reserveMs: 0 })
+    await callVersion(without)
+    const alone = { ...called, what: `${called.what}, no process in reserve`, n: SAVES_WITHOUT, peers: {} }
+    yield* besideProcesses(alone, skill.plain, () => timeSave(skill, without, ++version))
+    await without.close()
   }
   const skills = await skill.open('auto')
   const own = await growth(reloads, async version => {
@@ -119,13 +129,15 @@ async function timeFollowed(skill: ScriptSkill, skills: SkillRuntime, count: num
 
 async function timeCalled(skill: ScriptSkill, skills: SkillRuntime, count: number): Promise<number[]> {
   const samples: number[] = []
-  for (let i = 1; i <= count; i++) {
-    skill.save(2_000_000 + i)
-    const start = performance.now()
-    if ((await callVersion(skills)) !== 2_000_000 + i) throw new Error('old code answered')
-    samples.push(performance.now() - start)
-  }
+  for (let i = 1; i <= count; i++) samples.push(await timeSave(skill, skills, 2_000_000 + i))
   return samples
+}
+
+async function timeSave(skill: ScriptSkill, skills: SkillRuntime, version: number): Promise<number> {
+  skill.save(version)
+  const start = performance.now()
+  if ((await callVersion(skills)) !== version) throw new Error('old code answered')
+  return performance.now() - start
 }
 
 const WARM_UP = 50

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { besideProcesses } from '../beside-processes.ts'
 import { type Figure, type MeasureOptions, percentiles } from '../figure.ts'
 import { openPeers } from '../script-peers.ts'
 import { callVersion, ScriptSkill } from '../script-skill.ts'
@@ -11,7 +12,7 @@ export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
   using skill = new ScriptSkill()
   const peers: Record<string, { p50: number; p99: number }> = {}
   for (const peer of await openPeers(skill.plain)) {
-    if (peer.name.startsWith('a new')) peers[peer.name] = percentiles(await time(STARTS, peer.reload))
+    if (peer.name === 'a new worker') peers[peer.name] = percentiles(await time(STARTS, peer.reload))
     await peer[Symbol.asyncDispose]()
   }
   for (const sandbox of ['off', 'auto'] as const) {
@@ -28,23 +29,18 @@ export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
       peers: {},
     }
     await skills.close()
-    // A process that is ended as soon as it does nothing, so that every call has to start one.
-    const cold = await skill.open(sandbox, { idleMs: 1 })
-    await callVersion(cold)
-    const starts: number[] = []
-    for (let i = 0; i < STARTS; i++) {
-      await delay(100)
-      starts.push(...(await time(1, () => callVersion(cold))))
-    }
-    await cold.close()
-    yield {
-      id: 'B8',
-      what: `call of a command, process started for it (${kind})`,
-      n: STARTS,
-      value: percentiles(starts),
-      unit: 'ms',
-      target: '<= 45',
-      peers,
+    for (const reserveMs of [180_000, 0]) {
+      // A process that is ended as soon as it does nothing, so that every call has to have another one.
+      const cold = await skill.open(sandbox, { idleMs: 1, reserveMs })
+      await callVersion(cold)
+      const without = reserveMs === 0 ? ', none in reserve' : ''
+      const what = `call of a command, process started for it (${kind})${without}`
+      yield* besideProcesses({ id: 'B8', what, n: STARTS, target: '<= 45', peers }, skill.plain, async () => {
+        await delay(50)
+        const [took = Number.NaN] = await time(1, () => callVersion(cold))
+        return took
+      })
+      await cold.close()
     }
   }
 }

@@ -7,7 +7,14 @@ import { SkillError, type SkillRuntime } from '@skillstoke/core'
 import { verifies } from '@skillstoke/requirements'
 import type { SandboxMode } from '@skillstoke/scripts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandText, HAS_BUBBLEWRAP, HAS_PYTHON, openScripts } from '../fixtures/scripts.ts'
+import {
+  commandText,
+  HAS_BUBBLEWRAP,
+  HAS_PYTHON,
+  openScripts,
+  scriptProcesses,
+  waitForReserve,
+} from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 // What a script tries that nobody has granted anything, and what comes of it: as a plain process (to show that the attempt
@@ -440,6 +447,32 @@ const TIERS = [
   ['permissions', 'off'],
   ['sandbox', 'require'],
 ] as const satisfies readonly (readonly [keyof Attempt, SandboxMode])[]
+
+// The same once more in processes that waited for the attack without knowing of it.
+for (const [tier, sandbox] of TIERS)
+  describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(
+    `a script that is granted nothing, with ${tier}, from the reserve`,
+    () => {
+      test.each(ATTEMPTS)(`may try to $name ${verifies('PROMISE-8')}`, async attempt => {
+        await using world = await makeWorld()
+        await using skills = await openScripts(world.folder.at('skills'), {
+          sandbox,
+          workspace: world.folder.at('work'),
+          hiddenPaths: [world.folder.at('work/state')],
+        })
+        for (const code of ['return 1', 'return 2']) {
+          writeAttack(world, { ...attempt, code })
+          await skills.scripts.execute('attack.attack', world.target)
+        }
+        const waiting = await waitForReserve()
+        writeAttack(world, attempt)
+        expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(attempt[tier])
+        // That the attack came into that process is a part of every entry.
+        expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
+        expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
+      })
+    },
+  )
 
 describe.each([
   ['nothing', ATTEMPTS],

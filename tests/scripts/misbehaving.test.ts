@@ -295,7 +295,7 @@ test('what a killed host has left is taken away by the next one', async () => {
   state.write(`scripts/${process.pid}-mine/kept`, 'of a process that is there')
   await using skills = await openScripts(folder.path, { directory: state.at('scripts') })
   await skills.scripts.execute('works.go')
-  expect(existsSync(state.at('scripts/999999999-abc'))).toBe(false)
+  await expect.poll(() => existsSync(state.at('scripts/999999999-abc'))).toBe(false)
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
 

@@ -1,6 +1,4 @@
-import { dirname } from 'node:path'
-import { type SkillCommand, SkillError } from '@skillstoke/core'
-import { describePlace } from '@skillstoke/core/internal'
+import { SkillError } from '@skillstoke/core'
 import { defaultStateDirectory } from '@skillstoke/core/node'
 import type {
   ProgramLoad,
@@ -23,21 +21,16 @@ import {
   toEnvironment,
   toScriptAccess,
 } from './access/script-access.ts'
-import type { LoadFrame } from './child/frames.ts'
-import type { ProgramFolder } from './folders/program-folder.ts'
 import { ProgramFolders } from './folders/program-folders.ts'
 import { ContainedProcess, endWithHost } from './process/contained-process.ts'
 import { toFileLaunch } from './process/file-launch.ts'
 import { mayHaveInterpreter } from './process/interpreter.ts'
-import { SYSTEM_PATH, toNodeLaunch, type View } from './process/launch.ts'
-import { findPlace, toCommands, toLoadDiagnostic } from './process/loaded-commands.ts'
-import { IdleProcesses, type PooledProcess, PooledProgram } from './process/pooled-program.ts'
+import { SYSTEM_PATH, type View } from './process/launch.ts'
+import { ProgramLoader } from './process/program-loader.ts'
 import { createRedaction } from './process/redact.ts'
 import { runProgram } from './process/run-file.ts'
 import { Sandbox } from './process/sandbox.ts'
-import { type LoadFrameOutcome, ScriptProcess } from './process/script-process.ts'
 import { Turns } from './process/turns.ts'
-import { MAIN, providedModules } from './provided-modules.ts'
 import { mayHaveCommands, NO_COMMANDS, toUnreadable } from './scan/command-texts.ts'
 import { PlainJavaScript } from './scan/plain-javascript.ts'
 import { ScriptReaders } from './scan/script-readers.ts'
@@ -63,14 +56,15 @@ export interface ChildProcesses extends ScriptRunner {
 }
 
 const MAX_LOADS = 4
+/** How long after its start a host removes what killed ones left. */
+const SWEEP_MS = 1_000
 
 class ChildProcessRunner implements ChildProcesses {
   readonly #options: ResolvedScriptRunnerOptions
   readonly #env: Readonly<Record<string, string | undefined>>
   readonly #sandbox: Sandbox
   readonly #folders: ProgramFolders
-  readonly #idle: IdleProcesses
-  readonly #programs = new Set<PooledProgram>()
+  readonly #loader: ProgramLoader
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
   readonly #partialFolders = new PartialFolders()
@@ -81,13 +75,22 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #loads = new Turns(MAX_LOADS)
   readonly #readers = new ScriptReaders()
   readonly #plain = new PlainJavaScript(this.#readers)
+  readonly #sweep: NodeJS.Timeout
 
   constructor(options: ScriptRunnerOptions) {
     this.#options = resolveScriptRunnerOptions(options)
     this.#env = options.env ?? process.env
     this.#sandbox = new Sandbox(this.#options.sandbox, this.#env['PATH'] ?? SYSTEM_PATH.join(':'))
     this.#folders = new ProgramFolders(options.directory)
-    this.#idle = new IdleProcesses(this.#options.maxIdleProcesses, this.#options.idleMs)
+    this.#loader = new ProgramLoader({
+      options: this.#options,
+      sandbox: this.#sandbox,
+      folders: this.#folders,
+      plain: this.#plain,
+      inUse: this.#inUse,
+      check: (program, use) => this.#openAccess(program, use),
+    })
+    this.#sweep = setTimeout(() => this.#folders.sweep(), SWEEP_MS).unref()
     refuseInspection()
     endWithHost()
   }
@@ -119,50 +122,8 @@ class ChildProcessRunner implements ChildProcesses {
     { isUrgent = true, signal }: ProgramLoadOptions = {},
   ): Promise<ProgramLoad> {
     // What nobody waits for takes turns.
-    if (isUrgent) return await this.#load(program, scan, signal)
-    return await this.#loads.run(() => this.#load(program, scan, signal))
-  }
-
-  async #load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
-    const folder = await this.#folders.take(program)
-    const use: AccessInUse = { skill: program.skill }
-    this.#inUse.add(use)
-    let isKept = false
-    let started: Started | undefined
-    try {
-      const unplain = await this.#folders.addCode(program, this.#plain, signal)
-      const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
-      if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
-      const check = (): Promise<ScriptAccess> => this.#toAccess(program, [dirname(folder.root)], use)
-      const start = async (ending?: AbortSignal): Promise<Started> =>
-        await this.#start(folder, scan, await check(), ending)
-      started = await start(signal)
-      const { outcome, pooled, access } = started
-      if (outcome.kind === 'failed')
-        return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
-      const { commands, diagnostics } = toCommands(
-        program,
-        scan,
-        outcome.commands,
-        createRedaction(access.secrets),
-      )
-      if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
-      const { kind } = await this.#sandbox.containment()
-      const isOffline = kind === 'sandbox' && !program.grants.includes('net')
-      isKept = true
-      const parts = { commands, first: pooled, start, check, use, isOffline }
-      return { kind: 'loaded', program: this.#pool(program, folder, parts) }
-    } catch (thrown) {
-      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
-      const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
-      return { kind: 'failed', diagnostics: [diagnostic] }
-    } finally {
-      if (!isKept) {
-        this.#inUse.delete(use)
-        if (started !== undefined) await this.#endProcess(started.pooled)
-        await this.#folders.giveBack(program.revision)
-      }
-    }
+    if (isUrgent) return await this.#loader.load(program, scan, signal)
+    return await this.#loads.run(() => this.#loader.load(program, scan, signal))
   }
 
   mayRun(path: string): boolean {
@@ -207,7 +168,7 @@ class ChildProcessRunner implements ChildProcesses {
     this.#inUse.add(use)
     try {
       scratch = await this.#folders.createScratch()
-      const access = await this.#toAccess(program, [dirname(folder.root)], use)
+      const access = await this.#openAccess(program, use)
       const workingDirectory = access.workspace ?? folder.files
       const view: View = { access, readable: [folder.files], scratch, workingDirectory }
       const { launch, searched } = await toFileLaunch(path, args, {
@@ -233,7 +194,7 @@ class ChildProcessRunner implements ChildProcesses {
         },
       )
       // What it made may be what no script may make.
-      if (access.writable.length > 0) await this.#toAccess(program, [dirname(folder.root)], use)
+      if (access.writable.length > 0) await this.#openAccess(program, use)
       return result
     } finally {
       this.#inUse.delete(use)
@@ -244,7 +205,8 @@ class ChildProcessRunner implements ChildProcesses {
 
   async close(): Promise<void> {
     this.#stop.abort(new SkillError('CLOSED', 'the runner of scripts is closed'))
-    await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
+    clearTimeout(this.#sweep)
+    await this.#loader.close()
     await Promise.allSettled(this.#runs)
     await this.#readers.close()
     await this.#folders.close()
@@ -259,6 +221,10 @@ class ChildProcessRunner implements ChildProcesses {
       if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
       return thrown.message
     }
+  }
+
+  async #openAccess(program: ScriptProgram, use: AccessInUse): Promise<ScriptAccess> {
+    return await this.#toAccess(program, [await this.#folders.root()], use)
   }
 
   /** `programs` are folders in which revisions are written for processes to read. */
@@ -281,105 +247,6 @@ class ChildProcessRunner implements ChildProcesses {
     use.access = access
     return access
   }
-
-  #pool(
-    { revision, grants }: ScriptProgram,
-    folder: ProgramFolder,
-    { commands, first, start, check, use, isOffline }: ProgramParts,
-  ): PooledProgram {
-    const { maxProcesses, maxCalls, drainMs } = this.#options
-    const program: PooledProgram = new PooledProgram(first, {
-      revision,
-      commands,
-      isOffline,
-      ...(grants.some(grant => grant.startsWith('fs.'))
-        ? { check: async () => (await check()).identity }
-        : {}),
-      locate: stack => describePlace(findPlace(stack, folder)),
-      start: async ending => {
-        const { outcome, pooled } = await start(ending)
-        if (outcome.kind === 'loaded') return pooled
-        const problem = toLoadDiagnostic(outcome, folder)
-        throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
-      },
-      maxProcesses,
-      maxCalls,
-      idle: this.#idle,
-      discard: each => this.#discard(each),
-      drainMs,
-      onClosed: async () => {
-        this.#programs.delete(program)
-        this.#inUse.delete(use)
-        await this.#folders.giveBack(revision)
-      },
-    })
-    this.#programs.add(program)
-    return program
-  }
-
-  /** One process, with the modules of a scan loaded in it. */
-  async #start(
-    folder: ProgramFolder,
-    scan: ScriptScan,
-    access: ScriptAccess,
-    ending?: AbortSignal,
-  ): Promise<Started> {
-    await this.#sandbox.check()
-    const scratch = await this.#folders.createScratch()
-    const view: View = {
-      access,
-      readable: [folder.files, folder.code, ...providedModules().readable],
-      scratch,
-      workingDirectory: access.workspace ?? folder.files,
-    }
-    const launch = await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view)
-    const process = new ScriptProcess({
-      launch,
-      env: toEnvironment(access, scratch, SYSTEM_PATH),
-      workingDirectory: view.workingDirectory,
-      limits: this.#options.limits,
-      redaction: createRedaction(access.secrets),
-    })
-    const frame: LoadFrame = {
-      kind: 'load',
-      files: folder.filesUrl,
-      code: folder.codeUrl,
-      modules: scan.modules,
-      provided: providedModules().modules,
-      validator: providedModules().validator,
-      skillDirectory: folder.files,
-      maxBytes: this.#options.limits.stdout,
-    }
-    const pooled = { process, scratch, identity: access.identity }
-    const outcome = await process.load(frame, this.#options.loadTimeoutMs, ending)
-    if (outcome.kind === 'failed') await this.#endProcess(pooled)
-    return { outcome, pooled, access }
-  }
-
-  async #endProcess(pooled: PooledProcess): Promise<void> {
-    pooled.process.kill()
-    await pooled.process.exited
-    await this.#discard(pooled)
-  }
-
-  async #discard({ process, scratch }: PooledProcess): Promise<void> {
-    await this.#folders.discard(scratch, process.contained)
-  }
-}
-
-interface Started {
-  readonly outcome: LoadFrameOutcome
-  readonly pooled: PooledProcess
-  readonly access: ScriptAccess
-}
-
-interface ProgramParts {
-  readonly commands: readonly SkillCommand[]
-  readonly first: PooledProcess
-  readonly start: (ending: AbortSignal) => Promise<Started>
-  readonly check: () => Promise<ScriptAccess>
-  readonly use: AccessInUse
-  readonly isOffline: boolean
 }
 
 /**

@@ -34,6 +34,11 @@ export interface ScriptRunnerOptions {
   readonly maxIdleProcesses?: number
   /** How long they are kept, in milliseconds. @default 60,000 */
   readonly idleMs?: number
+  /**
+   * How long a process that knows no skill is kept in reserve after the last edit of a script, in milliseconds; 0 for none. It
+   * is started with the first edit, so a host whose scripts nobody edits has none. @default 180,000
+   */
+  readonly reserveMs?: number
   /** After how many calls a process is replaced. @default 1,000 */
   readonly maxCalls?: number
   /** How long the modules of a skill may take to load, in milliseconds. @default 5,000 */
@@ -53,6 +58,7 @@ const KNOWN: KnownOptions<ScriptRunnerOptions> = {
   maxProcesses: true,
   maxIdleProcesses: true,
   idleMs: true,
+  reserveMs: true,
   maxCalls: true,
   loadTimeoutMs: true,
   drainMs: true,
@@ -70,6 +76,7 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   maxProcesses: 4,
   maxIdleProcesses: 8,
   idleMs: 60_000,
+  reserveMs: 180_000,
   maxCalls: 1_000,
   loadTimeoutMs: 5_000,
   drainMs: 30_000,
@@ -100,6 +107,7 @@ const LEAST = {
   maxProcesses: 1,
   maxIdleProcesses: 0,
   idleMs: 0,
+  reserveMs: 0,
   maxCalls: 1,
   loadTimeoutMs: 0,
   drainMs: 0,

@@ -26,32 +26,27 @@ export class ReportChanges {
     )
   }
 
-  /** Reports of the folders whose problems changed: decided anew, or their cover or a name like theirs came or went. */
-  find(after: readonly Candidate[]): SkillReport[] {
-    const reports: SkillReport[] = []
-    for (const candidate of after) {
-      const standing = this.#names.standing(nameOf(candidate))
-      const old = this.#problems.get(candidate.entry.location)
-      const report = toProblemReport(candidate, standing)
-      if (JSON.stringify(old) !== JSON.stringify(report))
-        reports.push(report ?? toReport(candidate, standing))
-    }
-    const told = new Set(after)
-    for (const candidate of this.#affected()) {
-      if (told.has(candidate)) continue
-      told.add(candidate)
-      reports.push(toReport(candidate, this.#names.standing(nameOf(candidate))))
-    }
-    return reports
+  /** The report of a folder that was decided anew, if its problems changed. */
+  find(candidate: Candidate): SkillReport | undefined {
+    const standing = this.#names.standing(nameOf(candidate))
+    const old = this.#problems.get(candidate.entry.location)
+    const report = toProblemReport(candidate, standing)
+    if (old === undefined && report === undefined) return undefined
+    return JSON.stringify(old) === JSON.stringify(report)
+      ? undefined
+      : (report ?? toReport(candidate, standing))
   }
 
-  /** Folders about which nothing was decided, and which have another report all the same. */
-  *#affected(): Generator<Candidate> {
-    for (const [name, before] of this.was) {
-      const competing = this.#names.competing(name)
-      if (this.#taken.has(name) !== competing.length > 0) yield* this.#names.looking(name)
-      if (competing.length < 2 && before === undefined) continue
-      if (this.#names.winner(name) !== before) yield* competing
-    }
+  /** Folders that have another report because of a name: their cover, or a name like theirs, came or went. */
+  *affected(name: string): Generator<Candidate> {
+    const before = this.was.get(name)
+    const competing = this.#names.competing(name)
+    if (this.#taken.has(name) !== competing.length > 0) yield* this.#names.looking(name)
+    if (competing.length < 2 && before === undefined) return
+    if (this.#names.winner(name) !== before) yield* competing
+  }
+
+  report(candidate: Candidate): SkillReport {
+    return toReport(candidate, this.#names.standing(nameOf(candidate)))
   }
 }

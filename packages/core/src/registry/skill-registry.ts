@@ -413,6 +413,7 @@ export class SkillRegistry {
     await this.#inSlices(before, candidate => this.#names.remove(candidate))
     await this.#inSlices(after, candidate => this.#names.add(candidate))
     const changes = await this.#findChanges(told.was)
+    const reports = await this.#findReports(told, after)
     slot.contents = contents
     slot.candidates = applySorted(
       slot.candidates,
@@ -424,7 +425,25 @@ export class SkillRegistry {
     )
     // A copy that came or went changes nothing that is served, and is told all the same.
     const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
-    this.#publish(slot, changes, told.find(after), hasMoved)
+    this.#publish(slot, changes, reports, hasMoved)
+  }
+
+  /** What is told anew: of the folders that were decided about, and of those that have another report because of them. */
+  async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
+    const reports: SkillReport[] = []
+    await this.#inSlices(after, candidate => {
+      const report = told.find(candidate)
+      if (report !== undefined) reports.push(report)
+    })
+    const seen = new Set(after)
+    await this.#inSlices([...told.was.keys()], name => {
+      for (const candidate of told.affected(name)) {
+        if (seen.has(candidate)) continue
+        seen.add(candidate)
+        reports.push(told.report(candidate))
+      }
+    })
+    return reports
   }
 
   /** What readers will see differently, given who served each name before. */

@@ -30,6 +30,8 @@ export class Subscriptions {
   readonly #subscriptions = new Set<Subscription>()
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
+  /** Ends in the same step in which nothing was found to deliver, so that what is published then starts another delivery. */
+  #isDelivering = false
 
   constructor(options: SubscriptionsOptions) {
     this.#options = options
@@ -48,15 +50,16 @@ export class Subscriptions {
 
   publish(update: RegistryUpdate): void {
     this.#pending = this.#pending === undefined ? update : mergeUpdates(this.#pending, update)
-    this.#delivery ??= this.#deliver().finally(() => (this.#delivery = undefined))
+    if (!this.#isDelivering) this.#delivery = this.#deliver()
   }
 
   /** Resolves when every update published so far has been delivered, late subscribers not counted. */
   async delivered(): Promise<void> {
-    while (this.#delivery !== undefined) await this.#delivery
+    while (this.#isDelivering) await this.#delivery
   }
 
   async #deliver(): Promise<void> {
+    this.#isDelivering = true
     for (let update = this.#take(); update !== undefined; update = this.#take()) {
       for (const phase of PHASES) {
         const current = update
@@ -64,6 +67,7 @@ export class Subscriptions {
         if (inPhase.length > 0) await Promise.all(inPhase.map(subscription => subscription.deliver(current)))
       }
     }
+    this.#isDelivering = false
   }
 
   #take(): RegistryUpdate | undefined {

@@ -81,8 +81,9 @@ export async function toScriptAccess(
   const writable = withoutCovered(written, written)
   const readable = [...withoutCovered(await find('readable'), written), ...writable]
   const hasPrograms = grantsOf('hasPrograms').length > 0
-  const hidden = await findHidden(options.hiddenPaths)
-  const kept = await Promise.all(options.protectedPaths.map(path => findReal(resolve(path))))
+  const hasPaths = readable.length > 0
+  const hidden = hasPaths ? await findHidden(options.hiddenPaths) : []
+  const kept = hasPaths ? await Promise.all(options.protectedPaths.map(path => findReal(resolve(path)))) : []
   const looks = new Map<string, Promise<FolderLook>>()
   const look = async ({ real }: GrantedPath): Promise<FolderLook> => {
     const found = looks.get(real) ?? options.looks.look(real)

@@ -1,6 +1,13 @@
 // What the host and the process that runs scripts say to each other: one JSON object in a line.
 
-/** The first frame: what is to be loaded, and from where. */
+/** Comes before anything is known of a skill. */
+export interface PrepareFrame {
+  readonly kind: 'prepare'
+  /** URLs of modules of ours that are imported in advance. */
+  readonly modules: readonly string[]
+}
+
+/** What is to be loaded, and from where; comes once. */
 export interface LoadFrame {
   readonly kind: 'load'
   /** URL of the folder with the files of the skill, ending in `/`. */
@@ -30,7 +37,7 @@ export interface CancelFrame {
   readonly id: number
 }
 
-export type HostFrame = LoadFrame | CallFrame | CancelFrame
+export type HostFrame = PrepareFrame | LoadFrame | CallFrame | CancelFrame
 
 /** A command as the loaded module has it. */
 export interface CommandFrame {

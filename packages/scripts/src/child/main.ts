@@ -10,7 +10,7 @@ import type {
   StandardSchema,
 } from '@skillstoke/core/command'
 import { type CheckedInput, checkByStandardSchema, openJsonSchema } from './check-input.ts'
-import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame } from './frames.ts'
+import type { CallFrame, ChildFrame, CommandFrame, HostFrame, LoadFrame, PrepareFrame } from './frames.ts'
 import { Lines } from './lines.ts'
 import { applyModuleRules } from './module-rules.ts'
 
@@ -36,13 +36,23 @@ channel.on('close', () => process.exit())
 send({ kind: 'ready' })
 
 function receive(frame: HostFrame): void {
-  if (frame.kind === 'load') void load(frame)
+  if (frame.kind === 'prepare') void prepare(frame)
+  else if (frame.kind === 'load') void load(frame)
   else if (frame.kind === 'call') void call(frame)
   else running.get(frame.id)?.abort(new Error('the caller does not want the answer any more'))
 }
 
 function send(frame: ChildFrame): void {
   channel.write(`${JSON.stringify(frame)}\n`)
+}
+
+async function prepare({ modules }: PrepareFrame): Promise<void> {
+  for (const url of modules) {
+    // The work comes first.
+    if (setup !== undefined) return
+    // What is missing fails again for the module that needs it.
+    await import(url).catch(() => undefined)
+  }
 }
 
 async function load(frame: LoadFrame): Promise<void> {

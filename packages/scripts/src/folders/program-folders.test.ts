@@ -20,3 +20,22 @@ test('discard() never fails, and tries again later what could not be removed', a
     rmSync(parent, { recursive: true })
   }
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'sweep() removes what an earlier process with the same number left, as in containers',
+  async () => {
+    const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
+    try {
+      const [own, other] = [new ProgramFolders(parent), new ProgramFolders(parent)]
+      const root = await own.root()
+      const left = join(parent, `${process.pid}-1-abcdef`)
+      mkdirSync(join(left, 'program-1'), { recursive: true })
+      other.sweep()
+      await other.close()
+      expect(existsSync(left)).toBe(false)
+      expect(existsSync(root)).toBe(true)
+    } finally {
+      rmSync(parent, { recursive: true })
+    }
+  },
+)

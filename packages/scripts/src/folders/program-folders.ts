@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,13 +6,19 @@ import type { Diagnostic, Digest } from '@skillstoke/core'
 import { isAlive, removeTree } from '@skillstoke/core/internal/node'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { ContainedProcess } from '../process/contained-process.ts'
-import type { PlainJavaScript } from '../scan/plain-javascript.ts'
-import { type ProgramFolder, writeCode, writeProgramFolder } from './program-folder.ts'
+import { readStatus } from '../process/process-status.ts'
+import {
+  createProgramFolder,
+  type PlainCode,
+  type ProgramFolder,
+  writeCode,
+  writeFiles,
+} from './program-folder.ts'
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
   /** What could not be made plain, once that was tried to the end. */
-  code: Promise<readonly Diagnostic[]> | undefined
+  code: Promise<PlainCode> | undefined
   users: number
 }
 
@@ -27,6 +34,7 @@ export class ProgramFolders {
   /** Folders that a process which cannot be ended may still write. */
   readonly #held = new Set<string>()
   #root: Promise<string> | undefined
+  #sweeping: Promise<void> | undefined
   #count = 0
 
   /** @param parent where the folder of this process is made; without it one of this user's for temporary files */
@@ -34,10 +42,42 @@ export class ProgramFolders {
     this.#parent = parent
   }
 
-  /** A revision on the disk, until it is given back. */
-  async take(program: ScriptProgram): Promise<ProgramFolder> {
+  /** The folder of this process, with everything in it. */
+  async root(): Promise<string> {
+    this.sweep()
+    this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
+      // The next one who needs it tries again.
+      this.#root = undefined
+      throw thrown
+    })
+    return await this.#root
+  }
+
+  /** Removes what other processes left that were killed, once and in the background; never fails. */
+  sweep(): void {
+    this.#sweeping ??= findParent(this.#parent)
+      .then(parent => (parent === undefined ? undefined : sweep(parent)))
+      // What cannot be removed is in nobody's way, and the next host tries again.
+      .catch(() => undefined)
+  }
+
+  /** Whether a revision is on the disk, or on its way there. */
+  has(revision: Digest): boolean {
+    return this.#entries.has(revision)
+  }
+
+  /** Creates an empty folder for one revision, to be given to `take` or to `discard`. */
+  async create(): Promise<ProgramFolder> {
+    return await createProgramFolder(join(await this.root(), `program-${++this.#count}`))
+  }
+
+  /**
+   * A revision on the disk, until it is given back.
+   * @param prepared an empty folder that is used if the revision is in none yet
+   */
+  async take(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
     const known = this.#entries.get(program.revision)
-    const entry = known ?? { folder: this.#write(program), code: undefined, users: 0 }
+    const entry = known ?? { folder: this.#write(program, prepared), code: undefined, users: 0 }
     this.#entries.set(program.revision, entry)
     entry.users++
     try {
@@ -49,25 +89,21 @@ export class ProgramFolders {
   }
 
   /** Writes plain JavaScript into what was taken, for those who import it; resolves with what cannot be made plain. */
-  async addCode(
-    program: ScriptProgram,
-    plain: PlainJavaScript,
-    signal?: AbortSignal,
-  ): Promise<readonly Diagnostic[]> {
-    const entry = this.#entries.get(program.revision)
+  async addCode({ revision }: ScriptProgram, plain: Promise<PlainCode>): Promise<readonly Diagnostic[]> {
+    const entry = this.#entries.get(revision)
     if (entry === undefined) return []
-    entry.code ??= writeCode(await entry.folder, program, plain, signal)
+    entry.code ??= writePlain(entry.folder, plain)
     const { code } = entry
     const forget = (): void => {
       if (entry.code === code) entry.code = undefined
     }
     try {
-      return await code
+      const { diagnostics, isComplete } = await code
+      if (!isComplete) forget()
+      return diagnostics
     } catch (thrown) {
       forget()
       throw thrown
-    } finally {
-      if (signal?.aborted === true) forget()
     }
   }
 
@@ -100,53 +136,58 @@ export class ProgramFolders {
 
   /** Creates an empty folder for one process, to be given to `discard` afterwards. */
   async createScratch(): Promise<string> {
-    const scratch = join(await this.#open(), `scratch-${++this.#count}`)
-    await mkdir(scratch, { mode: 0o700 })
+    const scratch = join(await this.root(), `scratch-${++this.#count}`)
+    mkdirSync(scratch, { mode: 0o700 })
     return scratch
   }
 
   /** Removes everything, unless a process may still write there: then the next host that starts sweeps it away. */
   async close(): Promise<void> {
+    await this.#sweeping
     const root = await this.#root?.catch(() => undefined)
     if (root !== undefined && this.#held.size === 0) await removeTree(root)
   }
 
-  async #write(program: ScriptProgram): Promise<ProgramFolder> {
-    const root = join(await this.#open(), `program-${++this.#count}`)
+  async #write(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
+    const folder = prepared ?? (await this.create())
     try {
-      return await writeProgramFolder(root, program)
+      await writeFiles(folder, program)
+      return folder
     } catch (thrown) {
       // Half of it is of no use, and another attempt writes another one.
-      await this.discard(root)
+      await this.discard(folder.root)
       throw thrown
     }
   }
+}
 
-  #open(): Promise<string> {
-    this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
-      // The next one who needs it tries again.
-      this.#root = undefined
-      throw thrown
-    })
-    return this.#root
-  }
+async function writePlain(folder: Promise<ProgramFolder>, plain: Promise<PlainCode>): Promise<PlainCode> {
+  const [target, code] = await Promise.all([folder, plain])
+  await writeCode(target, code)
+  return code
 }
 
 async function createOwnFolder(parent: string | undefined): Promise<string> {
-  const shared = parent ?? (await findTemporaryParent())
+  if (parent !== undefined) await mkdir(parent, { recursive: true, mode: 0o700 })
+  else
+    await mkdir(temporaryParent(), { mode: 0o700 }).catch((thrown: NodeJS.ErrnoException) => {
+      if (thrown.code !== 'EEXIST') throw thrown
+    })
+  const shared = await findParent(parent)
   if (shared === undefined) return await mkdtemp(join(tmpdir(), 'skillstoke-scripts-'))
-  await mkdir(shared, { recursive: true, mode: 0o700 })
-  await sweep(shared)
-  return await mkdtemp(join(shared, `${process.pid}-`))
+  return await mkdtemp(join(shared, `${process.pid}-${startOf(process.pid) ?? ''}-`))
 }
 
 /** A folder for temporary files that is this user's alone, so that what is left in it can be found again. */
-async function findTemporaryParent(): Promise<string | undefined> {
+function temporaryParent(): string {
+  return join(tmpdir(), `skillstoke-scripts-${process.getuid?.() ?? 'user'}`)
+}
+
+/** The folder in which every process has its own, if it is there and safe to use. */
+async function findParent(parent: string | undefined): Promise<string | undefined> {
+  if (parent !== undefined) return parent
+  const path = temporaryParent()
   const uid = process.getuid?.()
-  const path = join(tmpdir(), `skillstoke-scripts-${uid ?? 'user'}`)
-  await mkdir(path, { mode: 0o700 }).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code !== 'EEXIST') throw thrown
-  })
   // Anybody may have made it before us, in a folder that all users share.
   const facts = await lstat(path)
   const isOurs =
@@ -154,12 +195,25 @@ async function findTemporaryParent(): Promise<string | undefined> {
   return isOurs ? path : undefined
 }
 
-/** Takes away what processes left that were killed. */
+/** Removes what processes left that were killed. */
 async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
-    const pid = Number(/^(\d+)-/.exec(name)?.[1])
-    if (!(pid > 0) || isAlive(pid)) continue
+    const [, pid, startedAt = ''] = /^([1-9]\d*)-(?:(\d*)-)?/.exec(name) ?? []
+    if (pid === undefined || isOwnerAlive(Number(pid), startedAt)) continue
     // Another process may be at it; what cannot be removed is in nobody's way.
     await removeTree(join(parent, name)).catch(() => undefined)
   }
+}
+
+/** Whether the process that made a folder still runs; another one may have its number by now, and in a container often has. */
+function isOwnerAlive(pid: number, startedAt: string): boolean {
+  if (!isAlive(pid)) return false
+  const start = startOf(pid)
+  return startedAt === '' || start === undefined || start === startedAt
+}
+
+/** Tells a process from a later one with the same number, where the system says when it was started. */
+function startOf(pid: number): string | undefined {
+  const status = readStatus(pid)
+  return status === 'unknown' || status === undefined ? undefined : status.startedAt
 }

@@ -45,3 +45,13 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a process in a sandbox', () => {
     expect(stdout).toBe('false\ntrue\n')
   }, 20_000)
 })
+
+test('unref() lets the host exit while a program runs', () => {
+  const program = `
+    import { ContainedProcess, endWithHost } from ${at('./contained-process.ts')}
+    endWithHost()
+    const launch = { command: process.execPath, args: ['-e', 'setInterval(() => undefined, 1_000)'] }
+    new ContainedProcess(launch, { env: {}, workingDirectory: '/', hasChannel: true }).unref()`
+  const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 })
+  expect(status).toBe(0)
+})

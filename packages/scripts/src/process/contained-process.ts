@@ -1,8 +1,9 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { hasGroup, killGroup, killProcess } from '@skillstoke/core/internal/node'
 import type { Launch } from './launch.ts'
+import { type ProcessStatus, readStatus } from './process-status.ts'
 
 export interface ContainedProcessOptions {
   readonly env: Readonly<Record<string, string>>
@@ -90,8 +91,26 @@ export class ContainedProcess {
     return this.#isGone
   }
 
+  /** Lets the host exit while the program still runs; the program ends with it. */
+  unref(): void {
+    this.child.unref()
+    for (const each of this.#pipes()) each?.unref()
+  }
+
+  /** Takes `unref` back. */
+  ref(): void {
+    this.child.ref()
+    for (const each of this.#pipes()) each?.ref()
+  }
+
+  #pipes(): readonly (Socket | null | undefined)[] {
+    // Where descriptors have run out there are no pipes.
+    return (this.child.stdio as readonly unknown[] as readonly Socket[] | undefined) ?? []
+  }
+
   /** Ends the program, its group and its sandbox at once. */
   kill(): void {
+    if (this.#isGone) return
     const isFirstKill = !this.#isKilled
     this.#isKilled = true
     if (this.#known !== undefined) {
@@ -142,10 +161,8 @@ export class ContainedProcess {
 }
 
 /** The process with number 1 of a sandbox, as the host sees it. */
-interface FirstProcess {
+interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
   readonly pid: number
-  /** In ticks since the machine was started: tells it from another process that gets its number later. */
-  readonly startedAt: string
 }
 
 /** @param bubblewrap as long as it is the parent, the number that it reported belongs to no other process */
@@ -179,27 +196,6 @@ function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unkno
   const status = readStatus(pid)
   if (status === 'unknown') return 'unknown'
   return status?.startedAt === startedAt && !/[ZX]/.test(status.state) ? 'running' : 'ended'
-}
-
-interface ProcessStatus {
-  readonly state: string
-  readonly parent: number
-  readonly startedAt: string
-}
-
-/**
- * See proc_pid_stat(5): the name in parentheses may contain anything.
- * @returns nothing when there is no such process; `unknown` when it cannot be read, as when descriptors have run out
- */
-function readStatus(pid: number): ProcessStatus | 'unknown' | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0] ?? '', parent: Number(fields[1]), startedAt: fields[19] ?? '' }
-  } catch (thrown) {
-    const { code = '' } = thrown as NodeJS.ErrnoException
-    return ['ENOENT', 'ESRCH'].includes(code) ? undefined : 'unknown'
-  }
 }
 
 /** Repeats an attempt until `holds` returns true. Without `withinMs` it goes on, and does not keep the host running. */

@@ -8,15 +8,23 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import type { LoadedProgram, ScriptRunOptions } from '@skillstoke/core/source'
+import type { ScriptAccess } from '../access/script-access.ts'
 import type { InputFaults } from '../child/frames.ts'
+import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 
 /** A process together with the folder that it may write to. */
 export interface PooledProcess {
   readonly process: ScriptProcess
   readonly scratch: string
-  /** See `ScriptAccess.identity`. */
-  readonly identity: string
+  /** What it was started with. */
+  readonly access: ScriptAccess
+  /** Where it reads the files of the skill. */
+  readonly folder: ProgramFolder
+  /** Whether nothing else reads that folder. */
+  readonly hasOwnFolder: boolean
+  /** Whether it has waited in reserve. */
+  readonly isReserved: boolean
 }
 
 export interface PooledProgramOptions {
@@ -25,14 +33,14 @@ export interface PooledProgramOptions {
   /** Whether the network is kept from it. */
   readonly isOffline: boolean
   /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
-  readonly locate: (stack: string) => string
+  readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
    * Looks again at what is granted, for code that has paths granted. Resolves with what a process must have been started with.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<string>
-  /** Starts one more process of it, loaded; @throws {SkillError} SCRIPT_FAILED */
-  readonly start: (signal: AbortSignal) => Promise<PooledProcess>
+  /** Starts one more process of it, loaded, or the first one after none was left; @throws {SkillError} SCRIPT_FAILED */
+  readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
   /** How many calls run at the same time. */
   readonly maxProcesses: number
   /** After how many calls a process is replaced. */
@@ -98,7 +106,11 @@ export class PooledProgram implements LoadedProgram {
         const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
         // What an earlier call left behind had ended it.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
-        if (!isTriedAgain) return toValue(outcome, command, input, this.#options)
+        if (!isTriedAgain)
+          return toValue(outcome, command, input, {
+            isOffline: this.#options.isOffline,
+            locate: stack => this.#options.locate(stack, member),
+          })
       }
     } finally {
       this.#running--
@@ -142,7 +154,8 @@ export class PooledProgram implements LoadedProgram {
       const member = await this.#take(command, signal, timeoutMs)
       const identity = await this.#check(member)
       // What was started for this call is as new as it can be, even if folders change all the time.
-      if (identity === undefined || identity === member.identity || member.number > started) return member
+      if (identity === undefined || identity === member.access.identity || member.number > started)
+        return member
       member.process.kill()
       await member.process.exited
     }
@@ -178,9 +191,10 @@ export class PooledProgram implements LoadedProgram {
   }
 
   async #start(): Promise<Member> {
+    const isRefill = this.#members.size + this.#starting === 0
     this.#starting++
     try {
-      const started = await this.#options.start(this.#end.signal).catch((thrown: unknown) => {
+      const started = await this.#options.start(this.#end.signal, isRefill).catch((thrown: unknown) => {
         // It was ended while it loaded, and has no fault.
         throw this.#end.signal.aborted ? replacedError() : thrown
       })
@@ -309,7 +323,7 @@ function toValue(
   outcome: CallFrameOutcome,
   command: SkillCommand,
   input: unknown,
-  { locate, isOffline }: Pick<PooledProgramOptions, 'locate' | 'isOffline'>,
+  { locate, isOffline }: { readonly locate: (stack: string) => string; readonly isOffline: boolean },
 ): unknown {
   const { id } = command
   switch (outcome.kind) {

@@ -19,8 +19,16 @@ export type CallFrameOutcome =
   /** The process had ended before the call began: another one can have it. */
   | { readonly kind: 'lost'; readonly message: string; readonly stack: string }
 
+export interface LoadLimits {
+  readonly timeoutMs: number
+  /** How long the process may take until the first module begins to load. @default `timeoutMs` */
+  readonly silenceMs?: number
+  readonly signal?: AbortSignal | undefined
+}
+
 export type LoadFrameOutcome =
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
+  /** Without a path no module has begun to run. */
   | { readonly kind: 'failed'; readonly path?: string; readonly message: string; readonly stack: string }
 
 export interface ScriptProcessOptions {
@@ -95,6 +103,16 @@ export class ScriptProcess {
     this.#channel.on('error', () => undefined)
   }
 
+  /** Lets the host exit while the process waits for work. */
+  unref(): void {
+    this.#process.unref()
+  }
+
+  /** Takes `unref` back. */
+  ref(): void {
+    this.#process.ref()
+  }
+
   /** The program with everything that it started. */
   get contained(): ContainedProcess {
     return this.#process
@@ -110,8 +128,16 @@ export class ScriptProcess {
     return this.#exit === undefined && this.#call === undefined && !this.#isStopping
   }
 
+  /** Tells a process which modules of ours it will need, before it is told what to load. */
+  prepare(modules: readonly string[]): void {
+    this.#send({ kind: 'prepare', modules })
+  }
+
   /** Loads the modules of a skill; resolves with what is wrong with them, too. */
-  async load(frame: LoadFrame, timeoutMs: number, signal?: AbortSignal): Promise<LoadFrameOutcome> {
+  async load(
+    frame: LoadFrame,
+    { timeoutMs, silenceMs = timeoutMs, signal }: LoadLimits,
+  ): Promise<LoadFrameOutcome> {
     const onAbort = (): void => this.kill('nobody wants it any more')
     if (signal?.aborted === true) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
@@ -119,8 +145,12 @@ export class ScriptProcess {
     const timer = setTimeout(() => {
       this.#failLoading(`loading did not come to an end within ${timeoutMs} ms`)
     }, timeoutMs)
+    const silence = setTimeout(() => {
+      if (this.#module === undefined) this.#failLoading(`it did not begin to load within ${silenceMs} ms`)
+    }, silenceMs)
     const outcome = await this.#loading.promise
     clearTimeout(timer)
+    clearTimeout(silence)
     signal?.removeEventListener('abort', onAbort)
     this.#module = undefined
     this.#isLoading = false

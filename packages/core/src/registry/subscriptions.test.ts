@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../testing/fake-clock.ts'
+import type { Generation } from './generation.ts'
+import type { RegistryUpdate } from './registry-update.ts'
+import { Subscriptions } from './subscriptions.ts'
+
+function toUpdate(number: number): RegistryUpdate {
+  const generation = { number } as Generation
+  return { previous: generation, generation, changes: [], reports: [] }
+}
+
+test('an update is delivered whenever it is published, also while the one before it ends', async () => {
+  for (let steps = 0; steps < 20; steps++) {
+    const seen: number[] = []
+    const subscriptions = new Subscriptions({
+      clock: new FakeClock(),
+      deadlineMs: 1_000,
+      onError: error => expect.unreachable(String(error)),
+    })
+    subscriptions.add(async ({ generation }) => void seen.push(generation.number), 'events')
+    subscriptions.publish(toUpdate(1))
+    for (let i = 0; i < steps; i++) await null
+    subscriptions.publish(toUpdate(2))
+    await subscriptions.delivered()
+    expect(seen.at(-1), `published after ${steps} steps`).toBe(2)
+  }
+})

@@ -1,0 +1,82 @@
+import { type ScriptAccess, toEnvironment } from '../access/script-access.ts'
+import type { ProgramFolder } from '../folders/program-folder.ts'
+import type { ProgramFolders } from '../folders/program-folders.ts'
+import { MAIN, providedModules } from '../provided-modules.ts'
+import { SYSTEM_PATH, toNodeLaunch, type View } from './launch.ts'
+import type { OutputLimits } from './output.ts'
+import type { PooledProcess } from './pooled-program.ts'
+import { createRedaction } from './redact.ts'
+import type { Sandbox } from './sandbox.ts'
+import { ScriptProcess } from './script-process.ts'
+
+/** Starts processes that have loaded nothing yet. */
+export class ProcessStarter {
+  readonly #sandbox: Sandbox
+  readonly #folders: ProgramFolders
+  readonly #limits: OutputLimits
+
+  constructor(sandbox: Sandbox, folders: ProgramFolders, limits: OutputLimits) {
+    this.#sandbox = sandbox
+    this.#folders = folders
+    this.#limits = limits
+  }
+
+  /**
+   * Starts a process that reads one folder, whether or not something is in it yet, and has what `access` says.
+   * @throws {SkillError} SCRIPT_REFUSED
+   */
+  async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
+    await this.#sandbox.check()
+    const scratch = await this.#folders.createScratch()
+    const view: View = {
+      access,
+      readable: [folder.files, folder.code, ...providedModules().readable],
+      scratch,
+      workingDirectory: access.workspace ?? folder.files,
+    }
+    const process = new ScriptProcess({
+      launch: await this.#sandbox.wrap(toNodeLaunch([MAIN], view), view),
+      env: toEnvironment(access, scratch, SYSTEM_PATH),
+      workingDirectory: view.workingDirectory,
+      limits: this.#limits,
+      redaction: createRedaction(access.secrets),
+    })
+    return { process, scratch, access, folder, hasOwnFolder: false, isReserved: false }
+  }
+
+  /** Starts a process with an empty folder of its own. @throws {SkillError} SCRIPT_REFUSED */
+  async startEmpty(access: ScriptAccess): Promise<PooledProcess> {
+    const folder = await this.#folders.create()
+    try {
+      return { ...(await this.start(folder, access)), hasOwnFolder: true }
+    } catch (thrown) {
+      await this.#folders.discard(folder.root)
+      throw thrown
+    }
+  }
+
+  /** Ends a process at once, and removes its folders. */
+  async end(pooled: PooledProcess): Promise<void> {
+    pooled.process.kill()
+    await pooled.process.exited
+    await this.discard(pooled)
+  }
+
+  /** Removes the folders of a process that was ended; never fails. */
+  async discard({ process, scratch, folder, hasOwnFolder }: PooledProcess): Promise<void> {
+    await this.#folders.discard(scratch, process.contained)
+    if (hasOwnFolder) await this.#folders.discard(folder.root)
+  }
+
+  /**
+   * Returns a name for what contains a process beyond its folders: processes with the same name are contained alike. There is
+   * none for a process that knows a secret, or sees a file that was granted.
+   */
+  async nameContainment(access: ScriptAccess): Promise<string | undefined> {
+    const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access
+    const isPlain = [...readable, ...writable, ...partial, ...Object.keys(secrets)].length === 0
+    if (!isPlain) return undefined
+    const { kind } = await this.#sandbox.containment()
+    return `${kind}${hasNetwork ? ' net' : ''}${hasPrograms ? ' exec' : ''}`
+  }
+}

@@ -1,0 +1,259 @@
+import { SkillError } from '@skillstoke/core'
+import { describePlace } from '@skillstoke/core/internal'
+import type { ProgramLoad, ScriptProgram, ScriptScan } from '@skillstoke/core/source'
+import type { AccessInUse, ScriptAccess } from '../access/script-access.ts'
+import type { LoadFrame } from '../child/frames.ts'
+import { copyProgramFolder, type ProgramFolder, readPlain } from '../folders/program-folder.ts'
+import type { ProgramFolders } from '../folders/program-folders.ts'
+import { providedModules } from '../provided-modules.ts'
+import type { PlainJavaScript } from '../scan/plain-javascript.ts'
+import type { ResolvedScriptRunnerOptions } from '../script-runner-options.ts'
+import { findPlace, toCommands, toLoadDiagnostic } from './loaded-commands.ts'
+import {
+  IdleProcesses,
+  type PooledProcess,
+  PooledProgram,
+  type PooledProgramOptions,
+} from './pooled-program.ts'
+import { ProcessReserve } from './process-reserve.ts'
+import { ProcessStarter } from './process-starter.ts'
+import { createRedaction } from './redact.ts'
+import type { Sandbox } from './sandbox.ts'
+import type { LoadFrameOutcome } from './script-process.ts'
+
+export interface ProgramLoaderOptions {
+  readonly options: ResolvedScriptRunnerOptions
+  readonly sandbox: Sandbox
+  readonly folders: ProgramFolders
+  readonly plain: PlainJavaScript
+  /** What code may reach that is loaded or runs. */
+  readonly inUse: Set<AccessInUse>
+  /** Looks at what is granted, and notes it in `use`. @throws {SkillError} SCRIPT_REFUSED */
+  readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
+}
+
+/** A revision that is loaded into processes. */
+interface Loading {
+  readonly program: ScriptProgram
+  readonly scan: ScriptScan
+  readonly folder: ProgramFolder
+  readonly check: () => Promise<ScriptAccess>
+}
+
+interface Started {
+  readonly pooled: PooledProcess
+  readonly outcome: LoadFrameOutcome
+}
+
+// How long a process of the reserve may take until it begins to load. Then another one is started in its place.
+const SILENCE_MS = 1_000
+// Larger skills are not copied for each process: starting one in the folder that is there takes less.
+const MAX_COPIED_BYTES = 1_048_576
+const MAX_COPIED_FILES = 64
+/** Copies whose process has ended: what a command returned may name a file in it. */
+const MAX_KEPT_COPIES = 4
+
+/** Loads revisions into contained processes, each of which belongs to one revision and its grants from then on. */
+export class ProgramLoader {
+  readonly #parts: ProgramLoaderOptions
+  readonly #starter: ProcessStarter
+  readonly #reserve: ProcessReserve
+  readonly #idle: IdleProcesses
+  readonly #programs = new Set<PooledProgram>()
+  /** When a process was last started for a program that had none left. */
+  #refilledAt = -Infinity
+
+  constructor(parts: ProgramLoaderOptions) {
+    const { options, sandbox, folders } = parts
+    this.#parts = parts
+    this.#starter = new ProcessStarter(sandbox, folders, options.limits)
+    this.#reserve = new ProcessReserve(this.#starter, options.reserveMs)
+    this.#idle = new IdleProcesses(options.maxIdleProcesses, options.idleMs)
+  }
+
+  async load(program: ScriptProgram, scan: ScriptScan, signal?: AbortSignal): Promise<ProgramLoad> {
+    const { inUse, folders } = this.#parts
+    const isEdit = [...inUse].some(({ skill }) => skill === program.skill)
+    const use: AccessInUse = { skill: program.skill }
+    inUse.add(use)
+    const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
+    let folder: ProgramFolder | undefined
+    /** Ended unless its code serves. */
+    let held: PooledProcess | undefined
+    let isKept = false
+    try {
+      const code = readPlain(program, this.#parts.plain, signal)
+      code.catch(() => undefined) // awaited below, unless something else fails first
+      const early = await this.#startEarly(program, check)
+      held = early
+      folder = await folders.take(program, early?.folder)
+      if (early !== undefined) held = await this.#giveFolder(early, folder)
+      const unplain = await folders.addCode(program, code)
+      const faults = unplain.filter(({ path }) => scan.sources.includes(path ?? ''))
+      if (faults.length > 0) return { kind: 'failed', diagnostics: faults }
+      const loading = { program, scan, folder, check }
+      const { outcome, pooled } = await this.#begin(loading, held, signal)
+      held = pooled
+      if (isEdit || early?.isReserved === true) this.#reserve.keep(pooled.access)
+      if (outcome.kind === 'failed')
+        return { kind: 'failed', diagnostics: [toLoadDiagnostic(outcome, folder)] }
+      const redaction = createRedaction(pooled.access.secrets)
+      const { commands, diagnostics } = toCommands(program, scan, outcome.commands, redaction)
+      if (diagnostics.length > 0) return { kind: 'failed', diagnostics }
+      const { kind } = await this.#parts.sandbox.containment()
+      const isOffline = kind === 'sandbox' && !program.grants.includes('net')
+      isKept = true
+      return { kind: 'loaded', program: this.#pool(loading, pooled, { commands, use, isOffline }) }
+    } catch (thrown) {
+      if (!SkillError.isInstance(thrown, 'SCRIPT_REFUSED')) throw thrown
+      const diagnostic = { code: 'SCRIPT_FAILED', severity: 'error', message: thrown.message } as const
+      return { kind: 'failed', diagnostics: [diagnostic] }
+    } finally {
+      if (!isKept) {
+        inUse.delete(use)
+        if (held !== undefined) await this.#starter.end(held)
+        if (folder !== undefined) await folders.giveBack(program.revision)
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#programs].map(program => program.close({ withinMs: 0 })))
+    await this.#reserve.close()
+  }
+
+  /** Takes or starts a process whose folder is still empty, so that it starts while the files are written. */
+  async #startEarly(
+    program: ScriptProgram,
+    check: () => Promise<ScriptAccess>,
+  ): Promise<PooledProcess | undefined> {
+    // What is granted of files is looked at right before the process starts that has it.
+    const isPlain = program.grants.every(grant => grant === 'net' || grant === 'exec')
+    if (!isPlain || this.#parts.folders.has(program.revision)) return undefined
+    const access = await check()
+    return (await this.#reserve.take(access)) ?? (await this.#starter.startEmpty(access))
+  }
+
+  /** Ends a process if the revision came into another folder meanwhile. */
+  async #giveFolder(early: PooledProcess, folder: ProgramFolder): Promise<PooledProcess | undefined> {
+    if (early.folder === folder) return { ...early, hasOwnFolder: false }
+    await this.#starter.end(early)
+    return undefined
+  }
+
+  /** Loads the code in a process that waits for it, or else in a new one. */
+  async #begin(
+    loading: Loading,
+    waiting: PooledProcess | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Started> {
+    if (waiting !== undefined) {
+      const outcome = await this.#loadInto(waiting, loading, signal)
+      const hasBegun = outcome.kind === 'loaded' || outcome.path !== undefined
+      if (hasBegun || !waiting.isReserved || signal?.aborted === true) return { pooled: waiting, outcome }
+      // It died or stalls since it was started, and no code of the skill is to blame.
+      await this.#starter.end(waiting)
+    }
+    const pooled = await this.#starter.start(loading.folder, await loading.check())
+    return { pooled, outcome: await this.#loadInto(pooled, loading, signal) }
+  }
+
+  async #loadInto(
+    { process, folder, isReserved }: PooledProcess,
+    { scan }: Loading,
+    signal: AbortSignal | undefined,
+  ): Promise<LoadFrameOutcome> {
+    const { limits, loadTimeoutMs } = this.#parts.options
+    const { modules, validator } = providedModules()
+    const frame: LoadFrame = {
+      kind: 'load',
+      files: folder.filesUrl,
+      code: folder.codeUrl,
+      modules: scan.modules,
+      provided: modules,
+      validator,
+      skillDirectory: folder.files,
+      maxBytes: limits.stdout,
+    }
+    return await process.load(frame, {
+      timeoutMs: loadTimeoutMs,
+      ...(isReserved ? { silenceMs: SILENCE_MS } : {}),
+      signal,
+    })
+  }
+
+  /** Starts one more process for code that is loaded already. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
+  async #startOneMore(loading: Loading, signal: AbortSignal, isRefill: boolean): Promise<PooledProcess> {
+    const access = await loading.check()
+    const reserved = await this.#takeCopy(loading, access)
+    const { outcome, pooled } = await this.#begin({ ...loading, check: async () => access }, reserved, signal)
+    const now = performance.now()
+    const isSoon = isRefill && now - this.#refilledAt < this.#parts.options.reserveMs
+    if (isRefill) this.#refilledAt = now
+    if (isSoon || reserved !== undefined) this.#reserve.keep(access)
+    if (outcome.kind === 'loaded') return pooled
+    await this.#starter.end(pooled)
+    const problem = toLoadDiagnostic(outcome, pooled.folder)
+    throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
+  }
+
+  /** Takes the process in reserve, with a copy of the revision in its folder. */
+  async #takeCopy({ program, folder }: Loading, access: ScriptAccess): Promise<PooledProcess | undefined> {
+    const bytes = program.files.reduce((sum, { size }) => sum + size, 0)
+    if (bytes > MAX_COPIED_BYTES || program.files.length > MAX_COPIED_FILES) return undefined
+    const reserved = await this.#reserve.take(access)
+    if (reserved === undefined) return undefined
+    try {
+      await copyProgramFolder(folder, reserved.folder, program)
+      return reserved
+    } catch {
+      // Without a copy a process is started in the folder that is there.
+      await this.#starter.end(reserved)
+      return undefined
+    }
+  }
+
+  #pool(
+    loading: Loading,
+    first: PooledProcess,
+    { commands, use, isOffline }: Pick<PooledProgramOptions, 'commands' | 'isOffline'> & { use: AccessInUse },
+  ): PooledProgram {
+    const { program, check } = loading
+    const { revision, grants } = program
+    const { options, folders, inUse } = this.#parts
+    const { maxProcesses, maxCalls, drainMs } = options
+    const copies: string[] = []
+    const keepCopies = async (most: number): Promise<void> => {
+      for (const root of copies.splice(0, copies.length - most)) await folders.discard(root)
+    }
+    let mostCopies = MAX_KEPT_COPIES
+    const pool: PooledProgram = new PooledProgram(first, {
+      revision,
+      commands,
+      isOffline,
+      ...(grants.some(grant => grant.startsWith('fs.'))
+        ? { check: async () => (await check()).identity }
+        : {}),
+      locate: (stack, { folder }) => describePlace(findPlace(stack, folder)),
+      start: async (ending, isRefill) => await this.#startOneMore(loading, ending, isRefill),
+      maxProcesses,
+      maxCalls,
+      idle: this.#idle,
+      discard: async each => {
+        await this.#starter.discard({ ...each, hasOwnFolder: false })
+        if (each.hasOwnFolder) copies.push(each.folder.root)
+        await keepCopies(mostCopies)
+      },
+      drainMs,
+      onClosed: async () => {
+        this.#programs.delete(pool)
+        inUse.delete(use)
+        mostCopies = 0
+        await keepCopies(mostCopies)
+        await folders.giveBack(revision)
+      },
+    })
+    this.#programs.add(pool)
+    return pool
+  }
+}
