@@ -19,6 +19,8 @@ export class TokenCounts {
   readonly #counts = new WeakMap<Skill, SkillTokens | null>()
   readonly #wanted = new Set<Skill>()
   #running: Promise<void> | undefined
+  /** Ends in the same step in which nothing was left to count. */
+  #isRunning = false
   #isClosed = false
 
   constructor(options: TokenCountsOptions) {
@@ -31,7 +33,7 @@ export class TokenCounts {
     if (known !== undefined) return known
     if (!this.#isClosed) {
       this.#wanted.add(skill)
-      this.#running ??= this.#run().finally(() => (this.#running = undefined))
+      if (!this.#isRunning) this.#running = this.#run()
     }
     return null
   }
@@ -43,6 +45,7 @@ export class TokenCounts {
   }
 
   async #run(): Promise<void> {
+    this.#isRunning = true
     await setImmediate()
     let sliceEnd = performance.now() + SLICE_MS
     for (const skill of this.#wanted) {
@@ -52,6 +55,7 @@ export class TokenCounts {
       await setImmediate()
       sliceEnd = performance.now() + SLICE_MS
     }
+    this.#isRunning = false
     if (!this.#isClosed) this.#options.onCounted()
   }
 

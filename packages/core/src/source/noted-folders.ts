@@ -21,6 +21,8 @@ export class NotedFolders {
   readonly #changed = new Map<string, DirectoryNode | undefined>()
   #notes: FolderNotes | undefined
   #writing: Promise<void> | undefined
+  /** Ends in the same step in which nothing was left to note. */
+  #isWriting = false
   /** Whether the mirror is changing at the moment. */
   #isReading = false
 
@@ -85,13 +87,14 @@ export class NotedFolders {
 
   /** Resolves when everything is noted, or a reading has begun. */
   async finish(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+    if (!this.#isWriting) this.#writing = this.#write()
     await this.#writing
   }
 
   async #write(): Promise<void> {
     const notes = this.#notes
     if (notes === undefined) return
+    this.#isWriting = true
     for (const [location, folder] of this.#changed) {
       const turn = this.#fileSystem.pace?.()
       if (turn !== undefined) await turn
@@ -99,5 +102,6 @@ export class NotedFolders {
       this.#changed.delete(location)
       notes.put(this.#key, location, folder?.isAttached === true ? noteFolder(folder) : undefined)
     }
+    this.#isWriting = false
   }
 }
