@@ -14,6 +14,7 @@ import { b10 } from './figures/b10.ts'
 import { b11 } from './figures/b11.ts'
 import { b12 } from './figures/b12.ts'
 import { b13 } from './figures/b13.ts'
+import { b14 } from './figures/b14.ts'
 
 // npm run bench -- [B1 B3 ...] [--json] [--large]
 // Each benchmark runs in a process of its own, so that none inherits another's memory or warmth.
@@ -32,6 +33,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B11: b11,
   B12: b12,
   B13: b13,
+  B14: b14,
 }
 
 const args = process.argv.slice(2)

@@ -190,7 +190,7 @@ export class FileSource implements SkillSource {
     await this.#drain()
     // No event can tell of a change in an unwatched folder.
     if (depth === 'full' && !wasOverflow) this.#judgeEvents(pass, new Set([...announced, ...unwatched]))
-    if (!context.final && !this.#isSettled(pass, context))
+    if (!context.final && !this.#isSettled(context))
       return { contents: this.#published.current, settled: false }
     this.#work.endReading(node => this.#withdraw(node), context.final)
     const due = [...this.#work.due()]
@@ -202,17 +202,17 @@ export class FileSource implements SkillSource {
         due.includes(node) ? [] : describeRestless(node.path, this.#options.displayPath(node.path)),
       ),
     ]
-    const contents = this.#published.publish(findings, path => isHeld(this.#nearest(path)))
+    const contents = this.#published.publish(findings)
     return { contents, settled: true, unsettled: [...new Set(due.map(areaOf))], ...this.#whenToReadAgain() }
   }
 
   /** Whether the outcome of a reading can be shown, if need be without the skills that changed meanwhile. */
-  #isSettled(pass: ScanPass, { isHeld }: SourceReadContext): boolean {
+  #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
     // While folders come and go, one that was found gone may be somewhere else by now.
-    if (pass.removed.size + pass.created.size === 0) return true
+    if (!this.#published.hasPendingPaths) return true
     for (const node of this.#work.moving())
       if (node.isAttached && owningSkills(node).length === 0) return false
     return true
@@ -373,14 +373,11 @@ export class FileSource implements SkillSource {
     this.#onHint?.({ area: areaOf(node) })
   }
 
-  /** The folder at a location, or the deepest known one above it. */
-  #nearest(location: string): DirectoryNode {
-    return findNearest(this.#root as DirectoryNode, location).node
-  }
-
-  /** A folder of no skill can bring a skill of any location. */
+  /** A folder of no skill can bring a skill of any location, and what is gone from a location can be anywhere. */
   #concerns(area: string, location: string): boolean {
-    if (this.#root === undefined || area === areaOf(this.#nearest(location))) return true
+    if (this.#root === undefined) return true
+    const asked = findNearest(this.#root, location)
+    if (!asked.isExact || area === areaOf(asked.node)) return true
     const { node, isExact } = findNearest(this.#root, area)
     return !isExact || node.skillFile === undefined
   }

@@ -16,6 +16,13 @@ export class PublishedContents {
     return this.#pending.size > 0
   }
 
+  /** Whether a path will come or go. */
+  get hasPendingPaths(): boolean {
+    for (const [path, entry] of this.#pending)
+      if (entry === undefined || this.find(path) === undefined) return true
+    return false
+  }
+
   /** Whether anything was ever shown. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS
@@ -47,15 +54,11 @@ export class PublishedContents {
     return this.#pending.has(path.normalize('NFC'))
   }
 
-  /** Shows in one step what was put, except for paths that are held; the same object when nothing differs. */
-  publish(
-    diagnostics: readonly Diagnostic[],
-    isHeld: (path: string) => boolean = () => false,
-  ): SourceContents {
+  /** Shows everything that was put, in one step; the same object when nothing differs. */
+  publish(diagnostics: readonly Diagnostic[]): SourceContents {
     const before = this.#current
-    const shown = [...this.#pending].filter(([path]) => !isHeld(path))
-    const entries = applyChanges(before.entries, shown)
-    for (const [path] of shown) this.#pending.delete(path)
+    const entries = this.#applyPending(before.entries)
+    this.#pending.clear()
     if (entries !== before.entries || JSON.stringify(diagnostics) !== JSON.stringify(before.diagnostics)) {
       this.#current = Object.freeze({ entries, diagnostics })
     }
@@ -73,17 +76,14 @@ export class PublishedContents {
     this.#pending.clear()
     for (const { location } of this.#current.entries) this.#pending.set(location, undefined)
   }
-}
 
-function applyChanges(
-  before: readonly SourceEntry[],
-  pending: readonly (readonly [string, SourceEntry | undefined])[],
-): readonly SourceEntry[] {
-  const changes = pending
-    .map(([key, item]) => ({ key, item }))
-    .filter(({ key, item }) => {
-      const index = binarySearch(before, key, entry => entry.location)
-      return (index < 0 ? undefined : before[index]) !== item
-    })
-  return changes.length === 0 ? before : applySorted(before, changes, entry => entry.location)
+  #applyPending(before: readonly SourceEntry[]): readonly SourceEntry[] {
+    const changes = [...this.#pending]
+      .map(([key, item]) => ({ key, item }))
+      .filter(({ key, item }) => {
+        const index = binarySearch(before, key, entry => entry.location)
+        return (index < 0 ? undefined : before[index]) !== item
+      })
+    return changes.length === 0 ? before : applySorted(before, changes, entry => entry.location)
+  }
 }

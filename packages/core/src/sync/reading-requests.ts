@@ -1,5 +1,4 @@
 import type { Clock } from '../host.ts'
-import { HALF_WRITTEN_MS } from '../source/half-written.ts'
 import type { Settle, SettleWait } from '../source/settle.ts'
 import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
 
@@ -8,17 +7,6 @@ export interface ReadingRequest extends SettleWait {
   readonly depth: SourceReadDepth
   readonly promise: Promise<void>
   readonly resolve: () => void
-}
-
-/** A reading whose contents are visible. */
-export interface AnsweringReading {
-  /** The requests from before it began. */
-  readonly before: readonly ReadingRequest[]
-  /** Those of them that nothing more was to be waited for. */
-  readonly due: readonly ReadingRequest[]
-  readonly depth: SourceReadDepth
-  /** Monotonic time. */
-  readonly beganAt: number
 }
 
 /**
@@ -85,18 +73,9 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Ends the requests that a reading has answered. */
-  answer({ before, due, depth, beganAt }: AnsweringReading): void {
-    const isBefore = new Set(before)
-    const isDue = new Set(due)
-    for (const [key, request] of this.#waiting) {
-      if (!isBefore.has(request) || isDeeper(request.depth, depth)) continue
-      // A text from before the request is believed by now, unless it was written again, and nobody waits for that.
-      const isTooLate = isDue.has(request) && beganAt - request.at >= HALF_WRITTEN_MS
-      if (this.#settle.isAwaited(request) && !isTooLate) continue
-      this.#waiting.delete(key)
-      request.resolve()
-    }
+  /** Ends the requests from before a reading that it has answered. */
+  answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
+    this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
   /** Ends requests without an answer. */

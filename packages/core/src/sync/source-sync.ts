@@ -243,7 +243,7 @@ export class SourceSync {
 
   /** Reads what is due, and leaves the rest for later. */
   async #read(): Promise<void> {
-    const { source, store, hasher, clock } = this.#options
+    const { source, store, hasher } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
@@ -251,7 +251,6 @@ export class SourceSync {
     const before = this.#requests.begin()
     const due = this.#requests.due()
     const isOver = this.#settle.remainingMs() <= 0 || due.length === 0
-    const beganAt = clock.monotonic()
     const taken = this.#settle.take(isOver ? undefined : due)
     const depth = deepest(isOver ? before : due)
     const { signal } = this.#abort
@@ -277,10 +276,10 @@ export class SourceSync {
         return
       }
       if (taken.isOverdue) this.#settle.endBusy()
-      this.#settle.reopen(reading.unsettled ?? [], taken)
+      else this.#settle.reopen(reading.unsettled ?? [], taken)
       this.#noteDepth(depth)
       await this.#accept(reading, depth)
-      this.#requests.answer({ before, due: isOver ? before : due, depth, beganAt })
+      this.#requests.answer(before, depth)
     } catch (thrown) {
       this.#noteDepth(depth)
       throw thrown

@@ -13,11 +13,12 @@ const text = (name: string, body: string): string =>
 /** Does something while a file is read: what another process or caller may do at any moment. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: (path: string) => void = () => undefined
-  onList: () => void = () => undefined
+  onListed: (path: string) => Promise<void> | void = () => undefined
 
   override async list(path: string): Promise<readonly DirectoryEntry[]> {
-    this.onList()
-    return await super.list(path)
+    const entries = await super.list(path)
+    await this.onListed(path)
+    return entries
   }
 
   override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
@@ -80,7 +81,7 @@ describe('callers and other callers', () => {
   test('a look at a folder during a reading does not make the reading unsettled', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
-    it.files.onList = () => {
+    it.files.onListed = () => {
       if (later.length < 6) later.push(it.skills.load('b'), it.skills.load('c'))
     }
     // Time stands still: a call that waits for a timer does not end.
@@ -197,6 +198,28 @@ describe('callers and writers', () => {
     }
     expect(it.skills.current.get('a').location).toBe('team/a')
   })
+})
+
+test('a folder that is moved while its parent is read is not shown as removed to a caller that asks for another one', async () => {
+  await using it = await open()
+  it.files.write('/one/notes/x.txt', 'x')
+  let isMoved = false
+  it.files.onListed = async path => {
+    if (path !== '/one' || isMoved) return
+    isMoved = true
+    void it.skills.load('c')
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+    it.files.rename('/one/a', '/one/moved')
+  }
+  const gone: number[] = []
+  for (let at = 0; at < 200; at += 1) {
+    await it.clock.advance(1)
+    if (isMoved) it.files.write('/one/notes.txt', String(at))
+    if (it.skills.current.find('a') === undefined) gone.push(at)
+  }
+  expect(gone).toEqual([])
+  await it.clock.advance(200)
+  expect(it.skills.current.get('a').location).toBe('moved')
 })
 
 describe('callers and other sources', () => {
