@@ -119,6 +119,22 @@ describe('a wait', () => {
   })
 })
 
+test('after a reading that could show nothing, every wait is for everything', async () => {
+  const clock = new FakeClock()
+  const settle = new Settle(DEFAULT_SETTLE, clock)
+  const wait: SettleWait = { order: 0, at: 0, isWhole: false, concerns: () => false }
+  settle.hint('pdf')
+  settle.hint('')
+  expect(settle.remainingMs(wait)).toBe(0)
+  settle.retryWhole(settle.take([wait]))
+  await clock.advance(60)
+  settle.hint('')
+  expect(settle.remainingMs(wait)).toBe(20)
+  await clock.advance(20)
+  expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf', ''])
+  expect(settle.isOpen).toBe(false)
+})
+
 test('settleOf() takes the values of the source first, and no longest wait cuts its quiet time short', () => {
   expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
   expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({

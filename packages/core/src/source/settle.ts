@@ -101,6 +101,8 @@ export class Settle {
   /** A writer that was noticed without a hint. */
   #writer: OpenArea | undefined
   #wasBusy = false
+  /** Whether the next reading has to take everything. */
+  #isWhole = false
   #order = 0
 
   constructor(policy: SettlePolicy, clock: Clock) {
@@ -145,6 +147,13 @@ export class Settle {
     this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0 }
   }
 
+  /** Opens again what a reading has taken and could not show in part. The next one takes everything, when all of it is quiet. */
+  retryWhole(taken: TakenAreas): void {
+    this.#putBack(taken)
+    this.#isWhole = true
+    this.prolong()
+  }
+
   /** Notes that a known writer works: what it does belongs together, however often it pauses within the burst. */
   noteBusy(): void {
     this.#wasBusy = true
@@ -184,22 +193,18 @@ export class Settle {
   /** Begins a reading of what is waited for, by default of everything. A hint from now on opens its area again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const isTaken = (area: string, { order }: OpenArea): boolean =>
-      waits === undefined || this.#wasBusy || waits.some(wait => wait.isWhole || isFor(wait, area, order))
+      waits === undefined ||
+      this.#wasBusy ||
+      this.#isWhole ||
+      waits.some(wait => wait.isWhole || isFor(wait, area, order))
     const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
     const writer = this.#writer
     const isOverdue = this.#areOverdue([...areas.values(), ...(writer === undefined ? [] : [writer])])
     for (const area of areas.keys()) this.#areas.delete(area)
     const taken = { areas, held: new Set(this.#areas.keys()), writer, wasBusy: this.#wasBusy, isOverdue }
     this.endBusy()
+    this.#isWhole = false
     return taken
-  }
-
-  /** Opens again what a reading has taken and could not show. */
-  putBack({ areas, writer, wasBusy }: TakenAreas): void {
-    for (const area of areas.keys()) this.#reopen(area, areas.get(area))
-    this.#writer =
-      writer === undefined ? this.#writer : { ...writer, lastAt: this.#writer?.lastAt ?? writer.lastAt }
-    this.#wasBusy ||= wasBusy
   }
 
   /** Opens areas again that changed while a reading looked at them. */
@@ -210,6 +215,13 @@ export class Settle {
   /** Starts over. */
   reset(): void {
     this.take()
+  }
+
+  #putBack({ areas, writer, wasBusy }: TakenAreas): void {
+    for (const area of areas.keys()) this.#reopen(area, areas.get(area))
+    this.#writer =
+      writer === undefined ? this.#writer : { ...writer, lastAt: this.#writer?.lastAt ?? writer.lastAt }
+    this.#wasBusy ||= wasBusy
   }
 
   #reopen(area: string, before: OpenArea | undefined): void {
@@ -230,7 +242,7 @@ export class Settle {
 
   /** What is waited for, the writer last. */
   #find(wait?: SettleWait): OpenArea[] {
-    const isAll = wait === undefined || wait.isWhole || this.#wasBusy
+    const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
     const open: OpenArea[] = []
     for (const [area, each] of this.#areas) if (isAll || isFor(wait, area, each.order)) open.push(each)
     if (this.#writer !== undefined) open.push(this.#writer)

@@ -271,8 +271,7 @@ export class SourceSync {
       // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
-        this.#settle.putBack(taken)
-        this.#settle.prolong()
+        this.#settle.retryWhole(taken)
         return
       }
       if (taken.isOverdue) this.#settle.endBusy()
