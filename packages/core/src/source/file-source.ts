@@ -178,16 +178,20 @@ export class FileSource implements SkillSource {
     const isHeld = (node: DirectoryNode): boolean =>
       !context.final && this.#published.hasBegun && context.isHeld?.(areaOf(node)) === true
     const announced = this.#work.takeMarked(isHeld)
+    const read: ReadFile[] = []
     try {
       if (depth === 'hinted') await this.#scanner.scan([...announced], 'look', pass, context.signal)
       else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, context.signal)
-      await this.#build(pass, context, isHeld)
+      await this.#build(pass, read, { ...context, isHeldFolder: isHeld })
     } catch (thrown) {
       this.#takeBack(pass, announced)
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
       throw thrown
     }
     await this.#drain()
+    // Bytes that were read while somebody wrote may be half of a text under the facts of the whole one.
+    for (const { directory, file, before } of read)
+      if (this.#work.isMoving(listingOf(directory))) file.believed = before
     // No event can tell of a change in an unwatched folder.
     if (depth === 'full' && !wasOverflow) this.#judgeEvents(pass, new Set([...announced, ...unwatched]))
     if (!context.final && !this.#isSettled(context))
@@ -268,21 +272,20 @@ export class FileSource implements SkillSource {
   /** Reads the folders that changed, or whose last reading was rejected, and then looks for what moved meanwhile. */
   async #build(
     pass: ScanPass,
-    context: SourceReadContext,
-    isHeld: (node: DirectoryNode) => boolean,
+    read: ReadFile[],
+    context: SourceReadContext & { readonly isHeldFolder: (node: DirectoryNode) => boolean },
   ): Promise<void> {
     for (const folder of this.#work.rejected()) {
       if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
       else this.#work.accept(folder)
     }
     for (const folder of pass.affected) {
-      if (!isHeld(folder)) continue
+      if (!context.isHeldFolder(folder)) continue
       pass.affected.delete(folder)
       this.#work.mark(listingOf(folder))
       this.#work.reject(folder)
     }
     for (const location of pass.removed) this.#published.put(location, undefined)
-    const read: ReadFile[] = []
     const folderContext: FolderContext = {
       store: context.store,
       hasher: context.hasher,

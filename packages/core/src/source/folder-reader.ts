@@ -197,7 +197,7 @@ export class FolderReader {
       delete file.fault
       file.findings = this.#findHidden(item, folder, bytes)
       context.store.put(file.digest, bytes, locator)
-      context.read.push({ directory, file })
+      context.read.push({ directory, file, before })
       return bytes
     } catch (thrown) {
       delete file.stat

@@ -17,7 +17,7 @@ export interface FileNode {
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
   /** What was read last and did not look half-written. */
-  believed?: BelievedText
+  believed?: BelievedText | undefined
   /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
   isShared?: boolean
   /** What was found in its bytes. */

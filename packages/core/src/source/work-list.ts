@@ -82,6 +82,11 @@ export class WorkList {
     for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
   }
 
+  /** Whether something may have changed in a directory since it was taken. */
+  isMoving(node: DirectoryNode): boolean {
+    return this.#moving(node) !== undefined
+  }
+
   get hasMoving(): boolean {
     return this.moving().next().done !== true
   }
