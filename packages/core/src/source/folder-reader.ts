@@ -188,7 +188,7 @@ export class FolderReader {
       const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
       if (isDoubted && (await looksHalfWritten({ stat, bytes, before, now: clock.now(), readBefore })))
         return this.#disbelieve(file)
-      file.believed = toBelieved(stat, bytes)
+      file.believed = toBelieved(stat, bytes, clock.now())
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)

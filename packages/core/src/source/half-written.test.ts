@@ -65,3 +65,11 @@ test('a new text is doubted when it ends in the middle of a line, and one that n
   const before = toBelieved(statOf(), bytesOf('one'))
   expect(await looks(statOf(), 'three', before)).toBe(false)
 })
+
+test('a text of another size under the time of the whole one is doubted, however long ago that was', async () => {
+  const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
+  expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
+  expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)
+  // A change within a tick of the clock may well have the same time.
+  expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
+})

@@ -5,6 +5,8 @@ export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
+  /** When it was changed last; absent if a change right after the reading could have had the same time. */
+  readonly ctimeMs?: number
 }
 
 /** How long a file that looks half-written has to stay as it is before it is believed, in milliseconds. */
@@ -12,8 +14,13 @@ export const HALF_WRITTEN_MS = 250
 
 const LINE_FEED = 0x0a
 
-export function toBelieved({ ino }: FileStat, bytes: Uint8Array): BelievedText {
-  return { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
+/** Longer than a tick of any clock that file systems take their times from. */
+const TICK_MS = 15
+
+/** `now` is the wall time at which the bytes were read, in milliseconds since the epoch. */
+export function toBelieved({ ino, ctimeMs }: FileStat, bytes: Uint8Array, now = ctimeMs): BelievedText {
+  const text = { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
+  return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
 }
 
 /** A text that became shorter by less than this part may just as well be a whole one with a word less. */
@@ -42,6 +49,8 @@ export async function looksHalfWritten({
   now,
   readBefore,
 }: WrittenText): Promise<boolean> {
+  // A file that is being emptied loses its bytes first, and has its new times a moment later.
+  if (before?.ino === stat.ino && before.ctimeMs === stat.ctimeMs && before.size !== bytes.length) return true
   const age = now - stat.mtimeMs
   if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
