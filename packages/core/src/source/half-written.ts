@@ -18,9 +18,18 @@ const LINE_FEED = 0x0a
 const TICK_MS = 15
 
 /** `now` is the wall time at which the bytes were read, in milliseconds since the epoch. */
-export function toBelieved({ ino, ctimeMs }: FileStat, bytes: Uint8Array, now = ctimeMs): BelievedText {
+export function toBelieved(
+  { ino, ctimeMs }: FileStat,
+  bytes: Uint8Array,
+  now: number = ctimeMs,
+): BelievedText {
   const text = { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
   return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
+}
+
+/** The same without the time of its last change. */
+export function withoutTime({ ino, size, endsLine }: BelievedText): BelievedText {
+  return { ino, size, endsLine }
 }
 
 /** A text that became shorter by less than this part may just as well be a whole one with a word less. */
