@@ -179,10 +179,11 @@ export class FileSource implements SkillSource {
       !context.final && this.#published.hasBegun && context.isHeld?.(areaOf(node)) === true
     const announced = this.#work.takeMarked(isHeld)
     const read: ReadFile[] = []
+    const others = new Set<DirectoryNode>()
     try {
       if (depth === 'hinted') await this.#scanner.scan([...announced], 'look', pass, context.signal)
       else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, context.signal)
-      await this.#build(pass, read, { ...context, isHeldFolder: isHeld })
+      await this.#build(pass, read, { ...context, isHeldFolder: isHeld, others })
     } catch (thrown) {
       this.#takeBack(pass, announced)
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
@@ -207,7 +208,12 @@ export class FileSource implements SkillSource {
       ),
     ]
     const contents = this.#published.publish(findings)
-    return { contents, settled: true, unsettled: [...new Set(due.map(areaOf))], ...this.#whenToReadAgain() }
+    return {
+      contents,
+      settled: true,
+      unsettled: [...new Set([...due, ...others].map(areaOf))],
+      ...this.#whenToReadAgain(),
+    }
   }
 
   /** Whether the outcome of a reading can be shown, if need be without the skills that changed meanwhile. */
@@ -273,7 +279,11 @@ export class FileSource implements SkillSource {
   async #build(
     pass: ScanPass,
     read: ReadFile[],
-    context: SourceReadContext & { readonly isHeldFolder: (node: DirectoryNode) => boolean },
+    context: SourceReadContext & {
+      readonly isHeldFolder: (node: DirectoryNode) => boolean
+      /** Folders that have a file under another name, and no event of their own, are added. */
+      readonly others: Set<DirectoryNode>
+    },
   ): Promise<void> {
     for (const folder of this.#work.rejected()) {
       if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
@@ -310,7 +320,11 @@ export class FileSource implements SkillSource {
     try {
       await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
     } finally {
-      for (const file of read) for (const other of this.#shared.note(file)) this.#work.mark(listingOf(other))
+      for (const file of read)
+        for (const other of this.#shared.note(file)) {
+          this.#work.mark(listingOf(other))
+          context.others.add(listingOf(other))
+        }
     }
     const looked = { read, listed: pass.listed, pathOf: this.#pathOf }
     for (const node of await findMoved(this.#options.fileSystem, looked, context.signal)) {

@@ -13,7 +13,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { looksHalfWritten, toBelieved, withoutTime } from './half-written.ts'
+import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin, subtree } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { ReadFile } from './second-fingerprint.ts'
@@ -210,8 +210,7 @@ export class FolderReader {
   /** To be read again in a moment; what was read before it stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
     delete file.stat
-    // Where a file system sets no times, a time that stays says nothing: it is a reason to look again once.
-    if (file.believed !== undefined) file.believed = withoutTime(file.believed)
+    if (file.believed !== undefined) file.believed = noteDoubt(file.believed, this.#options.clock.now())
     return UNSTABLE
   }
 

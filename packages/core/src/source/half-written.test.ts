@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import type { FileStat } from '../fs/file-system.ts'
-import { type BelievedText, HALF_WRITTEN_MS, looksHalfWritten, toBelieved } from './half-written.ts'
+import {
+  type BelievedText,
+  HALF_WRITTEN_MS,
+  looksHalfWritten,
+  noteDoubt,
+  toBelieved,
+} from './half-written.ts'
 
 const NOW = 1_000_000
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -70,6 +76,8 @@ test('a text of another size under the time of the whole one is doubted, however
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
   expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)
+  const doubted = noteDoubt(toBelieved(stat, FORMER, NOW - 900), NOW - HALF_WRITTEN_MS)
+  expect(await looks(stat, '', noteDoubt(doubted, NOW))).toBe(false)
   // A change within a tick of the clock may well have the same time.
   expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
 })

@@ -7,6 +7,8 @@ export interface BelievedText {
   readonly endsLine: boolean
   /** When it was changed last; absent if a change right after the reading could have had the same time. */
   readonly ctimeMs?: number
+  /** When other bytes were first doubted. */
+  readonly doubtedAt?: number
 }
 
 /** How long a file that looks half-written has to stay as it is before it is believed, in milliseconds. */
@@ -27,9 +29,9 @@ export function toBelieved(
   return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
 }
 
-/** The same without the time of its last change. */
-export function withoutTime({ ino, size, endsLine }: BelievedText): BelievedText {
-  return { ino, size, endsLine }
+/** Notes when the file was first doubted since: where a file system sets no times, a time that stays says nothing for long. */
+export function noteDoubt(believed: BelievedText, now: number): BelievedText {
+  return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
 /** A text that became shorter by less than this part may just as well be a whole one with a word less. */
@@ -59,7 +61,14 @@ export async function looksHalfWritten({
   readBefore,
 }: WrittenText): Promise<boolean> {
   // A file that is being emptied loses its bytes first, and has its new times a moment later.
-  if (before?.ino === stat.ino && before.ctimeMs === stat.ctimeMs && before.size !== bytes.length) return true
+  const isNewDoubt = now - (before?.doubtedAt ?? now) < HALF_WRITTEN_MS
+  if (
+    isNewDoubt &&
+    before?.ino === stat.ino &&
+    before.ctimeMs === stat.ctimeMs &&
+    before.size !== bytes.length
+  )
+    return true
   const age = now - stat.mtimeMs
   if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
