@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { percentiles } from './figure.ts'
 import type { Tree } from './tree.ts'
 
@@ -8,7 +8,7 @@ export interface Start {
   readonly ms: number
   /** Of all threads. */
   readonly cpuMs: number
-  /** The longest time without a turn of the event loop. */
+  /** The most processor time of the main thread between two turns of the event loop: what else the machine does is not in it. */
   readonly longestBlockMs: number
   readonly skills: number
   readonly residentMB: number
@@ -17,7 +17,7 @@ export interface Start {
 /** Runs one kind of `start-child.ts`. */
 export function startOnce(kind: 'runtime' | 'plain' | 'texts', tree: Tree, state?: string): Start {
   const args = [
-    join(import.meta.dirname, 'start-child.ts'),
+    fileURLToPath(new URL('./start-child.ts', import.meta.url)),
     kind,
     tree.path,
     ...(state === undefined ? [] : [state]),

@@ -183,7 +183,8 @@ test('files that were written a moment before they were read are read again', as
     expect(place.files.opened).toHaveLength(9)
     expect(second.skills.current.list()).toHaveLength(3)
   }
-  await using _third = await place.start()
+  await using third = await place.start()
+  expect(third.skills.current.list()).toHaveLength(3)
   expect(place.files.opened).toEqual([])
 })
 
@@ -205,7 +206,8 @@ test.each([
     expect(describeAll(second.skills)).toEqual(expected)
     expect(place.files.opened).toHaveLength(read)
   }
-  await using _third = await place.start()
+  await using third = await place.start()
+  expect(third.skills.current.list()).toHaveLength(3)
   expect(place.files.opened).toEqual([])
 })
 

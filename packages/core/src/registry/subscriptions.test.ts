@@ -19,7 +19,7 @@ test('an update is delivered whenever it is published, also while the one before
     })
     subscriptions.add(async ({ generation }) => void seen.push(generation.number), 'events')
     subscriptions.publish(toUpdate(1))
-    for (let i = 0; i < steps; i++) await null
+    for (let i = 0; i < steps; i++) await Promise.resolve()
     subscriptions.publish(toUpdate(2))
     await subscriptions.delivered()
     expect(seen.at(-1), `published after ${steps} steps`).toBe(2)
