@@ -44,7 +44,8 @@ await using toolset = new SkillToolset<NodeFileSystem>('skills', {
     for (const [name, text] of Object.entries(builtIn)) {
       const path = `${inside}/${skillsDirName}/${name}/SKILL.md`
       const names = (await files?.list(`${inside}/${skillsDirName}`))?.map(entry => entry.name)
-      if (names?.includes(name) === false) await files?.write(path, new TextEncoder().encode(text), { inside })
+      if (names?.includes(name) === false)
+        await files?.write(path, new TextEncoder().encode(text), { inside })
     }
   },
 })

@@ -4,7 +4,7 @@ import type { FrontmatterFields } from './frontmatter.ts'
 const PRINTABLE = String.raw`[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]`
 const KEY = String.raw`([A-Za-z_][\w-]*)`
 const VALUE = String.raw`(?:"([^"\\]*)"|'([^']*)'|([A-Za-z(]${PRINTABLE}*))`
-const LINE = new RegExp(String.raw`^( *)${KEY}:(?: +${VALUE})? *$`)
+const LINE = new RegExp(`^( *)${KEY}:(?: +${VALUE})? *$`)
 const ONLY_PRINTABLE = new RegExp(`^(?:${PRINTABLE}|\n)*$`)
 /** What ends a plain value, or makes a map of it. */
 const NOT_PLAIN = /:(?: |$)| #/
