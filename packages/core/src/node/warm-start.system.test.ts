@@ -13,8 +13,8 @@ import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { createSkillRuntime, type SkillRuntime } from '../index.ts'
 import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../source-entry.ts'
-import { FileSource, type FileSourceOptions, systemClock } from '../source-entry.ts'
-import { collectGarbage, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
+import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
+import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
 
 /** The disk, noting what is listed and read. */
 class CountedFileSystem extends NodeFileSystem {
@@ -262,4 +262,24 @@ test('edits right after a start with many notes are seen, although watches were 
   await seen.promise
   expect(second.skills.current.find('skill-598')).toBeDefined()
   expect(second.skills.status()[0]?.mode).toBe('events')
+})
+
+/** A store whose notes cannot be asked. */
+class ForgetfulStore extends MemorySkillStore {
+  readonly notes = {
+    find: (): never => {
+      throw new Error('the disk is broken')
+    },
+    put: (): void => undefined,
+  }
+}
+
+test('a store that cannot be asked for notes costs reading the folders', async () => {
+  using place = makePlace()
+  await using skills = await createSkillRuntime({
+    sources: [directory(place.root)],
+    state: { store: new ForgetfulStore() },
+  })
+  expect(skills.current.list()).toHaveLength(3)
+  expect(skills.status()[0]?.lastError).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import type { FileSystem } from '../fs/file-system.ts'
-import type { FolderNotes } from '../store/folder-notes.ts'
+import type { FolderNote, FolderNotes } from '../store/folder-notes.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { ResolvedFileSourceOptions } from './file-source-options.ts'
 import type { FolderReader } from './folder-reader.ts'
@@ -61,12 +61,21 @@ export class NotedFolders {
 
   /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
-    const note = folder.isLink ? undefined : this.#notes?.find(this.#key, folder.path)
+    const note = folder.isLink ? undefined : this.#find(folder.path)
     if (note === undefined) return undefined
     this.#recalled++
     const { noted, added } = recallFolder(folder, note)
     folder.entry = this.#reader.recall(folder, noted)
     return added
+  }
+
+  /** A store that cannot be asked has no notes: the folder is read. */
+  #find(path: string): FolderNote | undefined {
+    try {
+      return this.#notes?.find(this.#key, path)
+    } catch {
+      return undefined
+    }
   }
 
   /** To be called when a folder was read, or is gone. */
