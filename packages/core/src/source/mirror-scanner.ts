@@ -13,7 +13,6 @@ import {
   createDirectoryNode,
   createFileNode,
   type DirectoryNode,
-  type FileNode,
   isInSkill,
   NOT_ASCII,
   type ScanPass,
@@ -471,7 +470,8 @@ export class MirrorScanner {
         affectOwners(node, pass)
         continue
       }
-      const looksSame = await this.#isUnchanged(file, `${path}/${file.name}`)
+      const found = this.#isUnchanged(file.stat, `${path}/${file.name}`)
+      const looksSame = typeof found === 'boolean' ? found : await found
       if (looksSame && !file.isRacy && depth !== 'rehash') continue
       file.stat = undefined
       if (looksSame) affectOwners(node, pass)
@@ -479,10 +479,14 @@ export class MirrorScanner {
     }
   }
 
-  async #isUnchanged(file: FileNode, path: string): Promise<boolean> {
+  #isUnchanged(before: FileStat, path: string): boolean | Promise<boolean> {
     try {
       const found = this.#options.fileSystem.stat(path)
-      return isSameStat(file.stat as FileStat, isPending(found) ? await found : found)
+      if (!isPending(found)) return isSameStat(before, found)
+      return Promise.resolve(found).then(
+        after => isSameStat(before, after),
+        () => false,
+      )
     } catch {
       return false // reading it again finds out what happened
     }
