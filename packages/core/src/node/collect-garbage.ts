@@ -14,7 +14,7 @@ import type { SkillFile } from '../source-entry.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
-import { isBusy, isDamage, openPrivateDatabase } from './private-database.ts'
+import { assertWhole, isBusy, isDamage, openPrivateDatabase } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
@@ -86,6 +86,7 @@ async function collect(
   const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
     index.exec(PACK_INDEX.schema) // an older version made it with fewer tables
+    assertWhole(index)
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()

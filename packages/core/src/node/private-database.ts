@@ -227,6 +227,19 @@ export function isUnwritable(thrown: unknown): boolean {
   )
 }
 
+/**
+ * Looks through every page of a database, which takes as long as reading it.
+ * @throws what `isDamage` knows, when one of them is damaged
+ */
+export function assertWhole(database: DatabaseSync): void {
+  const [check] = database.prepare('PRAGMA quick_check(1)').all()
+  if (check?.['quick_check'] !== 'ok') throw new DamageError(String(check?.['quick_check']))
+}
+
+class DamageError extends Error {
+  readonly errcode = CORRUPT
+}
+
 /** Whether an error of SQLite says that the file itself is damaged. */
 export function isDamage(thrown: unknown): boolean {
   const primary = primaryCodeOf(thrown)

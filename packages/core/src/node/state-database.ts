@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { SkillError } from '../index.ts'
 import { toMessage } from '../internal-entry.ts'
-import { isDamage, KeptDatabase, setAside } from './private-database.ts'
+import { assertWhole, isDamage, KeptDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 /** A database of a state directory. */
@@ -32,7 +31,7 @@ export async function openStateDatabase<Made>(
   const open = async (damage?: string): Promise<Made> => {
     const kept = await KeptDatabase.open(path, database => {
       database.exec(schema)
-      if (isVerified) verify(database)
+      if (isVerified) assertWhole(database)
     })
     try {
       return make(kept, damage)
@@ -43,7 +42,7 @@ export async function openStateDatabase<Made>(
   }
   try {
     return await open().catch(async (thrown: unknown) => {
-      if (!(thrown instanceof DamageError) && !isDamage(thrown)) throw thrown
+      if (!isDamage(thrown)) throw thrown
       return await open(describeDamage(file, stateDirectory, thrown, setAside(path)))
     })
   } catch (thrown) {
@@ -65,10 +64,3 @@ export function describeDamage(
   const damage = `${what} in ${JSON.stringify(join(folder, name))} are damaged (${toMessage(thrown)})`
   return aside === undefined ? damage : `${damage} and were moved to ${JSON.stringify(aside)}`
 }
-
-function verify(database: DatabaseSync): void {
-  const [check] = database.prepare('PRAGMA quick_check(1)').all()
-  if (check?.['quick_check'] !== 'ok') throw new DamageError(String(check?.['quick_check']))
-}
-
-class DamageError extends Error {}

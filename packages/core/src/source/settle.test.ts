@@ -73,11 +73,22 @@ describe('a wait', () => {
     await clock.advance(5)
     const taken = settle.take([wait])
     expect([...taken.areas.keys(), ...taken.held]).toEqual(['pdf', 'maps'])
-    expect([settle.isAwaited(wait), settle.isAreaOpen('pdf'), settle.isAreaOpen('maps')]).toEqual([
-      false,
-      false,
-      true,
-    ])
+    expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
+  })
+
+  test('is shorter after readings that met another edit, so that no rhythm of edits meets all of them', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    settle.hint('pdf')
+    const waits: number[] = []
+    for (let i = 0; i < 4; i++) {
+      waits.push(settle.remainingMs())
+      await clock.advance(settle.remainingMs())
+      const taken = settle.take()
+      settle.hint('pdf')
+      settle.reopen(['pdf'], taken)
+    }
+    expect(waits).toEqual([20, 10, 5, 5])
   })
 
   test('is for the pause between two edits once it has lasted for that of a burst', async () => {

@@ -269,7 +269,8 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          isHeld: area => this.#settle.isAreaOpen(area),
+          // What was taken is read, also when it is hinted again meanwhile: somebody waits for the change before that.
+          isHeld: area => taken.held.has(area),
           signal,
         }),
       )

@@ -15,6 +15,13 @@ class InterruptedFileSystem extends MemoryFileSystem {
   onRead: (path: string) => void = () => undefined
   onListed: (path: string) => Promise<void> | void = () => undefined
 
+  onResolve: () => void = () => undefined
+
+  override async resolve(path: string): Promise<string> {
+    this.onResolve()
+    return await super.resolve(path)
+  }
+
   override async list(path: string): Promise<readonly DirectoryEntry[]> {
     const entries = await super.list(path)
     await this.onListed(path)
@@ -259,4 +266,21 @@ describe('callers and other sources', () => {
     await it.clock.advance(200)
     expect(await load).toMatchObject({ source: 'two', body: 'newest' })
   })
+})
+
+test('a save right when a reading begins leaves no caller with the text from before its request', async () => {
+  await using kit = await open()
+  const { files, clock, skills } = kit
+  files.save('/one/a', 'first')
+  const call = skills.fresh()
+  let saves = 0
+  // A writer whose edits come as often as readings wait for it.
+  files.onResolve = () => {
+    if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
+  }
+  let hasEnded = false
+  void call.then(() => (hasEnded = true))
+  for (let i = 0; i < 200 && !hasEnded; i++) await clock.advance(1)
+  expect(hasEnded).toBe(true)
+  expect(await kit.bodyOf('a')).not.toBe('old')
 })
