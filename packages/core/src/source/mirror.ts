@@ -3,7 +3,6 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { IgnoreRules } from '../skill/manifest.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
-import type { BelievedText } from './half-written.ts'
 
 /** What is known of one file of a skill's folder. */
 export interface FileNode {
@@ -16,8 +15,10 @@ export interface FileNode {
   size: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
-  /** What was read last and did not look half-written; `undefined` until then. */
-  believed: BelievedText | undefined
+  /** The file that was read last and did not look half-written; `undefined` until then. */
+  believedIno: number | undefined
+  /** Whether its text ended with a line feed. */
+  endsLine: boolean
   /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
   isShared: boolean
   /** What was found in its bytes. */
@@ -131,7 +132,8 @@ export function createFileNode(name: string, isLink: boolean): FileNode {
     digest: undefined,
     size: 0,
     isRacy: true,
-    believed: undefined,
+    believedIno: undefined,
+    endsLine: false,
     isShared: false,
     findings: NO_FINDINGS,
     fault: undefined,
