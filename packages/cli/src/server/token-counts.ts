@@ -46,16 +46,19 @@ export class TokenCounts {
 
   async #run(): Promise<void> {
     this.#isRunning = true
-    await setImmediate()
-    let sliceEnd = performance.now() + SLICE_MS
-    for (const skill of this.#wanted) {
-      this.#wanted.delete(skill)
-      this.#counts.set(skill, await this.#count(skill))
-      if (performance.now() < sliceEnd) continue
+    try {
       await setImmediate()
-      sliceEnd = performance.now() + SLICE_MS
+      let sliceEnd = performance.now() + SLICE_MS
+      for (const skill of this.#wanted) {
+        this.#wanted.delete(skill)
+        this.#counts.set(skill, await this.#count(skill))
+        if (performance.now() < sliceEnd) continue
+        await setImmediate()
+        sliceEnd = performance.now() + SLICE_MS
+      }
+    } finally {
+      this.#isRunning = false
     }
-    this.#isRunning = false
     if (!this.#isClosed) this.#options.onCounted()
   }
 

@@ -102,7 +102,8 @@ export class PackIndex {
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
     this.#listRefs = database.prepare('SELECT name, revision FROM ref WHERE name >= ? AND name < ?')
     this.#findNote = database.prepare(
-      'SELECT revision, facts, text, sum FROM note WHERE source = ? AND location = ?',
+      `SELECT revision, facts, text, sum FROM note WHERE source = ? AND location = ?
+       AND EXISTS (SELECT 1 FROM tree WHERE tree.revision = note.revision)`,
     )
     this.#findNote.setReturnArrays(true)
     this.#setNote = database.prepare(

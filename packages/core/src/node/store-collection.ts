@@ -94,6 +94,7 @@ export class StoreCollection {
       onDone()
     } catch {
       // Closed, full, damaged or gone: the store reports what concerns it, and the next round tries again.
+      this.#runIn(FIRST_AFTER_MS)
     }
   }
 
@@ -136,5 +137,14 @@ function shrink(database: DatabaseSync): void {
     )
     .get() as { readonly pages: number; readonly free: number }
   if (free > MAX_VACUUM_PAGES / 2 && free > pages / 2 && pages - free < MAX_VACUUM_PAGES)
+    vacuumIfFree(database)
+}
+
+/** Another process may write at the moment: then a later round does it. */
+function vacuumIfFree(database: DatabaseSync): void {
+  try {
     database.exec('VACUUM')
+  } catch (thrown) {
+    if (!isBusy(thrown)) throw thrown
+  }
 }

@@ -175,6 +175,40 @@ test.each(Object.entries(changes))('a start after %s sees what a first start see
   expect(describeAll(third.skills)).toEqual(expected)
 })
 
+test('rules above a noted skill count, also when they came while no process ran', async () => {
+  using place = makePlace()
+  await (await place.start())[Symbol.asyncDispose]()
+  const rules = place.folder.write('skills/.skillignore', 'pdf/scripts\n')
+  const pathsOf = (skills: SkillRuntime): readonly string[] =>
+    skills.current.get('pdf').files.map(({ path }) => path)
+  {
+    await using second = await place.start()
+    expect(pathsOf(second.skills)).toEqual(['SKILL.md', 'references/guide.md'])
+  }
+  rmSync(rules)
+  await using third = await place.start()
+  expect(pathsOf(third.skills)).toEqual(['SKILL.md', 'references/guide.md', 'scripts/run.sh'])
+})
+
+test.each([
+  ['appear', (place: Place) => void place.folder.write('skills/deep/.skillignore', '*.tmp\n')],
+  [
+    'move with their folder',
+    ({ folder }: Place) => {
+      renameSync(folder.at('skills/deep'), folder.at('skills/old'))
+      mkdirSync(folder.at('skills/deep'))
+      renameSync(folder.at('skills/old/category'), folder.at('skills/deep/category'))
+    },
+  ],
+])('noted skills stay in a running process when what is above them changes: %s', async (_, change) => {
+  using place = makePlace()
+  await (await place.start())[Symbol.asyncDispose]()
+  await using second = await place.start()
+  change(place)
+  await second.skills.reload()
+  expect(second.skills.current.list().map(({ name }) => name)).toEqual(['letters', 'mail', 'pdf'])
+})
+
 test('files that were written a moment before they were read are read again', async () => {
   using place = makePlace()
   await (await place.start({ clock: systemClock }))[Symbol.asyncDispose]()

@@ -60,14 +60,18 @@ export class Subscriptions {
 
   async #deliver(): Promise<void> {
     this.#isDelivering = true
-    for (let update = this.#take(); update !== undefined; update = this.#take()) {
-      for (const phase of PHASES) {
-        const current = update
-        const inPhase = [...this.#subscriptions].filter(subscription => subscription.phase === phase)
-        if (inPhase.length > 0) await Promise.all(inPhase.map(subscription => subscription.deliver(current)))
+    try {
+      for (let update = this.#take(); update !== undefined; update = this.#take()) {
+        for (const phase of PHASES) {
+          const current = update
+          const inPhase = [...this.#subscriptions].filter(subscription => subscription.phase === phase)
+          if (inPhase.length > 0)
+            await Promise.all(inPhase.map(subscription => subscription.deliver(current)))
+        }
       }
+    } finally {
+      this.#isDelivering = false
     }
-    this.#isDelivering = false
   }
 
   #take(): RegistryUpdate | undefined {

@@ -20,7 +20,7 @@ import {
   takeOut,
   unwatch,
 } from './mirror.ts'
-import { MOST_DIRECTORIES } from './noted-folder.ts'
+import { hasRulesAbove, MOST_DIRECTORIES } from './noted-folder.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
   readonly clock: Clock
@@ -209,10 +209,13 @@ export class MirrorScanner {
 
   /** Takes what is noted of a new directory for what is known of it, so that it is compared and not listed. */
   #recall(node: DirectoryNode, path: string, pass: ScanPass): boolean {
-    if (node.stat !== undefined || !node.isDiscoverable || isInSkill(node)) return false
+    if (node.stat !== undefined || !node.isDiscoverable || isInSkill(node) || hasRulesAbove(node))
+      return false
     if (this.#directories + MOST_DIRECTORIES > this.#options.limits.maxDirectories) return false
     const added = this.#options.recall(node)
     if (added === undefined) return false
+    // It may have been there before, under a folder that this reading has forgotten.
+    pass.removed.delete(node.path)
     this.#directories += added.length
     for (const each of added) pass.created.add(each)
     // What changes from here on makes an event, and what changed before makes a difference.

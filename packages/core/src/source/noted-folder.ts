@@ -62,6 +62,7 @@ export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
   const { skill, isLinked } = folder.entry ?? {}
   if (skill === undefined || isLinked === true || folder.isStandalone || !isPlainValue(skill.extra))
     return undefined
+  if (hasRulesAbove(folder)) return undefined
   const directories = [...subtree(folder)]
   if (directories.length > MOST_DIRECTORIES) return undefined
   if (!directories.every(directory => isPlainDirectory(directory, folder))) return undefined
@@ -131,6 +132,12 @@ export function recallFolder(
   const toSkill = (place: SkillPlace): Skill =>
     Object.freeze({ ...freezeFields(fields), ...place, files: manifest, ...rest })
   return { noted: { skillFile, files: manifest, toSkill }, added: nodes.slice(1) }
+}
+
+/** Whether a `.skillignore` above a folder may name files in it; a note says nothing of what is there. */
+export function hasRulesAbove({ parent }: DirectoryNode): boolean {
+  for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true
+  return false
 }
 
 function isPlainDirectory(directory: DirectoryNode, folder: DirectoryNode): boolean {

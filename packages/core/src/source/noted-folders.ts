@@ -104,13 +104,16 @@ export class NotedFolders {
     const notes = this.#notes
     if (notes === undefined) return
     this.#isWriting = true
-    for (const [location, folder] of this.#changed) {
-      const turn = this.#fileSystem.pace?.()
-      if (turn !== undefined) await turn
-      if (this.#isReading) break
-      this.#changed.delete(location)
-      notes.put(this.#key, location, folder?.isAttached === true ? noteFolder(folder) : undefined)
+    try {
+      for (const [location, folder] of this.#changed) {
+        const turn = this.#fileSystem.pace?.()
+        if (turn !== undefined) await turn
+        if (this.#isReading) break
+        this.#changed.delete(location)
+        notes.put(this.#key, location, folder?.isAttached === true ? noteFolder(folder) : undefined)
+      }
+    } finally {
+      this.#isWriting = false
     }
-    this.#isWriting = false
   }
 }
