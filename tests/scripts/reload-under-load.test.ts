@@ -56,6 +56,7 @@ test(`calls never fail, see code that is whole, and nothing older than when they
   expect(wrong).toEqual([])
   expect(calls).toBeGreaterThan(CALLERS)
   expect((await skills.scripts.execute('git.version')).value).toEqual([EDITS, EDITS])
-  await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4)
+  // The process in reserve, with the one that contains it, comes on top of those that serve.
+  await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4 + 2)
   await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3 * 4)
 })

@@ -48,8 +48,7 @@ export class ProcessReserve {
   /** Starts a process in the background for code like this, unless one waits, and keeps it for a while from now on. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#drop(), this.#keepMs).unref()
+    this.#endLater()
     this.#startTimer ??= setTimeout(() => this.#begin(access), START_DELAY_MS).unref()
   }
 
@@ -61,6 +60,12 @@ export class ProcessReserve {
     await this.#starting
     this.#drop()
     await Promise.all(this.#ending)
+  }
+
+  #endLater(): void {
+    clearTimeout(this.#timer)
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => this.#drop(), this.#keepMs).unref()
   }
 
   #begin(access: ScriptAccess): void {
@@ -80,6 +85,8 @@ export class ProcessReserve {
     const { modules, validator } = providedModules()
     waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
     this.#waiting = waiting
+    // Starting it may have taken longer than it is kept.
+    this.#endLater()
     void waiting.process.exited.then(() => {
       if (this.#waiting === waiting) this.#drop()
     })
