@@ -469,6 +469,14 @@ test('replace() after close() is refused', async () => {
   })
 })
 
+test('a store that recovers while its failure is still being reported is shown as well', async () => {
+  const { registry } = open(['a'])
+  const failed = registry.reportStore('a', { code: 'STORE_FAILED', severity: 'warning', message: 'full' })
+  const recovered = registry.reportStore('a', undefined)
+  await Promise.all([failed, recovered])
+  expect(registry.current.sources().flatMap(({ diagnostics }) => diagnostics)).toEqual([])
+})
+
 test('get() names what there is', async () => {
   const { registry, replace } = open(['a'])
   await replace('a', { pdf: 'P', maps: 'M' })

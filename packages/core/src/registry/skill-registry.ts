@@ -209,10 +209,11 @@ export class SkillRegistry {
 
   /** Shows why what a source has is not being stored, or with `undefined` that it is. */
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
-    const isShown = this.#slots.find(slot => slot.label === label)?.storeFault
-    if (isShown?.message === diagnostic?.message) return
+    const reported = this.#slots.find(slot => slot.label === label)
+    if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
+    // At once, not in turn: the next report is compared with this one, also while this one waits.
+    if (reported !== undefined) reported.storeFault = diagnostic
     await this.#enqueue(label, async slot => {
-      slot.storeFault = diagnostic
       this.#publish(slot, { served: [], changes: [] }, [], false)
     })
   }
