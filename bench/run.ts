@@ -15,6 +15,7 @@ import { b10 } from './figures/b10.ts'
 import { b11 } from './figures/b11.ts'
 import { b12 } from './figures/b12.ts'
 import { b13 } from './figures/b13.ts'
+import { b14 } from './figures/b14.ts'
 import { b15 } from './figures/b15.ts'
 import { b16 } from './figures/b16.ts'
 
@@ -36,6 +37,7 @@ const BENCHMARKS: Readonly<Record<string, Measure>> = {
   B11: b11,
   B12: b12,
   B13: b13,
+  B14: b14,
   B15: b15,
   B16: b16,
 }

@@ -65,6 +65,9 @@ export { TOOL_NAMES } from './tool/tool-names.ts'
 // For the MCP server.
 export { toToolName } from './skill/tool-name.ts'
 
+// For requests over HTTP.
+export { MAX_LOOK_MS } from './sync/source-readers.ts'
+
 // For the names of the designs.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
 export { checkSettle } from './source/settle.ts'

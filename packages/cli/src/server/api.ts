@@ -1,5 +1,5 @@
 import type { SkillRuntime, SkillScope, SkillStatus } from '@skillstoke/core'
-import { decodePlainText, describeNewCapabilities, targetOf } from '@skillstoke/core/internal'
+import { decodePlainText, describeNewCapabilities, MAX_LOOK_MS, targetOf } from '@skillstoke/core/internal'
 import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { FileText, SkillDetail, SkillDiff } from '../client/api-types.ts'
@@ -31,8 +31,8 @@ export interface ApiOptions {
 const MAX_BODY_BYTES = 16_384
 /** What a newest text is when it is whole and not served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** While somebody writes without a pause, the newest whole generation has to do. */
-const BOUND = { maxWaitMs: 150 }
+/** While a writer does not pause, answers come from the newest whole generation. */
+const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
 /** `/api`: what the page and other processes ask for. Every answer is taken from one generation and says which. */
 export function createApi(options: ApiOptions): Hono {

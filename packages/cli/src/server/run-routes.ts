@@ -1,5 +1,5 @@
 import { SkillError, type SkillRuntime } from '@skillstoke/core'
-import { declaredCapabilities, findMissing, renderCommandValue } from '@skillstoke/core/internal'
+import { declaredCapabilities, findMissing, MAX_LOOK_MS, renderCommandValue } from '@skillstoke/core/internal'
 import type { ScriptRunOptions } from '@skillstoke/core/source'
 import type { Hono } from 'hono'
 import { z } from 'zod'
@@ -44,7 +44,7 @@ export function addRunRoutes(api: Hono, skills: SkillRuntime, end: AbortSignal):
 }
 
 async function describeScripts(name: string, skills: SkillRuntime): Promise<SkillScriptsInfo> {
-  await skills.fresh({ maxWaitMs: 150 })
+  await skills.fresh({ maxWaitMs: MAX_LOOK_MS })
   const found = skills.current.get(name)
   await skills.scripts.ready(found)
   const status = skills.scripts.status().find(each => each.skill === name)

@@ -233,8 +233,7 @@ export function isUnwritable(thrown: unknown): boolean {
  */
 export function assertWhole(database: DatabaseSync): void {
   const [check] = database.prepare('PRAGMA quick_check(1)').all()
-  const found = String(check?.['quick_check'])
-  if (found !== 'ok') throw new DamageError(found.split('\n').at(-1))
+  if (check?.['quick_check'] !== 'ok') throw new DamageError(String(check?.['quick_check']))
 }
 
 class DamageError extends Error {

@@ -45,14 +45,13 @@ import type {
   WritableFolder,
 } from './skill-source.ts'
 import { describeMissing, describeRestless, missingFolder } from './source-failure.ts'
+import { findUnwatchedNews } from './unwatched-folders.ts'
 import { WorkList } from './work-list.ts'
 
 /** How long a root that vanished keeps its skills, in milliseconds. */
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
-/** When more folders are unwatched, comparing the facts of everything costs less than listing all of them. */
-const MAX_LISTED_UNWATCHED = 100
 /** Setting the watches of fewer folders takes no time that anybody notices. */
 const MANY_NOTES = 500
 const CONCURRENCY = 16
@@ -142,6 +141,7 @@ export class FileSource implements SkillSource {
       hasHints: () => this.#needsSweep || this.#published.hasPending || this.#work.isWaiting(),
       drain: async () => await this.#drain(),
       isBusy: async () => await this.#isBusy(),
+      concerns: (area, location) => this.#concerns(area, location),
     }
   }
 
@@ -163,7 +163,7 @@ export class FileSource implements SkillSource {
     if (this.#root === undefined) return
     const { node, isExact } = findNearest(this.#root, location)
     if (why === 'changed')
-      for (const each of isExact ? subtree(listingOf(node)) : [node]) this.#work.mark(each)
+      for (const each of isExact ? subtree(listingOf(node)) : [node]) this.#work.request(each)
     else if (isExact && node.skillFile !== undefined) this.#work.reject(node)
   }
 
@@ -177,36 +177,54 @@ export class FileSource implements SkillSource {
     this.#missingSince = undefined
     const wasOverflow = this.#needsSweep
     const unwatched = [...this.#scanner.unwatched()]
-    const isSwept = this.#needsSweep || unwatched.length > MAX_LISTED_UNWATCHED
-    const depth = isSwept && context.depth === 'hinted' ? 'full' : context.depth
+    const depth = this.#needsSweep && context.depth === 'hinted' ? 'full' : context.depth
     this.#needsSweep = false
     if (wasOverflow || context.depth !== 'hinted') this.#trust.forgetFault()
-    if (depth === 'hinted') for (const node of unwatched) this.#work.mark(node)
-    const announced = this.#work.takeMarked()
+    if (depth === 'hinted') {
+      const looked = { nodes: unwatched, fileSystem: this.#options.fileSystem, pathOf: this.#pathOf }
+      for (const node of await findUnwatchedNews({ ...looked, signal: context.signal }))
+        this.#work.request(node)
+    }
+    const isHeld = (node: DirectoryNode): boolean =>
+      !context.final && this.#published.hasBegun && context.isHeld?.(areaOf(node)) === true
+    const announced = this.#work.takeMarked(isHeld)
+    const read: ReadFile[] = []
+    const others = new Set<DirectoryNode>()
     try {
       if (depth === 'hinted') await this.#scanner.scan([...announced], 'look', pass, context.signal)
       else await this.#scanner.scan([root], depth === 'rehash' ? 'rehash' : 'sweep', pass, context.signal)
-      await this.#build(pass, context)
+      await this.#build(pass, read, { ...context, isHeldFolder: isHeld, others })
     } catch (thrown) {
       this.#takeBack(pass, announced)
       if (SkillError.isInstance(thrown, 'NOT_FOUND')) return this.#readMissing()
       throw thrown
     }
     await this.#drain()
+    // Bytes that were read while somebody wrote may be half of a text under the facts of the whole one.
+    for (const { directory, file, before } of read)
+      if (this.#work.isMoving(listingOf(directory))) file.believed = before
     // No event can tell of a change in an unwatched folder.
     if (depth === 'full' && !wasOverflow) this.#judgeEvents(pass, new Set([...announced, ...unwatched]))
-    const isSettled = !this.#work.isWaiting() && !this.#needsSweep
-    if (!isSettled && !context.final) return { contents: this.#published.current, settled: false }
-    this.#work.endReading(node => this.#withdraw(node))
+    if (!context.final && !this.#isSettled(context))
+      return { contents: this.#published.current, settled: false }
+    this.#work.endReading(node => this.#withdraw(node), context.final)
+    const due = [...this.#work.due()]
     const rejected = [...this.#work.rejected()]
     this.#moved.hold(rejected, this.#published)
     const findings = [
       ...this.#scanner.sourceFindings(),
-      ...rejected.map(({ path }) => describeRestless(path, this.#options.displayPath(path))),
+      ...rejected.flatMap(node =>
+        due.includes(node) ? [] : describeRestless(node.path, this.#options.displayPath(node.path)),
+      ),
     ]
     const contents = this.#published.publish(findings)
     this.#notes.resume()
-    return { contents, settled: true, ...this.#whenToReadAgain() }
+    return {
+      contents,
+      settled: true,
+      unsettled: [...new Set([...due, ...others].map(areaOf))],
+      ...this.#whenToReadAgain(),
+    }
   }
 
   async close(): Promise<void> {
@@ -227,13 +245,25 @@ export class FileSource implements SkillSource {
     return added
   }
 
+  /** Whether the outcome of a reading can be shown, if need be without the skills that changed meanwhile. */
+  #isSettled({ isHeld }: SourceReadContext): boolean {
+    if (this.#needsSweep) return false
+    if (!this.#work.isWaiting()) return true
+    if (isHeld === undefined || !this.#published.hasBegun) return false
+    // While folders come and go, one that was found gone may be somewhere else by now.
+    if (!this.#published.hasPendingPaths) return true
+    for (const node of this.#work.moving())
+      if (node.isAttached && owningSkills(node).length === 0) return false
+    return true
+  }
+
   #whenToReadAgain(): Pick<SourceReading, 'readAgainMs'> {
     if (this.#watchesLater) {
       this.#watchesLater = false
       this.#needsSweep = true
       return { readAgainMs: 0 }
     }
-    if (this.#work.hasMarked) return { readAgainMs: RETRY_UNSTABLE_MS }
+    if (this.#work.hasMoving) return { readAgainMs: RETRY_UNSTABLE_MS }
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
@@ -280,16 +310,29 @@ export class FileSource implements SkillSource {
   }
 
   /** Reads the folders that changed, or whose last reading was rejected, and then looks for what moved meanwhile. */
-  async #build(pass: ScanPass, context: SourceReadContext): Promise<void> {
+  async #build(
+    pass: ScanPass,
+    read: ReadFile[],
+    context: SourceReadContext & {
+      readonly isHeldFolder: (node: DirectoryNode) => boolean
+      /** Folders that have a file under another name, and no event of their own, are added. */
+      readonly others: Set<DirectoryNode>
+    },
+  ): Promise<void> {
     for (const folder of this.#work.rejected()) {
       if (folder.isAttached && folder.skillFile !== undefined) pass.affected.add(folder)
       else this.#work.accept(folder)
+    }
+    for (const folder of pass.affected) {
+      if (!context.isHeldFolder(folder)) continue
+      pass.affected.delete(folder)
+      this.#work.mark(listingOf(folder))
+      this.#work.reject(folder)
     }
     for (const location of pass.removed) {
       this.#published.put(location, undefined)
       this.#notes.change(location, undefined)
     }
-    const read: ReadFile[] = []
     const folderContext: FolderContext = {
       store: context.store,
       hasher: context.hasher,
@@ -315,7 +358,11 @@ export class FileSource implements SkillSource {
     try {
       await mapConcurrently([...pass.affected], build, CONCURRENCY, context.signal)
     } finally {
-      for (const file of read) for (const other of this.#shared.note(file)) this.#work.mark(listingOf(other))
+      for (const file of read)
+        for (const other of this.#shared.note(file)) {
+          this.#work.mark(listingOf(other))
+          context.others.add(listingOf(other))
+        }
     }
     const looked = { read, listed: pass.listed, pathOf: this.#pathOf }
     for (const node of await findMoved(this.#options.fileSystem, looked, context.signal)) {
@@ -378,7 +425,16 @@ export class FileSource implements SkillSource {
     if (!node.isAttached) return
     this.#work.announce(node)
     if (this.#work.isRestless(node)) return // looked at again in a while, without holding up the others
-    this.#onHint?.({ area: owningSkills(node).at(-1)?.path ?? node.path })
+    this.#onHint?.({ area: areaOf(node) })
+  }
+
+  /** A folder of no skill can bring a skill of any location, and what is gone from a location can be anywhere. */
+  #concerns(area: string, location: string): boolean {
+    if (this.#root === undefined) return true
+    const asked = findNearest(this.#root, location)
+    if (!asked.isExact || area === areaOf(asked.node)) return true
+    const { node, isExact } = findNearest(this.#root, area)
+    return !isExact || node.skillFile === undefined
   }
 
   /** A sweep that finds a change without an event means that events get lost here. */
@@ -388,4 +444,9 @@ export class FileSource implements SkillSource {
       this.#trust.noteUnannounced()
     else this.#trust.noteAnnounced()
   }
+}
+
+/** What hints call the place of a directory: its outermost skill, or itself when it is in no skill. */
+function areaOf(node: DirectoryNode): string {
+  return owningSkills(node).at(-1)?.path ?? node.path
 }

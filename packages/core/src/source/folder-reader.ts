@@ -13,7 +13,7 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
-import { type BelievedText, endsLine, looksHalfWritten } from './half-written.ts'
+import { looksHalfWritten, noteDoubt, toBelieved } from './half-written.ts'
 import { type DirectoryNode, type FileNode, listingOf, pathWithin } from './mirror.ts'
 import { isRacyStat } from './mirror-scanner.ts'
 import type { NotedFolder } from './noted-folder.ts'
@@ -203,11 +203,11 @@ export class FolderReader {
           'it is a hard link, and those are not read from a reviewed source',
         )
       }
-      const isDoubted = context.doubts && (file.believedIno !== undefined || context.doubtsNew)
+      const before = file.believed
+      const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
       if (isDoubted && (await this.#looksHalfWritten(file, stat, bytes, context)))
         return this.#disbelieve(file)
-      file.believedIno = stat.ino
-      file.endsLine = endsLine(bytes)
+      file.believed = toBelieved(stat, bytes, clock.now())
       file.stat = stat
       file.isRacy = isRacyStat(stat, clock.now())
       file.digest = digestOf(bytes, context.hasher)
@@ -216,7 +216,7 @@ export class FolderReader {
       file.fault = undefined
       file.findings = this.#findHidden(item, folder, bytes)
       context.store.put(file.digest, bytes, locator)
-      context.read.push({ directory, file })
+      context.read.push({ directory, file, before })
       return bytes
     } catch (thrown) {
       file.stat = undefined
@@ -236,12 +236,13 @@ export class FolderReader {
     const readBefore = async (): Promise<Uint8Array | undefined> =>
       digest === undefined ? undefined : await store.get(digest)
     const now = this.#options.clock.now()
-    return await looksHalfWritten({ stat, bytes, before: beliefOf(file), now, readBefore })
+    return await looksHalfWritten({ stat, bytes, before: file.believed, now, readBefore })
   }
 
   /** To be read again in a moment; what was read before it stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
     file.stat = undefined
+    if (file.believed !== undefined) file.believed = noteDoubt(file.believed, this.#options.clock.now())
     return UNSTABLE
   }
 
@@ -348,11 +349,6 @@ export class FolderReader {
   #display(folder: DirectoryNode, path: string): string {
     return this.#options.displayPath([listingOf(folder).path, path].filter(part => part !== '').join('/'))
   }
-}
-
-/** What was believed of a file before; `undefined` when it was not read yet. */
-function beliefOf({ believedIno: ino, size, endsLine }: FileNode): BelievedText | undefined {
-  return ino === undefined ? undefined : { ino, size, endsLine }
 }
 
 /** `undefined` for a single file, and where a file system tells nothing of the kind. */

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import type { FileStat } from '../fs/file-system.ts'
-import { type BelievedText, endsLine, HALF_WRITTEN_MS, looksHalfWritten } from './half-written.ts'
+import {
+  type BelievedText,
+  HALF_WRITTEN_MS,
+  looksHalfWritten,
+  noteDoubt,
+  toBelieved,
+} from './half-written.ts'
 
 const NOW = 1_000_000
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -17,12 +23,7 @@ const statOf = (facts: Partial<FileStat> = {}): FileStat => ({
   ...facts,
 })
 const FORMER = bytesOf('first line\nsecond line\na third line that is quite a bit longer\n')
-const believe = (bytes: Uint8Array): BelievedText => ({
-  ino: statOf().ino,
-  size: bytes.length,
-  endsLine: endsLine(bytes),
-})
-const BEFORE = believe(FORMER)
+const BEFORE = toBelieved(statOf(), FORMER)
 const looks = async (stat: FileStat, text: string, before: BelievedText | undefined): Promise<boolean> =>
   await looksHalfWritten({ stat, bytes: bytesOf(text), before, now: NOW, readBefore: async () => FORMER })
 
@@ -57,7 +58,7 @@ test.each([
 
 test('a text that is slightly shorter and a beginning of what it was is doubted', async () => {
   const former = bytesOf('line\n'.repeat(40))
-  const before = believe(former)
+  const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
   const text = { stat: statOf(), bytes, before, now: NOW }
   expect(await looksHalfWritten({ ...text, readBefore: async () => former })).toBe(true)
@@ -67,6 +68,16 @@ test('a text that is slightly shorter and a beginning of what it was is doubted'
 test('a new text is doubted when it ends in the middle of a line, and one that never had a last line feed is not', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
-  const before = believe(bytesOf('one'))
+  const before = toBelieved(statOf(), bytesOf('one'))
   expect(await looks(statOf(), 'three', before)).toBe(false)
+})
+
+test('a text of another size under the time of the whole one is doubted, however long ago that was', async () => {
+  const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
+  expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
+  expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)
+  const doubted = noteDoubt(toBelieved(stat, FORMER, NOW - 900), NOW - HALF_WRITTEN_MS)
+  expect(await looks(stat, '', noteDoubt(doubted, NOW))).toBe(false)
+  // A change within a tick of the clock may well have the same time.
+  expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
 })

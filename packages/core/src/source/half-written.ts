@@ -5,6 +5,10 @@ export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
+  /** When it was changed last; absent if a change right after the reading could have had the same time. */
+  readonly ctimeMs?: number
+  /** When other bytes were first doubted. */
+  readonly doubtedAt?: number
 }
 
 /** How long a file that looks half-written has to stay as it is before it is believed, in milliseconds. */
@@ -12,8 +16,22 @@ export const HALF_WRITTEN_MS = 250
 
 const LINE_FEED = 0x0a
 
-export function endsLine(bytes: Uint8Array): boolean {
-  return bytes.at(-1) === LINE_FEED
+/** Longer than a tick of any clock that file systems take their times from. */
+const TICK_MS = 15
+
+/** `now` is the wall time at which the bytes were read, in milliseconds since the epoch. */
+export function toBelieved(
+  { ino, ctimeMs }: FileStat,
+  bytes: Uint8Array,
+  now: number = ctimeMs,
+): BelievedText {
+  const text = { ino, size: bytes.length, endsLine: bytes.at(-1) === LINE_FEED }
+  return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
+}
+
+/** Notes when the file was first doubted since: where a file system sets no times, a time that stays says nothing for long. */
+export function noteDoubt(believed: BelievedText, now: number): BelievedText {
+  return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
 /** A text that became shorter by less than this part may just as well be a whole one with a word less. */
@@ -42,12 +60,22 @@ export async function looksHalfWritten({
   now,
   readBefore,
 }: WrittenText): Promise<boolean> {
+  // A file that is being emptied loses its bytes first, and has its new times a moment later.
+  const isNewDoubt = now - (before?.doubtedAt ?? now) < HALF_WRITTEN_MS
+  if (
+    isNewDoubt &&
+    before?.ino === stat.ino &&
+    before.ctimeMs === stat.ctimeMs &&
+    before.size !== bytes.length
+  )
+    return true
   const age = now - stat.mtimeMs
   if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
   if (stat.ctimeMs !== stat.mtimeMs) return false
-  if (before === undefined) return !endsLine(bytes)
-  if (before.endsLine && !endsLine(bytes)) return true
+  const endsLine = bytes.at(-1) === LINE_FEED
+  if (before === undefined) return !endsLine
+  if (before.endsLine && !endsLine) return true
   if (before.ino !== stat.ino || bytes.length >= before.size) return false
   if (bytes.length < before.size * (1 - SLIGHTLY)) return true
   const former = await readBefore()

@@ -3,6 +3,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { IgnoreRules } from '../skill/manifest.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
+import type { BelievedText } from './half-written.ts'
 
 /** What is known of one file of a skill's folder. */
 export interface FileNode {
@@ -15,10 +16,8 @@ export interface FileNode {
   size: number
   /** The bytes were read so soon after a change that a later change could show the same facts. */
   isRacy: boolean
-  /** The file that was read last and did not look half-written; `undefined` until then. */
-  believedIno: number | undefined
-  /** Whether its text ended with a line feed. */
-  endsLine: boolean
+  /** What was read last and did not look half-written; `undefined` until then. */
+  believed: BelievedText | undefined
   /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
   isShared: boolean
   /** What was found in its bytes. */
@@ -132,8 +131,7 @@ export function createFileNode(name: string, isLink: boolean): FileNode {
     digest: undefined,
     size: 0,
     isRacy: true,
-    believedIno: undefined,
-    endsLine: false,
+    believed: undefined,
     isShared: false,
     findings: NO_FINDINGS,
     fault: undefined,

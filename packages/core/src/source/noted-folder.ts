@@ -74,7 +74,7 @@ export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
   for (const [index, { stat, isRacy, isDiscoverable }] of directories.entries())
     writeFacts(facts, index, stat as FileStat, (isRacy ? RACY : 0) | (isDiscoverable ? DISCOVERABLE : 0), 0)
   for (const [index, { file }] of files.entries()) {
-    const flags = (file.isRacy ? RACY : 0) | (file.endsLine ? ENDS_LINE : 0)
+    const flags = (file.isRacy ? RACY : 0) | (file.believed?.endsLine === true ? ENDS_LINE : 0)
     writeFacts(facts, directories.length + index, file.stat as FileStat, flags, file.size)
   }
   const text: NoteText = {
@@ -120,8 +120,9 @@ export function recallFolder(
     file.digest = digest
     file.size = toCompact(facts[index * FACTS + SIZE] as number)
     file.isRacy = hasFlag(facts, index, RACY)
-    file.believedIno = file.stat.ino
-    file.endsLine = hasFlag(facts, index, ENDS_LINE)
+    const { ino, ctimeMs } = file.stat
+    const endsLine = hasFlag(facts, index, ENDS_LINE)
+    file.believed = { ino, size: file.size, endsLine, ...(file.isRacy ? {} : { ctimeMs }) }
     node.files.set(file.name, file)
     const path = pathOf(folder, node, name)
     return Object.freeze({ path, digest, size: file.size, isExecutable: file.stat.isExecutable })

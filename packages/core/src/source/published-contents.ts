@@ -16,6 +16,13 @@ export class PublishedContents {
     return this.#pending.size > 0
   }
 
+  /** Whether a path will come or go. */
+  get hasPendingPaths(): boolean {
+    for (const [path, entry] of this.#pending)
+      if (entry === undefined || this.find(path) === undefined) return true
+    return false
+  }
+
   /** Whether anything was ever shown. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS

@@ -170,3 +170,24 @@ test('of many unwatched folders none is listed that has not changed, and each is
   expect(kit.files.takeLists().length).toBeLessThan(20)
   expect(kit.skills.status()[0]?.mode).toBe('degraded')
 })
+
+test('of an unwatched folder with many folders in it, only its own facts are asked for until they differ', async () => {
+  const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
+  await using kit = await open(path => path === '/skills', names)
+  await kit.skills.fresh()
+  kit.files.takeLists()
+  kit.files.stated.clear()
+  await kit.skills.fresh()
+  expect(kit.files.takeLists()).toEqual([])
+  expect(kit.files.stated).not.toContain('/skills/skill-7')
+  kit.files.write('/skills/new/SKILL.md', text('new'))
+  kit.files.remove('/skills/skill-8')
+  kit.files.rename('/skills/skill-9', '/skills/skill-10')
+  await kit.skills.fresh()
+  expect(kit.skills.current.find('new')).toBeDefined()
+  expect([kit.skills.current.find('skill-8'), kit.skills.current.find('skill-10')]).toEqual([
+    undefined,
+    undefined,
+  ])
+  expect(kit.skills.current.get('skill-9').location).toBe('skill-10')
+})

@@ -1,11 +1,14 @@
 import { type FileStat, type FileSystem, isSameStat } from '../fs/file-system.ts'
 import { mapConcurrently } from '../fs/walk.ts'
+import type { BelievedText } from './half-written.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
 /** A file whose bytes were read in this pass. */
 export interface ReadFile {
   readonly directory: DirectoryNode
   readonly file: FileNode
+  /** What was believed of the file before. */
+  readonly before?: BelievedText | undefined
 }
 
 /** What a pass has looked at. */

@@ -1,7 +1,7 @@
 import { verifies } from '@skillstoke/requirements'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { DEFAULT_SETTLE, NO_SETTLE, Settle, settleOf } from './settle.ts'
+import { DEFAULT_SETTLE, NO_SETTLE, Settle, type SettleWait, settleOf } from './settle.ts'
 
 test(`a lone change waits for 20 ms of quiet, counted from its last hint ${verifies('P24')}`, async () => {
   const clock = new FakeClock()
@@ -52,6 +52,98 @@ test('reset() begins a new burst', async () => {
   expect(settle.remainingMs()).toBe(0)
   settle.hint('pdf')
   expect(settle.remainingMs()).toBe(20)
+})
+
+describe('a wait', () => {
+  const everything = (settle: Settle, clock: FakeClock): SettleWait => ({
+    order: settle.order,
+    at: clock.monotonic(),
+    isWhole: false,
+    concerns: () => true,
+  })
+
+  test('is for areas that were hinted before it', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    settle.hint('pdf')
+    const wait = everything(settle, clock)
+    await clock.advance(15)
+    settle.hint('maps')
+    expect([settle.remainingMs(wait), settle.remainingMs()]).toEqual([5, 80])
+    await clock.advance(5)
+    const taken = settle.take([wait])
+    expect([...taken.areas.keys(), ...taken.held]).toEqual(['pdf', 'maps'])
+    expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
+  })
+
+  test('is shorter after readings that met another edit, so that no rhythm of edits meets all of them', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    settle.hint('pdf')
+    const waits: number[] = []
+    for (let i = 0; i < 4; i++) {
+      waits.push(settle.remainingMs())
+      await clock.advance(settle.remainingMs())
+      const taken = settle.take()
+      settle.hint('pdf')
+      settle.reopen(['pdf'], taken)
+    }
+    expect(waits).toEqual([20, 10, 5, 5])
+  })
+
+  test('is for the pause between two edits once it has lasted for that of a burst', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    settle.hint('pdf')
+    settle.hint('maps')
+    const wait = everything(settle, clock)
+    await clock.advance(50)
+    settle.hint('pdf')
+    expect([settle.remainingMs(wait), settle.remainingMs()]).toEqual([30, 80])
+    await clock.advance(25)
+    settle.hint('pdf')
+    expect(settle.remainingMs(wait)).toBe(20)
+  })
+
+  test('goes on while a known writer works', () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    const wait = everything(settle, clock)
+    settle.hint('pdf')
+    settle.hint('maps')
+    settle.noteBusy()
+    expect(settle.remainingMs(wait)).toBe(80)
+  })
+
+  test('goes on for an area that a reading could not show, and its time counts from the first hint', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    settle.hint('pdf')
+    const wait = everything(settle, clock)
+    for (let at = 0; at < 2_000; at += 20) {
+      await clock.advance(20)
+      const taken = settle.take([wait])
+      expect(taken.isOverdue).toBe(at === 1_980)
+      settle.reopen(['pdf'], taken)
+      expect(settle.isAwaited(wait)).toBe(true)
+    }
+  })
+})
+
+test('after a reading that could show nothing, every wait is for everything', async () => {
+  const clock = new FakeClock()
+  const settle = new Settle(DEFAULT_SETTLE, clock)
+  const wait: SettleWait = { order: 0, at: 0, isWhole: false, concerns: () => false }
+  settle.hint('pdf')
+  settle.hint('')
+  expect(settle.remainingMs(wait)).toBe(0)
+  settle.retryWhole(settle.take([wait]))
+  await clock.advance(60)
+  settle.hint('')
+  expect(settle.remainingMs(wait)).toBe(20)
+  await clock.advance(20)
+  expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf', ''])
+  expect(settle.isOpen).toBe(false)
 })
 
 test('settleOf() takes the values of the source first, and no longest wait cuts its quiet time short', () => {

@@ -57,17 +57,56 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
 
 // One atomic save makes up to eight events; more than two saves' worth is many.
 const MANY_HINTS = 16
+const MOST_HALVINGS = 2
 
-/** Tells from the hints of one burst when it is over. */
+/** What a caller waits for. */
+export interface SettleWait {
+  /** `Settle.order` when the wait began: areas that are hinted later are not waited for. */
+  readonly order: number
+  /** Monotonic time at which the wait began. */
+  readonly at: number
+  /** Whether the reading takes every area with it, so that all have to be quiet. */
+  readonly isWhole: boolean
+  /** Whether changes in an area matter to it. */
+  readonly concerns: (area: string) => boolean
+}
+
+/** An area that was hinted, and that no reading has looked at since. */
+interface OpenArea {
+  /** Its place among all areas by their first hint; 0 without a hint. */
+  readonly order: number
+  readonly firstAt: number
+  readonly lastAt: number
+  readonly hints: number
+  /** Readings that began in a pause and met another change. */
+  readonly disturbed: number
+}
+
+/** What one reading looks at. */
+export interface TakenAreas {
+  readonly areas: ReadonlyMap<string, OpenArea>
+  /** The areas that stay open, because nobody waits for them and they may still change. */
+  readonly held: ReadonlySet<string>
+  readonly writer: OpenArea | undefined
+  readonly wasBusy: boolean
+  /** Whether one of the areas has been changing for longer than the policy waits. */
+  readonly isOverdue: boolean
+}
+
+/**
+ * Tells from hints when to read. The areas that were hinted since the last reading are one burst. A caller waits only for areas
+ * that were hinted before its request, so edits that come later do not hold it up.
+ */
 export class Settle {
   readonly #policy: SettlePolicy
   readonly #clock: Clock
-  #firstHintAt: number | undefined
-  #lastHintAt = 0
-  #hints = 0
-  #area: string | undefined
-  #hasManyAreas = false
+  readonly #areas = new Map<string, OpenArea>()
+  /** A writer that was noticed without a hint. */
+  #writer: OpenArea | undefined
   #wasBusy = false
+  /** Whether the next reading has to take everything. */
+  #isWhole = false
+  #order = 0
 
   constructor(policy: SettlePolicy, clock: Clock) {
     this.#policy = policy
@@ -76,17 +115,37 @@ export class Settle {
 
   hint(area: string): void {
     const now = this.#clock.monotonic()
-    this.#firstHintAt ??= now
-    this.#lastHintAt = now
-    this.#hints++
-    if (this.#area === undefined) this.#area = area
-    else if (this.#area !== area) this.#hasManyAreas = true
+    const before = this.#areas.get(area) ?? { order: ++this.#order, firstAt: now, hints: 0, disturbed: 0 }
+    this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
+  }
+
+  /** Rises with each area that a hint opens. */
+  get order(): number {
+    return this.#order
+  }
+
+  /** Whether a burst is under way, or over and not read yet. */
+  get isOpen(): boolean {
+    return this.#writer !== undefined || this.#areas.size > 0
+  }
+
+  /** Whether no reading has looked yet at something that was hinted before the wait. */
+  isAwaited(wait: SettleWait): boolean {
+    for (const [area, { order }] of this.#areas) if (isFor(wait, area, order)) return true
+    return false
   }
 
   /** Notes that the burst goes on, without knowing where. */
   prolong(): void {
-    this.#lastHintAt = this.#clock.monotonic()
-    this.#firstHintAt ??= this.#lastHintAt
+    const now = this.#clock.monotonic()
+    this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0, disturbed: 0 }
+  }
+
+  /** Opens again what a reading has taken and could not show in part. The next one takes everything, when all of it is quiet. */
+  retryWhole(taken: TakenAreas): void {
+    this.#putBack(taken)
+    this.#isWhole = true
+    this.prolong()
   }
 
   /** Notes that a known writer works: what it does belongs together, however often it pauses within the burst. */
@@ -95,28 +154,100 @@ export class Settle {
     this.prolong()
   }
 
-  /** Milliseconds to wait before reading; 0 when it is quiet or has taken too long. */
-  remainingMs(): number {
-    if (this.#firstHintAt === undefined) return 0
+  /** Forgets the writer: nobody waits for it any longer. */
+  endBusy(): void {
+    this.#writer = undefined
+    this.#wasBusy = false
+  }
+
+  /** Milliseconds until what is waited for can be read, by default everything; 0 when it is quiet or has taken too long. */
+  remainingMs(wait?: SettleWait): number {
+    const open = this.#find(wait)
+    if (open.length === 0) return 0
     const { settleMs, burstMs, maxWaitMs } = this.#policy
-    const quietMs = this.#hasManyAreas || this.#hints > MANY_HINTS ? burstMs : settleMs
-    const quietAt = this.#lastHintAt + quietMs
-    return Math.max(0, Math.min(quietAt, this.#firstHintAt + maxWaitMs) - this.#clock.monotonic())
+    let [hints, disturbed, firstAt, lastAt] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    for (const each of open) {
+      hints += each.hints
+      disturbed = Math.max(disturbed, each.disturbed)
+      firstAt = Math.min(firstAt, each.firstAt)
+      lastAt = Math.max(lastAt, each.lastAt)
+    }
+    const areas = open.length - (this.#writer === undefined ? 0 : 1)
+    const isBurst = areas > 1 || (hints > MANY_HINTS && disturbed === 0)
+    // Edits that come as often as readings wait would meet each of them, so the next one comes sooner after an edit.
+    let quietAt = lastAt + (isBurst ? burstMs : settleMs) / 2 ** Math.min(disturbed, MOST_HALVINGS)
+    // A caller waits once for the pause that ends a burst. After that, the pause between two edits is enough.
+    if (wait !== undefined && !this.#wasBusy)
+      quietAt = Math.min(quietAt, Math.max(wait.at + burstMs, lastAt + settleMs))
+    return Math.max(0, Math.min(quietAt, firstAt + maxWaitMs) - this.#clock.monotonic())
   }
 
   /** Whether the burst lasts longer than the policy waits, which is longer when a known writer was seen in it. */
   get isOverdue(): boolean {
-    if (this.#firstHintAt === undefined) return false
-    const limit = this.#wasBusy ? this.#policy.maxBusyMs : this.#policy.maxWaitMs
-    return this.#clock.monotonic() - this.#firstHintAt >= limit
+    return this.#areOverdue(this.#find())
   }
 
-  /** Starts over after a reading. */
-  reset(): void {
-    this.#firstHintAt = undefined
-    this.#hints = 0
-    this.#area = undefined
-    this.#hasManyAreas = false
-    this.#wasBusy = false
+  /** Begins a reading of what is waited for, by default of everything. A hint from now on opens its area again. */
+  take(waits?: readonly SettleWait[]): TakenAreas {
+    const isTaken = (area: string, { order }: OpenArea): boolean =>
+      waits === undefined ||
+      this.#wasBusy ||
+      this.#isWhole ||
+      waits.some(wait => wait.isWhole || isFor(wait, area, order))
+    const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
+    const writer = this.#writer
+    const isOverdue = this.#areOverdue([...areas.values(), ...(writer === undefined ? [] : [writer])])
+    for (const area of areas.keys()) this.#areas.delete(area)
+    const taken = { areas, held: new Set(this.#areas.keys()), writer, wasBusy: this.#wasBusy, isOverdue }
+    this.endBusy()
+    this.#isWhole = false
+    return taken
   }
+
+  /** Opens areas again that changed while a reading looked at them. */
+  reopen(areas: readonly string[], taken: TakenAreas): void {
+    for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
+  }
+
+  /** Starts over. */
+  reset(): void {
+    this.take()
+  }
+
+  #putBack({ areas, writer, wasBusy }: TakenAreas): void {
+    for (const area of areas.keys()) this.#reopen(area, areas.get(area))
+    this.#writer =
+      writer === undefined ? this.#writer : { ...writer, lastAt: this.#writer?.lastAt ?? writer.lastAt }
+    this.#wasBusy ||= wasBusy
+  }
+
+  #reopen(area: string, before: OpenArea | undefined): void {
+    const now = this.#clock.monotonic()
+    const since = this.#areas.get(area)
+    this.#areas.set(area, {
+      order: before?.order ?? 0,
+      firstAt: before?.firstAt ?? since?.firstAt ?? now,
+      lastAt: since?.lastAt ?? now,
+      hints: (before?.hints ?? 0) + (since?.hints ?? 0),
+      disturbed: (before?.disturbed ?? 0) + 1,
+    })
+  }
+
+  #areOverdue(open: readonly OpenArea[]): boolean {
+    const limit = this.#wasBusy ? this.#policy.maxBusyMs : this.#policy.maxWaitMs
+    return open.some(({ firstAt }) => this.#clock.monotonic() - firstAt >= limit)
+  }
+
+  /** What is waited for, the writer last. */
+  #find(wait?: SettleWait): OpenArea[] {
+    const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
+    const open: OpenArea[] = []
+    for (const [area, each] of this.#areas) if (isAll || isFor(wait, area, each.order)) open.push(each)
+    if (this.#writer !== undefined) open.push(this.#writer)
+    return open
+  }
+}
+
+function isFor(wait: SettleWait, area: string, order: number): boolean {
+  return order <= wait.order && wait.concerns(area)
 }

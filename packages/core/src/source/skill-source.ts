@@ -28,6 +28,11 @@ export interface SourceReadContext {
   readonly final: boolean
   /** Whether the host waits for writers at all; not where every change is whole. @default false */
   readonly waitsForWriters?: boolean
+  /**
+   * Whether changes go on in an area, as hints name areas. A source that can leaves such an area as it was shown last, and shows
+   * the others. @default no area
+   */
+  readonly isHeld?: (area: string) => boolean
   readonly signal: AbortSignal
 }
 
@@ -36,6 +41,11 @@ export interface SourceReading {
   readonly contents: SourceContents
   /** Whether nothing changed while it was read. */
   readonly settled: boolean
+  /**
+   * The areas that changed while they were read, of a reading that is settled otherwise. They stay as they were shown last, and
+   * the host soon reads them again. @default none
+   */
+  readonly unsettled?: readonly string[]
   /** Whether these are contents of an earlier time, because the place itself was not reached yet. @default false */
   readonly isStored?: boolean
   /** When the source wants to be read again without a hint, in milliseconds from now. */
@@ -73,6 +83,11 @@ export interface SourceWatch {
   drain?(): Promise<void>
   /** Whether a known writer, such as a version control operation, is in the middle of its work. @default false */
   isBusy?(): Promise<boolean>
+  /**
+   * Whether a change in an area can be a change of what is at a location. Present if the source reads areas one by one: it then
+   * respects `isHeld`. @default every change can, and every reading waits for all areas
+   */
+  concerns?(area: string, location: string): boolean
 }
 
 /** What a source knows of its own versions. */

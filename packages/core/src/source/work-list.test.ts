@@ -28,7 +28,7 @@ describe('WorkList marks', () => {
     work.announce(node)
     work.reject(node)
     expect([...work.takeMarked()]).toEqual([node])
-    expect(work.hasMarked).toBe(false)
+    expect(work.hasMoving).toBe(false)
     expect([...work.rejected()]).toEqual([node])
   })
 
@@ -40,7 +40,7 @@ describe('WorkList marks', () => {
     expect(work.isWaiting()).toBe(false)
     const withdrawn: DirectoryNode[] = []
     work.endReading(each => withdrawn.push(each))
-    expect([withdrawn, work.hasMarked]).toEqual([[], false])
+    expect([withdrawn, work.hasMoving]).toEqual([[], false])
   })
 })
 
@@ -79,4 +79,26 @@ describe('WorkList attempts', () => {
     work.endReading(each => work.reject(each))
     expect([[...work.rejected()], work.isRestless(node)]).toEqual([[node], true])
   })
+})
+
+test('a request marks a directory, and no reading waits for it or withdraws it', () => {
+  const work = new WorkList()
+  const node = folder('pdf')
+  work.request(node)
+  const withdrawn: DirectoryNode[] = []
+  work.endReading(each => withdrawn.push(each), false)
+  expect([work.isWaiting(), work.hasMoving, withdrawn]).toEqual([false, false, []])
+  work.suspect(node)
+  work.request(node)
+  expect(work.isWaiting()).toBe(true)
+  expect([...work.takeMarked(() => true)]).toEqual([])
+  expect([...work.takeMarked()]).toEqual([node])
+})
+
+test('a folder that is rejected by a reading that is not the final one is read again by the next one', () => {
+  const work = new WorkList()
+  const node = folder('pdf')
+  work.reject(node)
+  work.endReading(keep, false)
+  expect([[...work.due()], work.isRestless(node)]).toEqual([[node], false])
 })

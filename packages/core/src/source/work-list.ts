@@ -1,7 +1,10 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
-/** Why a directory is compared with the disk by the next reading: a change was announced, or is only suspected. */
-type Mark = 'announced' | 'suspected'
+/**
+ * Why a directory is compared with the disk by the next reading: a change was announced, is only suspected, or a caller
+ * wants to know.
+ */
+type Mark = 'announced' | 'suspected' | 'requested'
 
 /** What the last reading of a skill's folder came to, unless it was accepted. */
 type Attempt = 'due' | 'restless' | 'calming'
@@ -23,8 +26,10 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *       |     half-written, vanished              event          ^
  *       +---------------------------> suspected -----------------+
  *
- *   takeMarked(): announced, suspected -> unmarked
+ *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
+ *
+ * A request marks what has no mark as requested. That says nothing about changes, so no reading waits for it.
  *
  * The folder of a skill also has an attempt, until a reading of it is accepted. A source waits for marked directories to
  * come to rest, except in restless and calming folders.
@@ -48,17 +53,22 @@ export class WorkList {
 
   /** Marks a directory without an event; a suspicion stays one. */
   mark(node: DirectoryNode): void {
-    this.#set(node, { mark: this.#get(node).mark ?? 'announced' })
+    this.#set(node, { mark: this.#moving(node) ?? 'announced' })
   }
 
   /** Marks a directory in which something looks unfinished, although no event said so. */
   suspect(node: DirectoryNode): void {
-    this.#set(node, { mark: this.#get(node).mark ?? 'suspected' })
+    this.#set(node, { mark: this.#moving(node) ?? 'suspected' })
   }
 
-  /** Starts a reading: returns the marked directories, none of which is marked any longer. */
-  takeMarked(): ReadonlySet<DirectoryNode> {
-    const taken = new Set(this.marked())
+  /** Marks a directory for a caller that asks for its newest state. */
+  request(node: DirectoryNode): void {
+    this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
+  }
+
+  /** Starts a reading: returns the marked directories, none of which is marked any longer. Those that are held stay marked. */
+  takeMarked(isHeld: (node: DirectoryNode) => boolean = () => false): ReadonlySet<DirectoryNode> {
+    const taken = new Set([...this.marked()].filter(node => !isHeld(node)))
     for (const node of taken) this.#set(node, { mark: undefined })
     return taken
   }
@@ -67,8 +77,18 @@ export class WorkList {
     for (const [node, { mark }] of this.#work) if (mark !== undefined) yield node
   }
 
-  get hasMarked(): boolean {
-    return this.marked().next().done !== true
+  /** The marked directories in which something may change, of which a request alone says nothing. */
+  *moving(): Generator<DirectoryNode> {
+    for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
+  }
+
+  /** Whether something may have changed in a directory since it was taken. */
+  isMoving(node: DirectoryNode): boolean {
+    return this.#moving(node) !== undefined
+  }
+
+  get hasMoving(): boolean {
+    return this.moving().next().done !== true
   }
 
   isAnnounced(node: DirectoryNode): boolean {
@@ -91,6 +111,11 @@ export class WorkList {
       if (attempt === 'due' || attempt === 'restless') yield folder
   }
 
+  /** The rejected folders that the next readings wait for. */
+  *due(): Generator<DirectoryNode> {
+    for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
+  }
+
   /** Whether a directory belongs to a skill that did not come to rest in time. */
   isRestless(node: DirectoryNode): boolean {
     return owningSkills(node).some(owner => this.#isOverdue(owner))
@@ -98,24 +123,27 @@ export class WorkList {
 
   /** Whether a directory is marked that is expected to come to rest. */
   isWaiting(): boolean {
-    for (const node of this.marked()) if (node.isAttached && !this.isRestless(node)) return true
+    for (const node of this.moving()) if (node.isAttached && !this.isRestless(node)) return true
     return false
   }
 
   /**
-   * Ends a reading whose outcome is shown. Folders that are still rejected become restless, and calming ones that hold still
-   * are normal again. `withdraw` takes back what was read of a directory that is marked again, and may reject folders.
+   * Ends a reading whose outcome is shown. When it was the final one, folders that are still rejected become restless.
+   * Calming ones that hold still are normal again. `withdraw` takes back what was read of a directory that is marked again,
+   * and may reject folders.
    */
-  endReading(withdraw: (node: DirectoryNode) => void): void {
+  endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {
     const moving = new Set<DirectoryNode>()
     for (const node of this.marked()) {
-      if (node.isAttached) {
+      if (!node.isAttached)
+        this.#set(node, { mark: undefined }) // its parent's list says that it is gone, and that stays
+      else if (this.#moving(node) !== undefined) {
         withdraw(node)
         for (const owner of owningSkills(node)) moving.add(owner)
-      } else this.#set(node, { mark: undefined }) // its parent's list says that it is gone, and that stays
+      }
     }
     for (const [folder, { attempt }] of this.#work) {
-      if (attempt === 'due') this.#set(folder, { attempt: 'restless' })
+      if (attempt === 'due' && isFinal) this.#set(folder, { attempt: 'restless' })
       else if (attempt === 'calming' && !moving.has(folder)) this.#set(folder, { attempt: undefined })
     }
   }
@@ -127,6 +155,11 @@ export class WorkList {
   #isOverdue(folder: DirectoryNode): boolean {
     const { attempt } = this.#get(folder)
     return attempt === 'restless' || attempt === 'calming'
+  }
+
+  #moving(node: DirectoryNode): Mark | undefined {
+    const { mark } = this.#get(node)
+    return mark === 'requested' ? undefined : mark
   }
 
   #get(node: DirectoryNode): Work {

@@ -38,6 +38,12 @@ export class GuardedSource {
       drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
       isBusy: async () =>
         await this.#await('watch.isBusy', async () => (await watch.isBusy?.()) ?? false, false),
+      ...(watch.concerns === undefined
+        ? {}
+        : {
+            concerns: (area: string, location: string) =>
+              this.#call('watch.concerns', () => watch.concerns?.(area, location) ?? true, true),
+          }),
     }
   }
 

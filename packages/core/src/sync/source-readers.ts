@@ -1,5 +1,6 @@
 import { SkillError } from '../errors.ts'
 import { type Clock, closeInTurn, type Hasher, type Logger, waitAtMost } from '../host.ts'
+import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
 import type { SkillRegistry } from '../registry/skill-registry.ts'
 import type { Skill } from '../skill/skill.ts'
 import { isLoadableName } from '../skill/skill-name.ts'
@@ -27,11 +28,13 @@ export interface SourceReadersOptions {
   readonly settle: SettlePolicy
   readonly rehashMs: number
   readonly triggers: ReadTriggers
+  /** Says which sources can get a name that another one serves. */
+  readonly onDuplicate: DuplicatePolicy
   readonly preScan: PreScan | undefined
 }
 
-/** How long a request waits for a look at the disk; what takes longer becomes visible later. */
-const MAX_LOOK_MS = 2_000
+/** How long a request waits for a look at the disk, in milliseconds; what takes longer becomes visible later. */
+export const MAX_LOOK_MS = 2_000
 
 /** Reads all sources of a runtime: together, one skill at a time, or when their events ask for it. */
 export class SourceReaders {
@@ -49,7 +52,7 @@ export class SourceReaders {
    */
   add(source: SkillSource): SourceSync {
     this.assertOpen()
-    const { triggers, preScan: _, ...options } = this.#options
+    const { triggers, preScan: _, onDuplicate: __, ...options } = this.#options
     const sync = new SourceSync({ ...options, source, readsOnRequest: triggers.onRequest })
     this.#options.registry.addSource(source)
     this.#syncs.push(sync)
@@ -92,7 +95,10 @@ export class SourceReaders {
     this.assertOpen()
   }
 
-  /** Looks again at the folders that serve a name, and for a folder of that name that is not known yet. */
+  /**
+   * Looks again at the folders that serve a name, and for a folder of that name that is not known yet. A source that cannot
+   * get the name is not waited for.
+   */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()
     const { current } = this.#options.registry
@@ -101,8 +107,9 @@ export class SourceReaders {
     const served = current.find(name)
     const known = served === undefined ? current.reports().filter(isNamed) : [served]
     const isProbed = known.length === 0
+    const asked = this.#syncs.filter((_, index) => this.#canServe(index, served?.source))
     await Promise.all(
-      this.#syncs.map(async sync => {
+      asked.map(async sync => {
         const locations = new Set(
           known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
         )
@@ -115,8 +122,16 @@ export class SourceReaders {
       }),
     )
     // It may have been moved to where nobody looked.
-    if (served !== undefined && this.#options.registry.current.find(name) === undefined)
-      await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : undefined)))
+    if (served !== undefined && this.#options.registry.current.find(name)?.source !== served.source)
+      await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : sync.fresh())))
+  }
+
+  /** Whether a source can serve a name in place of the source that serves it now. */
+  #canServe(index: number, serving: string | undefined): boolean {
+    const served = this.#syncs.findIndex(({ label }) => label === serving)
+    const { onDuplicate } = this.#options
+    if (served === -1 || typeof onDuplicate === 'function') return true
+    return onDuplicate === 'last-wins' ? index >= served : index <= served
   }
 
   /** Reads the folder of a skill again whose bytes the store has lost. */

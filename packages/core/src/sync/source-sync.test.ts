@@ -26,6 +26,7 @@ class NotingSource implements SkillSource {
   /** Whether the reading was the last one that waits for nobody. */
   readonly finals: boolean[] = []
   busy = false
+  unsettled: readonly string[] = []
   tell: (hint: SourceHint) => void = () => undefined
   onRead: () => Promise<void> | void = () => undefined
 
@@ -38,12 +39,20 @@ class NotingSource implements SkillSource {
     this.finals.push(final)
     this.reads.push(`${this.#clock.monotonic()} ${depth}`)
     await this.onRead()
-    return { contents: { ...EMPTY_CONTENTS }, settled: true }
+    return { contents: { ...EMPTY_CONTENTS }, settled: true, unsettled: this.unsettled }
+  }
+
+  mark(): void {
+    this.reads.push('marked')
   }
 
   watch(onHint: (hint: SourceHint) => void): SourceWatch {
     this.tell = onHint
-    return { stop: () => undefined, isBusy: async () => this.busy }
+    return {
+      stop: () => undefined,
+      isBusy: async () => this.busy,
+      concerns: (area, location) => area === location,
+    }
   }
 
   state(): { mode: 'events'; sweepMs: number } {
@@ -155,6 +164,29 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
+  test.each([
+    ['reload()', (sync: SourceSync) => sync.reload()],
+    ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
+  ])('a %s during a reading waits for one that began after it', async (_, call) => {
+    const it = open()
+    await start(it)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    it.source.onRead = () => promise
+    const ended: string[] = []
+    void call(it.sync).then(() => ended.push('first'))
+    await it.clock.advance(0)
+    const goOn = Promise.withResolvers<void>()
+    it.source.onRead = () => goOn.promise
+    void call(it.sync).then(() => ended.push('second'))
+    resolve()
+    await it.clock.advance(0)
+    expect(ended).toEqual(['first'])
+    goOn.resolve()
+    await it.clock.advance(0)
+    expect(ended).toEqual(['first', 'second'])
+    await it.sync.close()
+  })
+
   test('sweeps in its time, and hashes everything again when that is due', async () => {
     const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
@@ -214,6 +246,25 @@ describe('SourceSync', () => {
     it.source.busy = false
     await it.clock.advance(300)
     expect(begun).toBe(2)
+    await it.sync.close()
+  })
+
+  test('a folder that looks unfinished is read again by itself: its own callers wait, for 2 s at most, and no others', async () => {
+    const it = open()
+    await start(it)
+    it.source.tell({ area: 'pdf' })
+    it.source.unsettled = ['pdf']
+    const ended: string[] = []
+    void it.sync.fresh().then(() => ended.push('fresh'))
+    void it.sync.refresh('pdf').then(() => ended.push('pdf'))
+    void it.sync.refresh('maps').then(() => ended.push('maps'))
+    await it.clock.advance(1_990)
+    expect(ended).toEqual(['maps'])
+    await it.clock.advance(10)
+    expect(ended.toSorted()).toEqual(['fresh', 'maps', 'pdf'])
+    const { length } = it.source.reads
+    await it.clock.advance(5_000)
+    expect(it.source.reads).toHaveLength(length)
     await it.sync.close()
   })
 

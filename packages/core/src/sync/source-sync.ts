@@ -5,17 +5,17 @@ import type { SourceContents } from '../skill/source-contents.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import type { NotSkillQuery, NotSkills } from '../source/not-skill.ts'
 import { checkSettle, Settle, type SettlePolicy, settleOf } from '../source/settle.ts'
-import {
-  type SkillSource,
-  SOURCE_READ_DEPTHS,
-  type SourceReadDepth,
-  type SourceReading,
-  type SourceState,
-  type SourceWatch,
+import type {
+  SkillSource,
+  SourceReadDepth,
+  SourceReading,
+  SourceState,
+  SourceWatch,
 } from '../source/skill-source.ts'
 import { describeFailure, describeStoreFault } from '../source/source-failure.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { GuardedSource } from './guarded-source.ts'
+import { deepest, ReadingRequests } from './reading-requests.ts'
 
 export interface SourceSyncOptions {
   readonly source: SkillSource
@@ -62,15 +62,10 @@ const LAST_REMOTE_RETRY_MS = 300_000
 const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
-interface Request {
-  depth: SourceReadDepth
-  readonly promise: Promise<void>
-  readonly resolve: () => void
-}
-
 /**
  * Keeps the registry's view of one source true: reads after hints once they settle, sweeps now and then whatever the
- * hints said, and retries failures. Readings never overlap; a request during one causes one more.
+ * hints said, and retries failures. Readings never overlap; a request during one causes one more, which all requests until
+ * then share. A request waits for areas that were hinted before it, and for no others.
  */
 export class SourceSync {
   readonly label: string
@@ -80,11 +75,14 @@ export class SourceSync {
   readonly #policy: SettlePolicy
   readonly #settle: Settle
   readonly #abort = new AbortController()
-  #pending: Request | undefined
+  readonly #requests: ReadingRequests
   #running: Promise<void> | undefined
   /** Ends in the same step in which nothing was left to read, so that what is asked for then starts another run. */
   #isRunning = false
   #watch: SourceWatch | undefined
+  /** Ends the sleep before the next reading, which ends by itself at this time. */
+  #wakeAt = Number.POSITIVE_INFINITY
+  #wake: (() => void) | undefined
   #cancelSweep: (() => void) | undefined
   #cancelRetry: (() => void) | undefined
   #lastRehashAt: number
@@ -110,6 +108,7 @@ export class SourceSync {
     checkSettle('SkillSource', options.source.settle, `source ${JSON.stringify(this.label)}: settle`)
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
+    this.#requests = new ReadingRequests(this.#settle, options.clock)
     this.#lastRehashAt = options.clock.monotonic()
     this.#lastSweepAt = this.#lastRehashAt
   }
@@ -118,7 +117,7 @@ export class SourceSync {
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
-      void this.#request('hinted')
+      this.#start()
     })
     await this.#request('full')
   }
@@ -137,7 +136,7 @@ export class SourceSync {
       return
     }
     await this.#watch?.drain?.()
-    const hasNews = this.#hasHints || this.#guarded.state().unwatched !== undefined
+    const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
     // Another machine may take its time with a reading that is under way.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
       await this.#request('hinted')
@@ -170,12 +169,12 @@ export class SourceSync {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
     await this.#watch?.drain?.()
-    await (this.#guarded.mark(location, 'changed') ? this.#request('hinted') : this.reload())
+    await (this.#guarded.mark(location, 'changed') ? this.#request('hinted', location) : this.reload())
   }
 
   /** Reads one folder again whose bytes the store has lost. */
   async recapture(location: string): Promise<void> {
-    await (this.#guarded.mark(location, 'lost') ? this.#request('hinted') : this.reload())
+    await (this.#guarded.mark(location, 'lost') ? this.#request('hinted', location) : this.reload())
   }
 
   status(): SourceStatus {
@@ -213,61 +212,89 @@ export class SourceSync {
   }
 
   /** Resolves after a reading that started after this call; failures are in the status, not thrown. */
-  #request(depth: SourceReadDepth): Promise<void> {
+  #request(depth: SourceReadDepth, location?: string): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
-    if (this.#pending === undefined) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#pending = { depth, promise, resolve }
-    } else this.#pending.depth = deeper(this.#pending.depth, depth)
-    const { promise } = this.#pending
+    const request = this.#requests.add(depth, location, this.#watch)
+    if (this.#settle.remainingMs(request) + this.#options.clock.monotonic() < this.#wakeAt) this.#wake?.()
+    this.#start()
+    return request.promise
+  }
+
+  #start(): void {
+    if (this.#abort.signal.aborted) return
     if (!this.#isRunning) this.#running = this.#run()
-    return promise
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true
-    while (this.#pending !== undefined) {
-      await this.#waitForQuiet()
-      const request = this.#pending
-      this.#pending = undefined
-      await this.#readUntilSettled(request.depth)
-      request.resolve()
-      if (this.#abort.signal.aborted) (this.#pending as Request | undefined)?.resolve()
+    try {
+      while (!this.#requests.isEmpty || this.#settle.isOpen) {
+        await this.#waitUntilDue()
+        if (this.#abort.signal.aborted) break
+        const before = this.#requests.list()
+        try {
+          await this.#read()
+        } catch (thrown) {
+          if (!this.#abort.signal.aborted) await this.#fail(thrown)
+          this.#requests.end(before)
+        }
+      }
+    } finally {
+      this.#isRunning = false
     }
-    this.#isRunning = false
+    if (this.#abort.signal.aborted) this.#requests.end()
     this.#scheduleSweep()
   }
 
-  async #readUntilSettled(depth: SourceReadDepth): Promise<void> {
-    const { source, store, hasher, clock } = this.#options
-    const waitsForWriters = this.#policy.maxWaitMs > 0
-    try {
-      for (;;) {
-        if (this.#abort.signal.aborted) return
-        const isBusy = await this.#isBusy()
-        const final = this.#settle.isOverdue
-        if (isBusy && !final) {
-          await this.#sleep(BUSY_POLL_MS)
-          continue
-        }
-        const { signal } = this.#abort
-        // A medium that never answers must not hold up whoever closes the runtime.
-        const reading = await untilAborted(
-          signal,
-          source.read({ store, hasher, depth, final, waitsForWriters, signal }),
-        )
-        // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
-        const isStillQuiet = !(await this.#isBusy()) || this.#settle.isOverdue
-        if (reading.settled && isStillQuiet) return await this.#accept(reading, depth, final)
-        this.#settle.prolong()
-        await this.#waitForQuiet()
-      }
-    } catch (thrown) {
-      if (!this.#abort.signal.aborted) await this.#fail(thrown)
-    } finally {
-      if (depth === 'rehash') this.#lastRehashAt = clock.monotonic()
-      if (depth !== 'hinted') this.#lastSweepAt = clock.monotonic()
+  /** Reads what is due, and leaves the rest for later. */
+  async #read(): Promise<void> {
+    const { source, store, hasher } = this.#options
+    while ((await this.#isBusy()) && !this.#settle.isOverdue) {
+      await this.#sleep(BUSY_POLL_MS)
+      if (this.#abort.signal.aborted) return
     }
+    const before = this.#requests.begin()
+    const due = this.#requests.due()
+    const isOver = this.#settle.remainingMs() <= 0 || due.length === 0
+    const taken = this.#settle.take(isOver ? undefined : due)
+    const depth = deepest(isOver ? before : due)
+    const { signal } = this.#abort
+    try {
+      // A medium that never answers must not hold up whoever closes the runtime.
+      const reading = await untilAborted(
+        signal,
+        source.read({
+          store,
+          hasher,
+          depth,
+          final: taken.isOverdue,
+          waitsForWriters: this.#policy.maxWaitMs > 0,
+          // What was taken is read, also when it is hinted again meanwhile: somebody waits for the change before that.
+          isHeld: area => taken.held.has(area),
+          signal,
+        }),
+      )
+      // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
+      const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
+      if (!reading.settled || !isStillQuiet) {
+        this.#settle.retryWhole(taken)
+        return
+      }
+      if (taken.isOverdue) this.#settle.endBusy()
+      else this.#settle.reopen(reading.unsettled ?? [], taken)
+      this.#noteDepth(depth)
+      await this.#accept(reading, depth)
+      this.#requests.answer(before, depth)
+    } catch (thrown) {
+      this.#noteDepth(depth)
+      throw thrown
+    }
+  }
+
+  #noteDepth(depth: SourceReadDepth): void {
+    const now = this.#options.clock.monotonic()
+    if (depth === 'rehash') this.#lastRehashAt = now
+    if (depth !== 'hinted') this.#lastSweepAt = now
   }
 
   get #hasHints(): boolean {
@@ -280,9 +307,8 @@ export class SourceSync {
     return isBusy
   }
 
-  async #accept(reading: SourceReading, depth: SourceReadDepth, final: boolean): Promise<void> {
+  async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    if (final || !this.#hasHints) this.#settle.reset()
     // What was there already says nothing of a place that could not be reached.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
@@ -367,11 +393,11 @@ export class SourceSync {
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
   }
 
-  async #waitForQuiet(): Promise<void> {
+  async #waitUntilDue(): Promise<void> {
     for (
-      let ms = this.#settle.remainingMs();
+      let ms = this.#requests.remainingMs();
       ms > 0 && !this.#abort.signal.aborted;
-      ms = this.#settle.remainingMs()
+      ms = this.#requests.remainingMs()
     ) {
       await this.#sleep(ms)
       // Seen only now and then, a writer that pauses often would be missed.
@@ -379,19 +405,20 @@ export class SourceSync {
     }
   }
 
-  /** Ends early when the sync is closed. */
+  /** Ends early when the sync is closed, or a request can be read for sooner. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
+    const { clock } = this.#options
     if (signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    const cancel = this.#options.clock.after(delayMs, resolve)
-    const onAbort = (): void => {
-      cancel()
-      resolve()
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
+    const cancel = clock.after(delayMs, resolve)
+    this.#wakeAt = clock.monotonic() + delayMs
+    this.#wake = resolve
+    signal.addEventListener('abort', resolve, { once: true })
     await promise
-    signal.removeEventListener('abort', onAbort)
+    cancel()
+    signal.removeEventListener('abort', resolve)
+    this.#wake = undefined
   }
 }
 
@@ -406,10 +433,6 @@ function askedToWaitMs(thrown: unknown): number {
 }
 
 const LONGEST_ASKED_MS = 3_600_000
-
-function deeper(a: SourceReadDepth, b: SourceReadDepth): SourceReadDepth {
-  return SOURCE_READ_DEPTHS.indexOf(a) >= SOURCE_READ_DEPTHS.indexOf(b) ? a : b
-}
 
 function jitter(delayMs: number, clock: Clock): number {
   return delayMs * (1 - JITTER + 2 * JITTER * clock.random())

@@ -1,0 +1,102 @@
+import type { Clock } from '../host.ts'
+import type { Settle, SettleWait } from '../source/settle.ts'
+import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
+
+/** What one or more callers wait for. */
+export interface ReadingRequest extends SettleWait {
+  readonly depth: SourceReadDepth
+  readonly promise: Promise<void>
+  readonly resolve: () => void
+}
+
+/**
+ * The requests that no reading has answered yet. A reading that begins after a request answers it, unless something that was
+ * hinted before the request could not be shown.
+ */
+export class ReadingRequests {
+  readonly #settle: Settle
+  readonly #clock: Clock
+  readonly #waiting = new Map<string, ReadingRequest>()
+  #readings = 0
+
+  constructor(settle: Settle, clock: Clock) {
+    this.#settle = settle
+    this.#clock = clock
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0
+  }
+
+  /** Adds a request for everything, or for one location; callers who want the same share one until a reading begins. */
+  add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
+    const { order } = this.#settle
+    const key = JSON.stringify([this.#readings, depth, order, location])
+    const same = this.#waiting.get(key)
+    if (same !== undefined) return same
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const request: ReadingRequest = {
+      depth,
+      order,
+      at: this.#clock.monotonic(),
+      isWhole: watch?.concerns === undefined,
+      concerns: area => location === undefined || watch?.concerns?.(area, location) !== false,
+      promise,
+      resolve,
+    }
+    this.#waiting.set(key, request)
+    return request
+  }
+
+  /** Milliseconds until a reading can begin. */
+  remainingMs(): number {
+    let ms = this.#settle.isOpen ? this.#settle.remainingMs() : Number.POSITIVE_INFINITY
+    for (const request of this.#waiting.values()) {
+      if (ms <= 0) return 0
+      ms = Math.min(ms, this.#settle.remainingMs(request))
+    }
+    return Math.max(0, ms)
+  }
+
+  /** The requests that a reading can answer now. */
+  due(): readonly ReadingRequest[] {
+    return this.list().filter(request => this.#settle.remainingMs(request) <= 0)
+  }
+
+  /** Begins a reading: returns the requests that it may answer. Later ones are for the next reading. */
+  begin(): readonly ReadingRequest[] {
+    this.#readings++
+    return this.list()
+  }
+
+  list(): readonly ReadingRequest[] {
+    return [...this.#waiting.values()]
+  }
+
+  /** Ends the requests from before a reading that it has answered. */
+  answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
+    this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
+  }
+
+  /** Ends requests without an answer. */
+  end(requests: readonly ReadingRequest[] = this.list()): void {
+    const isEnded = new Set(requests)
+    for (const [key, request] of this.#waiting) {
+      if (!isEnded.has(request)) continue
+      this.#waiting.delete(key)
+      request.resolve()
+    }
+  }
+}
+
+/** How deep a reading has to be for all of some requests. */
+export function deepest(requests: readonly ReadingRequest[]): SourceReadDepth {
+  return requests.reduce<SourceReadDepth>(
+    (depth, request) => (isDeeper(request.depth, depth) ? request.depth : depth),
+    'hinted',
+  )
+}
+
+function isDeeper(a: SourceReadDepth, b: SourceReadDepth): boolean {
+  return SOURCE_READ_DEPTHS.indexOf(a) > SOURCE_READ_DEPTHS.indexOf(b)
+}

@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest'
+import type { DirectoryEntry, FileReadOptions, OpenedFile } from '../fs/file-system.ts'
+import { MemoryFileSystem } from '../fs/memory-file-system.ts'
+import type { DuplicatePolicy } from '../registry/duplicate-policy.ts'
+import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
+import type { SkillRuntime } from '../runtime/skill-runtime.ts'
+import { FileSource } from '../source/file-source.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+
+const text = (name: string, body: string): string =>
+  `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
+
+/** Does something while a file is read: what another process or caller may do at any moment. */
+class InterruptedFileSystem extends MemoryFileSystem {
+  onRead: (path: string) => void = () => undefined
+  onListed: (path: string) => Promise<void> | void = () => undefined
+
+  onResolve: () => void = () => undefined
+
+  override async resolve(path: string): Promise<string> {
+    this.onResolve()
+    return await super.resolve(path)
+  }
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    const entries = await super.list(path)
+    await this.onListed(path)
+    return entries
+  }
+
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
+    const opened = await super.read(path, options)
+    this.onRead(path)
+    return opened
+  }
+
+  save(path: string, body: string): void {
+    this.write(`${path}/SKILL.md`, text(path.split('/').at(-1) ?? '', body))
+  }
+}
+
+interface Kit extends AsyncDisposable {
+  readonly files: InterruptedFileSystem
+  readonly clock: FakeClock
+  readonly skills: SkillRuntime
+  /** The names in each update. */
+  readonly updates: string[]
+  readonly bodyOf: (name: string) => Promise<string>
+  /** Whether a call has ended after some milliseconds. */
+  readonly hasEnded: (call: Promise<unknown>, afterMs: number) => Promise<boolean>
+}
+
+/** Skills `a` to `d` in each of the roots. */
+async function open(
+  roots: readonly string[] = ['/one'],
+  onDuplicate: DuplicatePolicy = 'first-wins',
+): Promise<Kit> {
+  const files = new InterruptedFileSystem()
+  for (const root of roots) for (const name of ['a', 'b', 'c', 'd']) files.save(`${root}/${name}`, 'old')
+  const clock = new FakeClock()
+  const sources = roots.map(
+    root => new FileSource({ fileSystem: files, root, label: root.slice(1), clock, onMissing: 'wait' }),
+  )
+  const skills = await createSkillRuntime({ sources, clock, onDuplicate })
+  await clock.advance(3_000)
+  const updates: string[] = []
+  const bodyOf = async (name: string): Promise<string> => await skills.readBody(skills.current.get(name))
+  skills.subscribe(({ changes }) => {
+    updates.push(changes.map(({ name }) => name).join(' '))
+  })
+  return {
+    files,
+    clock,
+    skills,
+    updates,
+    bodyOf,
+    hasEnded: async (call, afterMs) => {
+      let isOver = false
+      void call.then(() => (isOver = true))
+      await clock.advance(afterMs)
+      return isOver
+    },
+    [Symbol.asyncDispose]: async () => await skills.close(),
+  }
+}
+
+describe('callers and other callers', () => {
+  test('a look at a folder during a reading does not make the reading unsettled', async () => {
+    await using it = await open()
+    const later: Promise<unknown>[] = []
+    it.files.onListed = () => {
+      if (later.length < 6) later.push(it.skills.load('b'), it.skills.load('c'))
+    }
+    // Time stands still: a call that waits for a timer does not end.
+    expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
+    expect(later).toHaveLength(6)
+    expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
+  })
+
+  test('callers that ask all the time do not make separate edits one burst', async () => {
+    await using it = await open()
+    it.files.onRead = () => void it.skills.load('b')
+    for (let edit = 0; edit < 40; edit++) {
+      it.files.save('/one/a', `edit ${edit}`)
+      const fresh = it.skills.fresh()
+      void it.skills.load('b')
+      expect(await it.hasEnded(fresh, 20)).toBe(true)
+      expect(await it.bodyOf('a')).toBe(`edit ${edit}`)
+      await it.clock.advance(30)
+    }
+  })
+})
+
+describe('callers and writers', () => {
+  test('a caller waits for the edit before its request, and not for edits of other skills after it', async () => {
+    await using it = await open()
+    it.files.save('/one/a', 'new')
+    const fresh = it.skills.fresh()
+    await it.clock.advance(15)
+    it.files.save('/one/b', 'new')
+    expect(await it.hasEnded(fresh, 5)).toBe(true)
+    expect(await it.bodyOf('a')).toBe('new')
+    expect(await it.bodyOf('b')).toBe('old')
+    await it.clock.advance(20)
+    expect(await it.bodyOf('b')).toBe('new')
+  })
+
+  test('loading a skill does not wait for another skill of the source that is being written', async () => {
+    await using it = await open()
+    it.files.save('/one/a', 'new')
+    it.files.save('/one/b', 'new')
+    expect(await it.hasEnded(it.skills.load('c'), 0)).toBe(true)
+    expect(await it.bodyOf('a')).toBe('old')
+    expect(it.updates).toEqual([])
+    await it.clock.advance(80)
+    expect(it.updates).toEqual(['a b'])
+  })
+
+  test('a folder that is written without a pause holds up its own callers, and no others', async () => {
+    await using it = await open()
+    const ended: string[] = []
+    it.files.save('/one/a', 'begun')
+    void it.skills.load('a').then(() => ended.push('a'))
+    for (let at = 0; at < 1_900; at += 10) {
+      it.files.write('/one/a/log', String(at))
+      if (at === 500) it.files.save('/one/b', 'new')
+      if (at === 510) void it.skills.load('b').then(async () => ended.push(`b is ${await it.bodyOf('b')}`))
+      await it.clock.advance(10)
+      if (at === 610) expect(ended).toEqual(['b is new'])
+    }
+    expect(ended).toEqual(['b is new'])
+    await it.clock.advance(100)
+    expect(ended).toContain('a')
+    expect(await it.bodyOf('a')).toBe('begun')
+  })
+
+  test('without a caller, skills that are written one right after the other become visible together', async () => {
+    await using it = await open()
+    for (const name of ['a', 'b', 'c']) {
+      it.files.save(`/one/${name}`, 'new')
+      await it.clock.advance(60)
+    }
+    await it.clock.advance(80)
+    expect(it.updates).toEqual(['a', 'b', 'c'])
+    it.updates.length = 0
+    for (const name of ['a', 'b', 'c', 'd']) {
+      it.files.save(`/one/${name}`, 'newer')
+      await it.clock.advance(name === 'a' ? 10 : 60)
+    }
+    await it.clock.advance(80)
+    expect(it.updates).toEqual(['a b c d'])
+  })
+
+  test('a folder that changes while it is read is read again by itself, and the others are shown', async () => {
+    await using it = await open()
+    it.files.save('/one/a', 'new')
+    it.files.save('/one/b', 'new')
+    it.files.onRead = path => {
+      if (!path.startsWith('/one/a/')) return
+      it.files.onRead = () => undefined
+      it.files.save('/one/a', 'newer')
+      it.files.write('/one/a/run.ts', 'newer')
+    }
+    await it.clock.advance(85)
+    expect(it.updates).toEqual(['b'])
+    await it.clock.advance(20)
+    expect(it.updates).toEqual(['b', 'a'])
+    expect(it.skills.current.get('a').files).toHaveLength(2)
+    expect(await it.bodyOf('a')).toBe('newer')
+  })
+
+  test('a folder that is moved while a folder above changes is never shown as removed', async () => {
+    await using it = await open()
+    it.files.write('/one/team/notes.txt', 'x')
+    await it.clock.advance(3_000)
+    it.files.save('/one/b', 'new')
+    it.files.rename('/one/a', '/one/team/a')
+    it.files.onRead = () => {
+      it.files.onRead = () => undefined
+      it.files.write('/one/team/notes.txt', 'y')
+    }
+    for (let at = 0; at < 300; at += 5) {
+      await it.clock.advance(5)
+      expect(it.skills.current.find('a')).toBeDefined()
+    }
+    expect(it.skills.current.get('a').location).toBe('team/a')
+  })
+})
+
+test('a folder that is moved while its parent is read is not shown as removed to a caller that asks for another one', async () => {
+  await using it = await open()
+  it.files.write('/one/notes/x.txt', 'x')
+  let isMoved = false
+  it.files.onListed = async path => {
+    if (path !== '/one' || isMoved) return
+    isMoved = true
+    void it.skills.load('c')
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+    it.files.rename('/one/a', '/one/moved')
+  }
+  const gone: number[] = []
+  for (let at = 0; at < 200; at += 1) {
+    await it.clock.advance(1)
+    if (isMoved) it.files.write('/one/notes.txt', String(at))
+    if (it.skills.current.find('a') === undefined) gone.push(at)
+  }
+  expect(gone).toEqual([])
+  await it.clock.advance(200)
+  expect(it.skills.current.get('a').location).toBe('moved')
+})
+
+describe('callers and other sources', () => {
+  test('loading a skill does not wait for a source behind the one that serves it', async () => {
+    await using it = await open(['/one', '/two'])
+    it.files.save('/two/b', 'new')
+    expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
+  })
+
+  test('it waits for a source that comes first, which may get the name', async () => {
+    await using it = await open(['/one', '/two'])
+    it.files.remove('/one/a')
+    await it.clock.advance(200)
+    expect(it.skills.current.get('a').source).toBe('two')
+    it.files.save('/one/a', 'first')
+    const load = it.skills.load('a')
+    expect(await it.hasEnded(load, 0)).toBe(false)
+    expect(await it.hasEnded(load, 100)).toBe(true)
+    expect(await load).toMatchObject({ source: 'one', body: 'first' })
+  })
+
+  test('the last source is the one that comes first when the last wins', async () => {
+    await using it = await open(['/one', '/two'], 'last-wins')
+    it.files.save('/one/b', 'new')
+    expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
+    it.files.save('/two/a', 'new')
+    const load = it.skills.load('a')
+    expect(await it.hasEnded(load, 0)).toBe(false)
+    expect(await it.hasEnded(load, 100)).toBe(true)
+  })
+
+  test('a skill that is gone from its source is found in the next one, as it is there now', async () => {
+    await using it = await open(['/one', '/two'])
+    it.files.remove('/one/a')
+    it.files.save('/two/a', 'newest')
+    const load = it.skills.load('a')
+    await it.clock.advance(200)
+    expect(await load).toMatchObject({ source: 'two', body: 'newest' })
+  })
+})
+
+test('a save right when a reading begins leaves no caller with the text from before its request', async () => {
+  await using kit = await open()
+  const { files, clock, skills } = kit
+  files.save('/one/a', 'first')
+  const call = skills.fresh()
+  let saves = 0
+  // A writer whose edits come as often as readings wait for it.
+  files.onResolve = () => {
+    if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
+  }
+  let hasEnded = false
+  void call.then(() => (hasEnded = true))
+  for (let i = 0; i < 200 && !hasEnded; i++) await clock.advance(1)
+  expect(hasEnded).toBe(true)
+  expect(await kit.bodyOf('a')).not.toBe('old')
+})
