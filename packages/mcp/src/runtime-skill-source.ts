@@ -6,7 +6,7 @@ import {
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
 import type { Generation, Logger, Skill, SkillReader } from '@skillstoke/core'
-import { decodeText, MAX_LOOK_MS } from '@skillstoke/core/internal'
+import { decodeText } from '@skillstoke/core/internal'
 import { mediaTypeOf } from './media-type.ts'
 import { SkillEntries } from './skill-entry.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
@@ -17,8 +17,11 @@ export interface RuntimeSkillSourceOptions {
   readonly logger: Logger
 }
 
-/** The same for a tool and a resource. A request meets this bound only while a writer does not pause, or git holds its lock. */
-const BOUND = { maxWaitMs: MAX_LOOK_MS }
+/**
+ * Longer than a burst takes to settle. During continuous writes, answers come from the newest whole generation, so that they
+ * are consistent with each other.
+ */
+const BOUND = { maxWaitMs: 500 }
 
 interface Page<T> {
   readonly items: readonly T[]
@@ -34,7 +37,7 @@ export interface SkillFileReading {
 
 /**
  * Answers the Skills extension. Each answer is taken from one generation, after what was on disk before the request is
- * visible, or after two seconds while a writer does not pause. A cursor names the last entry of the page before, so a page stays right
+ * visible, or after 500 ms during continuous writes. A cursor names the last entry of the page before, so a page stays right
  * when skills change in between.
  */
 export class RuntimeSkillSource implements SkillSource {

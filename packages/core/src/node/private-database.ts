@@ -233,7 +233,8 @@ export function isUnwritable(thrown: unknown): boolean {
  */
 export function assertWhole(database: DatabaseSync): void {
   const [check] = database.prepare('PRAGMA quick_check(1)').all()
-  if (check?.['quick_check'] !== 'ok') throw new DamageError(String(check?.['quick_check']))
+  const found = String(check?.['quick_check'])
+  if (found !== 'ok') throw new DamageError(found.split('\n').at(-1))
 }
 
 class DamageError extends Error {

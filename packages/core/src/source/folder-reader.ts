@@ -190,6 +190,8 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
+    // Before the file is opened: a process that is held up after that does not make the bytes any older.
+    const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
         inside: context.insideFolders,
@@ -205,11 +207,11 @@ export class FolderReader {
       }
       const before = file.believed
       const isDoubted = context.doubts && (before !== undefined || context.doubtsNew)
-      if (isDoubted && (await this.#looksHalfWritten(file, stat, bytes, context)))
+      if (isDoubted && (await this.#looksHalfWritten(file, stat, bytes, readAt, context)))
         return this.#disbelieve(file)
-      file.believed = toBelieved(stat, bytes, clock.now())
+      file.believed = toBelieved(stat, bytes, readAt)
       file.stat = stat
-      file.isRacy = isRacyStat(stat, clock.now())
+      file.isRacy = isRacyStat(stat, readAt)
       file.digest = digestOf(bytes, context.hasher)
       file.size = bytes.length
       file.isShared = stat.links > 1
@@ -230,13 +232,14 @@ export class FolderReader {
     file: FileNode,
     stat: FileStat,
     bytes: Uint8Array,
+    readAt: number,
     { store }: FolderContext,
   ): Promise<boolean> {
     const { digest } = file
     const readBefore = async (): Promise<Uint8Array | undefined> =>
       digest === undefined ? undefined : await store.get(digest)
     const now = this.#options.clock.now()
-    return await looksHalfWritten({ stat, bytes, before: file.believed, now, readBefore })
+    return await looksHalfWritten({ stat, bytes, before: file.believed, readAt, now, readBefore })
   }
 
   /** To be read again in a moment; what was read before it stays. */

@@ -25,7 +25,14 @@ const statOf = (facts: Partial<FileStat> = {}): FileStat => ({
 const FORMER = bytesOf('first line\nsecond line\na third line that is quite a bit longer\n')
 const BEFORE = toBelieved(statOf(), FORMER)
 const looks = async (stat: FileStat, text: string, before: BelievedText | undefined): Promise<boolean> =>
-  await looksHalfWritten({ stat, bytes: bytesOf(text), before, now: NOW, readBefore: async () => FORMER })
+  await looksHalfWritten({
+    stat,
+    bytes: bytesOf(text),
+    before,
+    readAt: NOW,
+    now: NOW,
+    readBefore: async () => FORMER,
+  })
 
 const LONG = 'first line\nsecond line\na third line that is quite a bit longer\n'
 
@@ -60,7 +67,7 @@ test('a text that is slightly shorter and a beginning of what it was is doubted'
   const former = bytesOf('line\n'.repeat(40))
   const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
-  const text = { stat: statOf(), bytes, before, now: NOW }
+  const text = { stat: statOf(), bytes, before, readAt: NOW, now: NOW }
   expect(await looksHalfWritten({ ...text, readBefore: async () => former })).toBe(true)
   expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
 })
@@ -70,6 +77,30 @@ test('a new text is doubted when it ends in the middle of a line, and one that n
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))
   expect(await looks(statOf(), 'three', before)).toBe(false)
+  const empty = toBelieved(statOf(), bytesOf(''))
+  expect(await looks(statOf(), '---\nname', empty)).toBe(true)
+})
+
+test('a file that is just being emptied is doubted, also when its last state was never read', async () => {
+  const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
+  const before = toBelieved(statOf({ ctimeMs: NOW - 2_000 }), FORMER, NOW - 1_500)
+  expect(await looks(stat, '', before)).toBe(true)
+  expect(await looks(stat, '', noteDoubt(before, NOW - HALF_WRITTEN_MS))).toBe(false)
+  expect(await looks({ ...stat, ino: 2 }, '', before)).toBe(false)
+})
+
+test('a text is as old as it was when its reading began, however long the process was held up since', async () => {
+  const read = async (stat: FileStat): Promise<boolean> =>
+    await looksHalfWritten({
+      stat,
+      bytes: bytesOf('first line\n'),
+      before: BEFORE,
+      readAt: NOW,
+      now: NOW + 1_000,
+      readBefore: async () => FORMER,
+    })
+  expect(await read(statOf())).toBe(true)
+  expect(await read(statOf({ mtimeMs: NOW + 900, ctimeMs: NOW + 900 }))).toBe(true)
 })
 
 test('a text of another size under the time of the whole one is doubted, however long ago that was', async () => {
@@ -79,5 +110,5 @@ test('a text of another size under the time of the whole one is doubted, however
   const doubted = noteDoubt(toBelieved(stat, FORMER, NOW - 900), NOW - HALF_WRITTEN_MS)
   expect(await looks(stat, '', noteDoubt(doubted, NOW))).toBe(false)
   // A change within a tick of the clock may well have the same time.
-  expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
+  expect(await looks(stat, 'first line\n', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
 })

@@ -19,7 +19,7 @@ const LINE_FEED = 0x0a
 /** Longer than a tick of any clock that file systems take their times from. */
 const TICK_MS = 15
 
-/** `now` is the wall time at which the bytes were read, in milliseconds since the epoch. */
+/** `now` is the wall time right before the bytes were read, in milliseconds since the epoch. */
 export function toBelieved(
   { ino, ctimeMs }: FileStat,
   bytes: Uint8Array,
@@ -42,7 +42,9 @@ export interface WrittenText {
   readonly bytes: Uint8Array
   /** What was believed of the file before. */
   readonly before: BelievedText | undefined
-  /** Wall time in milliseconds since the epoch. */
+  /** Wall time right before the bytes were read, in milliseconds since the epoch. */
+  readonly readAt: number
+  /** Wall time after that, which can be a good deal later: a process may be held up. */
   readonly now: number
   /** Reads the bytes that were believed before. */
   readonly readBefore: () => Promise<Uint8Array | undefined>
@@ -57,24 +59,20 @@ export async function looksHalfWritten({
   stat,
   bytes,
   before,
+  readAt,
   now,
   readBefore,
 }: WrittenText): Promise<boolean> {
   // A file that is being emptied loses its bytes first, and has its new times a moment later.
   const isNewDoubt = now - (before?.doubtedAt ?? now) < HALF_WRITTEN_MS
-  if (
-    isNewDoubt &&
-    before?.ino === stat.ino &&
-    before.ctimeMs === stat.ctimeMs &&
-    before.size !== bytes.length
-  )
-    return true
-  const age = now - stat.mtimeMs
-  if (age < -HALF_WRITTEN_MS || age >= HALF_WRITTEN_MS) return false
+  const hasOldTimes = bytes.length === 0 || before?.ctimeMs === stat.ctimeMs
+  if (isNewDoubt && hasOldTimes && before?.ino === stat.ino && before.size !== bytes.length) return true
+  const isFuture = stat.mtimeMs - now > HALF_WRITTEN_MS
+  if (isFuture || readAt - stat.mtimeMs >= HALF_WRITTEN_MS) return false
   // Moving a file changes its inode, and only that.
   if (stat.ctimeMs !== stat.mtimeMs) return false
   const endsLine = bytes.at(-1) === LINE_FEED
-  if (before === undefined) return !endsLine
+  if (before === undefined || before.size === 0) return !endsLine
   if (before.endsLine && !endsLine) return true
   if (before.ino !== stat.ino || bytes.length >= before.size) return false
   if (bytes.length < before.size * (1 - SLIGHTLY)) return true

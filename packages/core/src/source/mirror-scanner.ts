@@ -53,9 +53,9 @@ const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
-/** Whether facts taken now could hide a change that follows right away. */
-export function isRacyStat(stat: FileStat, now: number): boolean {
-  return now - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
+/** Whether facts could hide a change that follows right away; `readAt` is a time before what they tell of was read. */
+export function isRacyStat(stat: FileStat, readAt: number): boolean {
+  return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
 }
 
 /** Brings the mirror of directories and file facts up to date with the disk; reads no skill. */
@@ -192,9 +192,10 @@ export class MirrorScanner {
       (node.ignored !== undefined && !(await this.#ignoreFiles.isUnchanged(node, path)))
     ) {
       try {
+        const listedAt = clock.now()
         const found = fileSystem.list(path)
         const entries = isPending(found) ? await found : found
-        node.isRacy = isRacyStat(stat, clock.now())
+        node.isRacy = isRacyStat(stat, listedAt)
         node.stat = stat
         pass.listed.add(node)
         forced = await this.#reconcile(node, entries, path, pass)

@@ -55,9 +55,8 @@ test('reset() begins a new burst', async () => {
 })
 
 describe('a wait', () => {
-  const everything = (settle: Settle, clock: FakeClock): SettleWait => ({
+  const everything = (settle: Settle): SettleWait => ({
     order: settle.order,
-    at: clock.monotonic(),
     isWhole: false,
     concerns: () => true,
   })
@@ -66,7 +65,7 @@ describe('a wait', () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
-    const wait = everything(settle, clock)
+    const wait = everything(settle)
     await clock.advance(15)
     settle.hint('maps')
     expect([settle.remainingMs(wait), settle.remainingMs()]).toEqual([5, 80])
@@ -76,39 +75,23 @@ describe('a wait', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
-  test('is shorter after readings that met another edit, so that no rhythm of edits meets all of them', async () => {
+  test('does not take two edits for a burst because a reading met the second', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
-    settle.hint('pdf')
-    const waits: number[] = []
-    for (let i = 0; i < 4; i++) {
-      waits.push(settle.remainingMs())
+    for (let edit = 0; edit < 5; edit++) {
+      for (let event = 0; event < 8; event++) settle.hint('pdf')
       await clock.advance(settle.remainingMs())
       const taken = settle.take()
-      settle.hint('pdf')
+      for (let event = 0; event < 8; event++) settle.hint('pdf')
       settle.reopen(['pdf'], taken)
+      expect(settle.remainingMs()).toBe(20)
     }
-    expect(waits).toEqual([20, 10, 5, 5])
-  })
-
-  test('is for the pause between two edits once it has lasted for that of a burst', async () => {
-    const clock = new FakeClock()
-    const settle = new Settle(DEFAULT_SETTLE, clock)
-    settle.hint('pdf')
-    settle.hint('maps')
-    const wait = everything(settle, clock)
-    await clock.advance(50)
-    settle.hint('pdf')
-    expect([settle.remainingMs(wait), settle.remainingMs()]).toEqual([30, 80])
-    await clock.advance(25)
-    settle.hint('pdf')
-    expect(settle.remainingMs(wait)).toBe(20)
   })
 
   test('goes on while a known writer works', () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
-    const wait = everything(settle, clock)
+    const wait = everything(settle)
     settle.hint('pdf')
     settle.hint('maps')
     settle.noteBusy()
@@ -119,7 +102,7 @@ describe('a wait', () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
-    const wait = everything(settle, clock)
+    const wait = everything(settle)
     for (let at = 0; at < 2_000; at += 20) {
       await clock.advance(20)
       const taken = settle.take([wait])
@@ -133,15 +116,15 @@ describe('a wait', () => {
 test('after a reading that could show nothing, every wait is for everything', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
-  const wait: SettleWait = { order: 0, at: 0, isWhole: false, concerns: () => false }
+  const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }
   settle.hint('pdf')
   settle.hint('')
   expect(settle.remainingMs(wait)).toBe(0)
   settle.retryWhole(settle.take([wait]))
   await clock.advance(60)
   settle.hint('')
-  expect(settle.remainingMs(wait)).toBe(20)
-  await clock.advance(20)
+  expect(settle.remainingMs(wait)).toBe(80)
+  await clock.advance(80)
   expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf', ''])
   expect(settle.isOpen).toBe(false)
 })

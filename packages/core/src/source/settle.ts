@@ -57,14 +57,11 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
 
 // One atomic save makes up to eight events; more than two saves' worth is many.
 const MANY_HINTS = 16
-const MOST_HALVINGS = 2
 
 /** What a caller waits for. */
 export interface SettleWait {
   /** `Settle.order` when the wait began: areas that are hinted later are not waited for. */
   readonly order: number
-  /** Monotonic time at which the wait began. */
-  readonly at: number
   /** Whether the reading takes every area with it, so that all have to be quiet. */
   readonly isWhole: boolean
   /** Whether changes in an area matter to it. */
@@ -78,8 +75,6 @@ interface OpenArea {
   readonly firstAt: number
   readonly lastAt: number
   readonly hints: number
-  /** Readings that began in a pause and met another change. */
-  readonly disturbed: number
 }
 
 /** What one reading looks at. */
@@ -115,7 +110,7 @@ export class Settle {
 
   hint(area: string): void {
     const now = this.#clock.monotonic()
-    const before = this.#areas.get(area) ?? { order: ++this.#order, firstAt: now, hints: 0, disturbed: 0 }
+    const before = this.#areas.get(area) ?? { order: ++this.#order, firstAt: now, hints: 0 }
     this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
   }
 
@@ -138,7 +133,7 @@ export class Settle {
   /** Notes that the burst goes on, without knowing where. */
   prolong(): void {
     const now = this.#clock.monotonic()
-    this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0, disturbed: 0 }
+    this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0 }
   }
 
   /** Opens again what a reading has taken and could not show in part. The next one takes everything, when all of it is quiet. */
@@ -165,20 +160,14 @@ export class Settle {
     const open = this.#find(wait)
     if (open.length === 0) return 0
     const { settleMs, burstMs, maxWaitMs } = this.#policy
-    let [hints, disturbed, firstAt, lastAt] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    let [hints, firstAt, lastAt] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     for (const each of open) {
       hints += each.hints
-      disturbed = Math.max(disturbed, each.disturbed)
       firstAt = Math.min(firstAt, each.firstAt)
       lastAt = Math.max(lastAt, each.lastAt)
     }
     const areas = open.length - (this.#writer === undefined ? 0 : 1)
-    const isBurst = areas > 1 || (hints > MANY_HINTS && disturbed === 0)
-    // Edits that come as often as readings wait would meet each of them, so the next one comes sooner after an edit.
-    let quietAt = lastAt + (isBurst ? burstMs : settleMs) / 2 ** Math.min(disturbed, MOST_HALVINGS)
-    // A caller waits once for the pause that ends a burst. After that, the pause between two edits is enough.
-    if (wait !== undefined && !this.#wasBusy)
-      quietAt = Math.min(quietAt, Math.max(wait.at + burstMs, lastAt + settleMs))
+    const quietAt = lastAt + (areas > 1 || hints > MANY_HINTS ? burstMs : settleMs)
     return Math.max(0, Math.min(quietAt, firstAt + maxWaitMs) - this.#clock.monotonic())
   }
 
@@ -228,8 +217,8 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      hints: (before?.hints ?? 0) + (since?.hints ?? 0),
-      disturbed: (before?.disturbed ?? 0) + 1,
+      // A reading that the next edit met does not make one burst of the two.
+      hints: since?.hints ?? before?.hints ?? 0,
     })
   }
 

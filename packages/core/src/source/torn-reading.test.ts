@@ -52,3 +52,20 @@ test('half a text that was read under the facts of the whole one does not count 
   await clock.advance(100)
   expect(await skills.readBody(skills.current.get('pdf'))).toBe('a longer text that is whole')
 })
+
+test('half a text that is written into an emptied file does not count, also when the empty file was read', async () => {
+  const files = new TimedFileSystem()
+  const { clock } = files
+  files.write(FILE, text('old'))
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })
+  await using skills = await createSkillRuntime({ sources: [source], clock })
+  await clock.advance(3_000)
+  files.write(FILE, '')
+  await clock.advance(1_000)
+  files.write(FILE, text('a longer text that').trim())
+  await clock.advance(200)
+  expect(await skills.readBody(skills.current.get('pdf'))).toBe('old')
+  files.write(FILE, text('a longer text that is whole'))
+  await clock.advance(100)
+  expect(await skills.readBody(skills.current.get('pdf'))).toBe('a longer text that is whole')
+})

@@ -1,4 +1,3 @@
-import type { Clock } from '../host.ts'
 import type { Settle, SettleWait } from '../source/settle.ts'
 import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
 
@@ -15,13 +14,11 @@ export interface ReadingRequest extends SettleWait {
  */
 export class ReadingRequests {
   readonly #settle: Settle
-  readonly #clock: Clock
   readonly #waiting = new Map<string, ReadingRequest>()
   #readings = 0
 
-  constructor(settle: Settle, clock: Clock) {
+  constructor(settle: Settle) {
     this.#settle = settle
-    this.#clock = clock
   }
 
   get isEmpty(): boolean {
@@ -38,7 +35,6 @@ export class ReadingRequests {
     const request: ReadingRequest = {
       depth,
       order,
-      at: this.#clock.monotonic(),
       isWhole: watch?.concerns === undefined,
       concerns: area => location === undefined || watch?.concerns?.(area, location) !== false,
       promise,

@@ -108,7 +108,7 @@ export class SourceSync {
     checkSettle('SkillSource', options.source.settle, `source ${JSON.stringify(this.label)}: settle`)
     this.#policy = settleOf(options.source.settle, options.settle)
     this.#settle = new Settle(this.#policy, options.clock)
-    this.#requests = new ReadingRequests(this.#settle, options.clock)
+    this.#requests = new ReadingRequests(this.#settle)
     this.#lastRehashAt = options.clock.monotonic()
     this.#lastSweepAt = this.#lastRehashAt
   }
@@ -253,6 +253,9 @@ export class SourceSync {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
     }
+    // What was written just now counts: only a pause that lasts until here is one.
+    await this.#watch?.drain?.()
+    if (this.#requests.remainingMs() > 0) return
     const before = this.#requests.begin()
     const due = this.#requests.due()
     const isOver = this.#settle.remainingMs() <= 0 || due.length === 0
