@@ -222,10 +222,11 @@ class Collector {
     }
   }
 
-  /** Unless somebody has stored them again meanwhile. */
+  /** Unless somebody has stored them again meanwhile. Without notes the next start reads everything, and stores them again. */
   #forgetDamaged(damaged: readonly DamagedBlob[]): void {
     const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
     for (const { digest, pack, offset } of damaged) remove.run(digest, pack, offset)
+    if (damaged.length > 0) this.#index.exec('DELETE FROM note')
   }
 
   #forget(kept: ReadonlySet<string>): number {

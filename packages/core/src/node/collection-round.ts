@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import type { Digest } from '../index.ts'
 import type { SkillFile } from '../source-entry.ts'
+import { SPARED } from './pack-index.ts'
 import { inTransaction, isBusy } from './private-database.ts'
 import type { TimeSlices } from './time-slices.ts'
 
@@ -14,6 +15,9 @@ const YOUNGEST_MS = 30_000
 const BYTES_PER_TREE = 1_024
 // How long what a round has doomed stays: whoever asked for it before has named it by then.
 const DOOM_MS = 30_000
+
+// No digest looks like it.
+const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
 const ROWS_PER_TRANSACTION = 100
@@ -55,8 +59,9 @@ interface Marks {
 }
 
 /**
- * One round of a collection that goes on beside everything else. What nothing needs is doomed, which takes it from those who ask,
- * and is spared when somebody puts it, names it or leases it again. The next round removes it.
+ * One round of a collection that goes on beside everything else. What nothing needs is doomed: bytes are gone for those who ask
+ * whether they are there. Whoever puts, names, leases or takes something up spares it, also before it is doomed. The next round
+ * removes what is still doomed.
  */
 export async function runCollectionRound(
   database: DatabaseSync,
@@ -64,9 +69,14 @@ export async function runCollectionRound(
   now: number,
 ): Promise<RoundResult> {
   const round = new CollectionRound(database, slices, now)
-  const marks = await round.mark()
-  const removed = await round.removeDoomed(marks)
-  return await round.doom(marks, removed)
+  await round.begin()
+  try {
+    const marks = await round.mark()
+    const removed = await round.removeDoomed(marks)
+    return await round.doom(marks, removed)
+  } finally {
+    await round.end()
+  }
 }
 
 class CollectionRound {
@@ -78,6 +88,20 @@ class CollectionRound {
     this.#database = database
     this.#slices = slices
     this.#now = now
+  }
+
+  /** From now on everybody notes what they need, by a row that says so. */
+  async begin(): Promise<void> {
+    await writeWhenFree(this.#database, () => {
+      this.#database.prepare('INSERT OR REPLACE INTO doomed (key, at) VALUES (?, ?)').run(ROUND_KEY, SPARED)
+    })
+  }
+
+  /** Forgets what was spared, also by a round that was killed. */
+  async end(): Promise<void> {
+    await writeWhenFree(this.#database, () => {
+      this.#database.prepare('DELETE FROM doomed WHERE at = ?').run(SPARED)
+    })
   }
 
   async mark(): Promise<Marks> {
@@ -103,7 +127,7 @@ class CollectionRound {
   /** Removes what an earlier round has doomed, unless something needs it by now. */
   async removeDoomed({ needed }: Marks): Promise<ReadonlySet<Digest>> {
     const find = this.#database.prepare('SELECT key FROM doomed WHERE at <= ? LIMIT ?')
-    const spare = this.#database.prepare('DELETE FROM doomed WHERE key = ?')
+    const take = this.#database.prepare('DELETE FROM doomed WHERE key = ? AND at < ?')
     const removeTree = this.#database.prepare('DELETE FROM tree WHERE revision = ?')
     const removeNotes = this.#database.prepare('DELETE FROM note WHERE revision = ?')
     const removeBlob = this.#database.prepare('DELETE FROM blob WHERE digest = ?')
@@ -113,7 +137,7 @@ class CollectionRound {
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
         // One that was spared meanwhile is doomed no longer.
-        if (spare.run(key).changes === 0 || needed.has(shorten(key))) return
+        if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)
         removeBlob.run(key)

@@ -11,6 +11,9 @@ import type { TimeSlices } from './time-slices.ts'
 
 const CHUNK_BYTES = 262_144
 const ROWS_PER_PAGE = 500
+// Every process that stores something leaves a pack.
+const SMALL_BYTES = 1_048_576
+const MANY_SMALL = 32
 // A process without rows in its newest pack is about to write them.
 const IDLE_MS = 30_000
 
@@ -31,7 +34,10 @@ interface Row extends PackPosition {
   readonly digest: Digest
 }
 
-/** Writes what is needed of half-empty packs into a new one, and removes them; packs that are written to are left alone. */
+/**
+ * Writes what is needed of half-empty packs into a new one, and removes them, and small ones when there are many. Packs that
+ * are written to are left alone.
+ */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting, isCurrent } = options
   const { packBytes, waitingPacks } = round
@@ -39,7 +45,9 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
   const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
   // What is going to be removed anyway is not copied before.
-  const packs = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack) && isHalfEmpty(pack))
+  const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
+  const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
+  const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
   if (packs.some(pack => packBytes.has(pack))) await moveRows(options, new Set(packs))
   // Somebody may have removed the folder and written it anew.
   if (!isCurrent()) return

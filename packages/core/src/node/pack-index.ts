@@ -15,12 +15,18 @@ export interface PackPosition {
   readonly length: number
 }
 
-/** A position in the index, and when it was last known to be wanted. */
-export interface IndexedPosition extends PackPosition {
-  /** Milliseconds since the epoch. */
+/** Until when the index keeps something that nobody names. */
+export interface IndexedAge {
+  /** When it was last known to be wanted, or until when it is leased, in milliseconds since the epoch. */
   readonly at: number
-  /** 1 for what a collection is about to remove: it can still be read, and whoever needs it puts it again. */
+  /** 1 for what a collection is about to remove; it can still be read. */
   readonly isDoomed: 0 | 1
+}
+
+export interface IndexedPosition extends PackPosition, IndexedAge {}
+
+export interface IndexedTree extends IndexedAge {
+  readonly files: readonly SkillFile[]
 }
 
 /** What a name is to point at, and what it pointed at when that was decided. */
@@ -51,6 +57,12 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS doomed (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
 `
 
+/**
+ * The time of what a collection leaves alone, in the table of what it is about to remove: whoever needs something while a round
+ * is under way notes it there, because the round may have looked before that.
+ */
+export const SPARED: number = Number.MAX_SAFE_INTEGER
+
 /** The file of the index, in the folder of the packs. */
 export const PACK_INDEX: StateDatabase = {
   name: 'index.db',
@@ -63,6 +75,7 @@ export class PackIndex {
   readonly #database: DatabaseSync
   readonly #findBlob: StatementSync
   readonly #touchBlob: StatementSync
+  readonly #touchTree: StatementSync
   readonly #addBlob: StatementSync
   readonly #removeBlob: StatementSync
   readonly #findTree: StatementSync
@@ -74,22 +87,22 @@ export class PackIndex {
   readonly #findNote: StatementSync
   readonly #setNote: StatementSync
   readonly #removeNote: StatementSync
-  readonly #leaseTree: StatementSync
   readonly #hasDoomed: StatementSync
   readonly #spare: StatementSync
 
   constructor(database: DatabaseSync) {
     this.#database = database
     this.#findBlob = database.prepare(
-      'SELECT pack, offset, length, at, EXISTS (SELECT 1 FROM doomed WHERE key = digest) AS isDoomed FROM blob WHERE digest = ?',
+      `SELECT pack, offset, length, at, ${isDoomed('digest')} AS isDoomed FROM blob WHERE digest = ?`,
     )
     this.#touchBlob = database.prepare('UPDATE blob SET at = ? WHERE digest = ?')
+    this.#touchTree = database.prepare('UPDATE tree SET at = max(at, ?) WHERE revision = ?')
     this.#addBlob = database.prepare(
       'INSERT OR REPLACE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
     )
     this.#removeBlob = database.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
     this.#findTree = database.prepare(
-      'SELECT files FROM tree WHERE revision = ? AND NOT EXISTS (SELECT 1 FROM doomed WHERE key = revision)',
+      `SELECT files, at, ${isDoomed('revision')} AS isDoomed FROM tree WHERE revision = ?`,
     )
     // Put once more means wanted once more: its grace begins anew.
     this.#addTree = database.prepare(
@@ -111,11 +124,10 @@ export class PackIndex {
        SELECT ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM tree WHERE revision = ?)`,
     )
     this.#removeNote = database.prepare('DELETE FROM note WHERE source = ? AND location = ?')
-    this.#leaseTree = database.prepare(
-      'UPDATE tree SET at = ? WHERE revision = ? AND NOT EXISTS (SELECT 1 FROM ref WHERE ref.revision = tree.revision)',
-    )
     this.#hasDoomed = database.prepare('SELECT EXISTS (SELECT 1 FROM doomed) AS found')
-    this.#spare = database.prepare('DELETE FROM doomed WHERE key = ?')
+    this.#spare = database.prepare(
+      `INSERT INTO doomed (key, at) VALUES (?, ${SPARED}) ON CONFLICT (key) DO UPDATE SET at = ${SPARED}`,
+    )
   }
 
   isEmpty(): boolean {
@@ -126,10 +138,15 @@ export class PackIndex {
     return this.#findBlob.get(digest) as IndexedPosition | undefined
   }
 
-  /** Says that blobs are wanted: no collection takes them for a while. */
-  touchBlobs(digests: readonly Digest[]): void {
+  /** Says that blobs and trees are wanted: no collection takes them for a while. */
+  touch(keys: readonly Digest[]): void {
     inTransaction(this.#database, () => {
-      for (const digest of digests) this.#touchBlob.run(Date.now(), digest)
+      const now = Date.now()
+      for (const key of keys) {
+        this.#touchBlob.run(now, key)
+        this.#touchTree.run(now, key)
+      }
+      this.#spareAll(keys)
     })
   }
 
@@ -141,14 +158,14 @@ export class PackIndex {
     })
   }
 
-  /** Forgets a blob, unless it is somewhere else by now. */
+  /** Forgets a blob, unless it is somewhere else by now. The next start reads everything, and finds what has it. */
   removeBlob(digest: Digest, { pack, offset }: PackPosition): void {
-    this.#removeBlob.run(digest, pack, offset)
+    if (this.#removeBlob.run(digest, pack, offset).changes > 0) this.removeNotes()
   }
 
-  findTree(revision: Digest): readonly SkillFile[] | undefined {
-    const row = this.#findTree.get(revision) as { files: string } | undefined
-    return row === undefined ? undefined : (JSON.parse(row.files) as SkillFile[])
+  findTree(revision: Digest): IndexedTree | undefined {
+    const row = this.#findTree.get(revision) as (IndexedAge & { files: string }) | undefined
+    return row === undefined ? undefined : { ...row, files: JSON.parse(row.files) as SkillFile[] }
   }
 
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
@@ -175,6 +192,20 @@ export class PackIndex {
     return row === undefined ? undefined : toNote(location, row)
   }
 
+  removeNotes(): void {
+    this.#database.exec('DELETE FROM note')
+  }
+
+  /** The packs that the index names, and how many bytes of each. */
+  packSizes(): ReadonlyMap<string, number> {
+    const rows = this.#database
+      .prepare(
+        "SELECT pack, max(offset + length) AS size FROM blob WHERE pack NOT LIKE 'git:%' GROUP BY pack",
+      )
+      .all() as unknown as { pack: string; size: number }[]
+    return new Map(rows.map(({ pack, size }) => [pack, size]))
+  }
+
   /** Writes notes whose revisions are here. */
   setNotes(changes: readonly NoteChange[]): void {
     inTransaction(this.#database, () => {
@@ -190,28 +221,26 @@ export class PackIndex {
     })
   }
 
-  /** Keeps revisions until a time, as far as no name does; a start uses many that an earlier process has named. */
+  /** Keeps revisions until a time. */
   leaseTrees(revisions: readonly Digest[], until: number): void {
     inTransaction(this.#database, () => {
-      for (const revision of revisions) this.#leaseTree.run(until, revision)
+      for (const revision of revisions) this.#touchTree.run(until, revision)
       this.#spareTrees(revisions)
     })
   }
 
   #spareTrees(revisions: readonly Digest[]): void {
-    if (!this.#isAnyDoomed()) return
-    for (const revision of revisions) {
-      if (this.#spare.run(revision).changes === 0) continue
-      for (const { digest } of this.findTree(revision) ?? []) this.#spare.run(digest)
-    }
+    if (!this.#isCollecting()) return
+    for (const revision of revisions)
+      this.#spareAll([revision, ...(this.findTree(revision)?.files ?? []).map(({ digest }) => digest)])
   }
 
-  /** Takes back what a collection has decided about them. */
+  /** Takes back what a collection has decided about them, and what it may be about to decide. */
   #spareAll(keys: readonly Digest[]): void {
-    if (this.#isAnyDoomed()) for (const key of keys) this.#spare.run(key)
+    if (this.#isCollecting()) for (const key of keys) this.#spare.run(key)
   }
 
-  #isAnyDoomed(): boolean {
+  #isCollecting(): boolean {
     return this.#hasDoomed.get()?.['found'] === 1
   }
 
@@ -222,14 +251,21 @@ export class PackIndex {
   /** Points names elsewhere, except those that another process has pointed elsewhere meanwhile: it knew more. */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
+      const now = Date.now()
       for (const [name, { revision, before }] of entries) {
         if (this.findRef(name) !== before) continue
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
+        // Somebody may still use what has lost its name: its grace begins now.
+        if (before !== undefined) this.#touchTree.run(now, before)
       }
       this.#spareTrees(entries.flatMap(([, { revision }]) => revision ?? []))
     })
   }
+}
+
+function isDoomed(key: string): string {
+  return `EXISTS (SELECT 1 FROM doomed WHERE key = ${key} AND doomed.at < ${SPARED})`
 }
 
 /** A text that comes after all that begin with another one. */

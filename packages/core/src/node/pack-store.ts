@@ -19,6 +19,7 @@ import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
 import { createPack, type OpenPack } from './pack-files.ts'
 import {
+  type IndexedAge,
   type IndexedPosition,
   mergeIndexes,
   PACK_INDEX,
@@ -42,7 +43,7 @@ const TOUCH_AFTER_MS = 1_800_000
 const FLUSH_AFTER_MS = 100
 // Only a pack that is no longer written to can be collected while its process runs.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
-const LEASE_CHECK_MS = 300_000
+const LEASE_CHECK_MS = 10_000
 // A pack that is open can be written anew when somebody removes the directory.
 const MAX_OPEN_PACKS = 256
 
@@ -69,10 +70,12 @@ class PackStore implements SkillStore {
   readonly #kept: KeptDatabase
   #index: PackIndex
   readonly #gitBlobs: GitBlobs
-  readonly notes: PackedNotes = new PackedNotes(
-    question => this.#ask(question),
-    () => this.#flushSoon(),
-  )
+  readonly notes: PackedNotes = new PackedNotes({
+    ask: question => this.#ask(question),
+    // A collection may have removed a pack since the index was asked.
+    hasPacks: () => this.#hasPacks() || this.#hasPacks(),
+    onPut: () => this.#flushSoon(),
+  })
   readonly #retained = new RetainedTrees()
   readonly #collection: StoreCollection
   readonly #leaseTimer: NodeJS.Timeout
@@ -88,7 +91,7 @@ class PackStore implements SkillStore {
   #refs = new Map<string, RefChange>()
   /** Whether the index had no file when one was put for the first time, and has got none from here; `undefined` until then. */
   #isEmpty: boolean | undefined
-  /** Asked for, and in the index since long ago. */
+  /** Asked for, and in the index since long ago or about to be removed. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
@@ -113,7 +116,9 @@ class PackStore implements SkillStore {
       isCurrent: () => !this.#isClosed && kept.fault === undefined && !kept.isGone(),
       onDone: () => this.#closeGonePacks(),
     })
-    this.#leaseTimer = setInterval(() => this.#renewLeases(), LEASE_CHECK_MS).unref()
+    this.#leaseTimer = setInterval(() => {
+      if (this.#retained.isDue(Date.now())) this.#flushSoon()
+    }, LEASE_CHECK_MS).unref()
   }
 
   get fault(): StoreFault | undefined {
@@ -125,7 +130,7 @@ class PackStore implements SkillStore {
     const position = this.#findBlob(digest)
     if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
     // Whoever asks may be about to rely on it, without a tree that says so yet.
-    if (position.at < Date.now() - TOUCH_AFTER_MS) this.#touched.add(digest)
+    this.#touch(digest, position)
     return true
   }
 
@@ -182,35 +187,42 @@ class PackStore implements SkillStore {
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     this.#assertOpen()
-    const files = this.#trees.get(revision) ?? this.#ask(index => index.findTree(revision))
-    // Whoever asks is about to serve it, and its folder may not have all of it any more.
-    for (const { digest } of files ?? []) this.has(digest)
+    const put = this.#trees.get(revision)
+    const stored = put === undefined ? this.#ask(index => index.findTree(revision)) : undefined
+    // Whoever asks is about to serve it, and its folder may not have all of it any more. A pack that is open is not lost.
+    if (stored !== undefined) this.#touch(revision, stored)
+    const files = put ?? stored?.files
+    for (const { digest } of files ?? []) {
+      const position = this.#blobs.has(digest) ? undefined : this.#findBlob(digest)
+      if (position !== undefined && this.#isThere(position)) this.#touch(digest, position)
+    }
     return files
   }
 
-  // Processes share the store: what it keeps goes by its names, and by leases where there are none.
+  /** Notes that something is wanted, unless that was noted not long ago. */
+  #touch(key: Digest, { at, isDoomed }: IndexedAge): void {
+    if (isDoomed === 0 && at >= Date.now() - TOUCH_AFTER_MS) return
+    this.#touched.add(key)
+    this.#flushSoon()
+  }
+
+  // Processes share the store: what it keeps goes by its names and its leases.
   retain(revision: Digest): void {
-    this.#retained.retain(revision)
-    this.#renewLeases()
+    this.#retained.retain(revision, Date.now())
   }
 
   release(revision: Digest): void {
     this.#retained.release(revision)
   }
 
-  #renewLeases(): void {
-    if (!this.#isClosed && this.#retained.isDue(Date.now())) this.#flushSoon()
-  }
-
   setRef(name: string, revision: Digest | undefined): void {
     this.#assertOpen()
     const pending = this.#refs.get(name)
     const before = pending === undefined ? this.#ask(index => index.findRef(name)) : pending.before
-    this.#retained.rename(pending === undefined ? before : pending.revision, revision)
+    if (before !== undefined && revision !== before) this.#collection.noteWritten(0)
     if (revision === before) this.#refs.delete(name)
     else this.#refs.set(name, { revision, before })
     if (this.#refs.size > 0) this.#flushSoon()
-    else this.#renewLeases()
   }
 
   getRef(name: string): Digest | undefined {
@@ -255,9 +267,10 @@ class PackStore implements SkillStore {
   async #close(): Promise<void> {
     clearInterval(this.#leaseTimer)
     try {
-      await this.#collection.stop()
       await this.flush()
+      await this.#collection.finish()
     } finally {
+      await this.#collection.stop()
       this.#isClosed = true
       clearTimeout(this.#flushTimer)
       this.#gitBlobs.close()
@@ -340,7 +353,7 @@ class PackStore implements SkillStore {
     this.#isEmpty = false
     this.#touched.clear()
     for (const batch of inBatches(touched)) {
-      this.#ask(index => index.touchBlobs(batch))
+      this.#ask(index => index.touch(batch))
       await setImmediate()
     }
     const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
@@ -450,6 +463,11 @@ class PackStore implements SkillStore {
     const size = this.#sizeOf(pack)
     this.#packSizes.set(pack, size)
     return size >= offset + length
+  }
+
+  #hasPacks(): boolean {
+    const sizes = this.#ask(index => index.packSizes())
+    return sizes.entries().every(([pack, size]) => this.#sizeOf(pack) >= size)
   }
 
   #sizeOf(pack: string): number {

@@ -15,16 +15,26 @@ export interface NoteChange {
 
 const ROWS_PER_SLICE = 200
 
-/** The notes in the index of a pack store. Put ones wait for the next flush. */
+/** What the notes of a pack store need of it. */
+export interface PackedNotesOptions {
+  readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
+  /** Whether the bytes are there that the index names. */
+  readonly hasPacks: () => boolean
+  readonly onPut: () => void
+}
+
+/**
+ * The notes in the index of a pack store. Put ones wait for the next flush. While bytes are missing no note is believed: a start
+ * then reads everything, and stores again what was lost.
+ */
 export class PackedNotes implements FolderNotes {
-  readonly #ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
-  readonly #onPut: () => void
+  readonly #options: PackedNotesOptions
+  #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
   readonly #ids = new Map<string, string>()
 
-  constructor(ask: <Answer>(question: (index: PackIndex) => Answer) => Answer, onPut: () => void) {
-    this.#ask = ask
-    this.#onPut = onPut
+  constructor(options: PackedNotesOptions) {
+    this.#options = options
   }
 
   get waiting(): number {
@@ -34,20 +44,24 @@ export class PackedNotes implements FolderNotes {
   find(source: string, location: string): FolderNote | undefined {
     const id = this.#idOf(source)
     const waiting = this.#waiting.get(keyOf(id, location))
-    return waiting === undefined ? this.#ask(index => index.findNote(id, location)) : waiting.note
+    if (waiting !== undefined) return waiting.note
+    const { ask, hasPacks } = this.#options
+    if (!this.#isChecked && !hasPacks()) ask(index => index.removeNotes())
+    this.#isChecked = true
+    return ask(index => index.findNote(id, location))
   }
 
   put(source: string, location: string, note: FolderNote | undefined): void {
     const id = this.#idOf(source)
     this.#waiting.set(keyOf(id, location), { source: id, location, note })
-    this.#onPut()
+    this.#options.onPut()
   }
 
   /** Writes what waits, in slices; what the index refuses waits for the next flush. */
   async flush(): Promise<void> {
     while (this.#waiting.size > 0) {
       const batch = [...this.#waiting.entries().take(ROWS_PER_SLICE)]
-      this.#ask(index => index.setNotes(batch.map(([, change]) => change)))
+      this.#options.ask(index => index.setNotes(batch.map(([, change]) => change)))
       for (const [key, change] of batch) if (this.#waiting.get(key) === change) this.#waiting.delete(key)
       await setImmediate()
     }

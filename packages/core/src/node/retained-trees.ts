@@ -1,8 +1,10 @@
 import type { Digest } from '../index.ts'
 
-// A collection in a hurry takes what is older than half a minute.
-const LEASE_MS = 1_200_000
+/** How long a lease lasts: another process takes none of it before that, whatever loses its name. */
+const LEASE_MS = 7_200_000
 const RENEW_AFTER_MS = LEASE_MS / 2
+// No collection takes what was put, named or asked for in the last half minute, and many processes end before that.
+const LEASE_AFTER_MS = 10_000
 
 /** Revisions that are kept until a time. */
 export interface Lease {
@@ -12,24 +14,21 @@ export interface Lease {
 }
 
 /**
- * Counts what this process uses of a shared store, and leases what no name keeps there: revisions that wait for approval, and
- * those that only a conversation was given.
+ * Counts what this process uses of a shared store, and says what to lease there. Names are no substitute for a lease: another
+ * process may point them elsewhere.
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
-  /** Used, and named by this process. */
-  readonly #named = new Set<Digest>()
-  /** Named since the last `takeDue`; revisions are named before they are used. */
-  readonly #justNamed = new Set<Digest>()
-  /** Used, not named, and not leased yet. */
-  readonly #unleased = new Set<Digest>()
+  /** Since when each revision is used that is not leased yet, the oldest first. */
+  readonly #unleased = new Map<Digest, number>()
   /** The time of each lease, the oldest first. */
   readonly #leases = new Map<Digest, number>()
 
-  retain(revision: Digest): void {
+  /** Times are in milliseconds since the epoch. */
+  retain(revision: Digest, now: number): void {
     const users = this.#users.get(revision) ?? 0
     this.#users.set(revision, users + 1)
-    if (users === 0 && !this.#named.has(revision)) this.#unleased.add(revision)
+    if (users === 0) this.#unleased.set(revision, now)
   }
 
   release(revision: Digest): void {
@@ -39,47 +38,36 @@ export class RetainedTrees {
       return
     }
     this.#users.delete(revision)
-    this.#named.delete(revision)
-    this.#endLease(revision)
-  }
-
-  /** Notes that a name has moved from one revision to another. */
-  rename(from: Digest | undefined, to: Digest | undefined): void {
-    if (to !== undefined) {
-      this.#named.add(to)
-      this.#justNamed.add(to)
-      this.#endLease(to)
-    }
-    if (from === undefined || from === to) return
-    // Another name may still keep it; then the lease is one too many.
-    this.#named.delete(from)
-    if (this.#users.has(from)) this.#unleased.add(from)
+    this.#unleased.delete(revision)
+    this.#leases.delete(revision)
   }
 
   /** Whether `takeDue` would lease anything. */
   isDue(now: number): boolean {
-    const [oldest] = this.#leases.values()
-    return this.#unleased.size > 0 || (oldest !== undefined && oldest < now - RENEW_AFTER_MS)
+    const [since = Infinity] = this.#unleased.values()
+    const [leasedAt = Infinity] = this.#leases.values()
+    return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
   /** What has to be leased now, so that no collection of another process takes it. */
   takeDue(now: number): Lease {
-    for (const revision of this.#justNamed) if (!this.#users.has(revision)) this.#named.delete(revision)
-    this.#justNamed.clear()
-    const revisions = [...this.#unleased]
-    for (const [revision, at] of this.#leases) {
-      if (at >= now - RENEW_AFTER_MS) break
-      revisions.push(revision)
-    }
+    const revisions = [
+      ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
+      ...keysUntil(this.#leases, now - RENEW_AFTER_MS),
+    ]
     for (const revision of revisions) {
-      this.#endLease(revision)
+      this.#unleased.delete(revision)
+      this.#leases.delete(revision)
       this.#leases.set(revision, now)
     }
     return { revisions, until: now + LEASE_MS }
   }
+}
 
-  #endLease(revision: Digest): void {
-    this.#unleased.delete(revision)
-    this.#leases.delete(revision)
+/** The keys up to the first that is later. */
+function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
+  for (const [key, time] of times) {
+    if (time > last) return
+    yield key
   }
 }

@@ -1,16 +1,28 @@
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import type { Digest } from '../index.ts'
 import { digestOf, revisionOf } from '../internal-entry.ts'
 import type { SkillFile, SkillStore } from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
+import { runCollectionRound } from './collection-round.ts'
 import { collectGarbage, nodeHasher, openPackStore } from './index.ts'
 import { RetainedTrees } from './retained-trees.ts'
 import { StoreCollection } from './store-collection.ts'
+import { TimeSlices } from './time-slices.ts'
 
 const HOUR = 3_600_000
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** What is used by now is leased by the next flush. */
+async function lease(...stores: readonly SkillStore[]): Promise<void> {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+  for (const store of stores) await store.flush()
+}
 
 interface Revision {
   readonly revision: Digest
@@ -105,7 +117,6 @@ test('what no name needs goes in two rounds, and the packs get smaller while the
   await rounds.next()
   const [first] = old as [Revision]
   expect(again.has(first.files[0]?.digest as Digest)).toBe(false)
-  expect(await again.getTree(first.revision)).toBeUndefined()
   // A reader that began before still gets it.
   expect(await textOf(again, first)).toBe('0'.repeat(1_000))
   await rounds.next()
@@ -142,6 +153,22 @@ test('what somebody needs between two rounds stays: put, named, or with bytes th
   await store.close()
 })
 
+test('what is taken up again after a round has doomed it is spared', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  const old = put(store, 'old')
+  await store.flush()
+  age(folder, 2 * HOUR)
+  await using rounds = new Rounds(folder)
+  await rounds.next()
+  expect(await store.getTree(old.revision)).toEqual(old.files)
+  await store.flush()
+  await rounds.next()
+  await rounds.next()
+  expect([await store.getTree(old.revision), await textOf(store, old)]).toEqual([old.files, 'old'])
+  await store.close()
+})
+
 test('a revision that another process uses without a name is leased', async () => {
   using folder = new TemporaryFolder()
   const [store, other] = [await openPackStore(folder.path), await openPackStore(folder.path)]
@@ -149,7 +176,7 @@ test('a revision that another process uses without a name is leased', async () =
   await store.flush()
   age(folder, 2 * HOUR)
   other.retain(held.revision)
-  await other.flush()
+  await lease(other)
   await using rounds = new Rounds(folder)
   await rounds.next()
   await rounds.next()
@@ -158,15 +185,82 @@ test('a revision that another process uses without a name is leased', async () =
   await store.close()
 })
 
-test('a lease is renewed after ten minutes, and ends with the last user', () => {
+test('what is used for ten seconds is leased, and again after an hour; a lease ends with the last user', () => {
   const { revision } = toRevision('held')
   const trees = new RetainedTrees()
-  trees.retain(revision)
-  expect(trees.takeDue(0)).toEqual({ revisions: [revision], until: 1_200_000 })
-  expect([trees.isDue(600_000), trees.takeDue(600_000).revisions]).toEqual([false, []])
-  expect([trees.isDue(600_001), trees.takeDue(600_001).revisions]).toEqual([true, [revision]])
+  trees.retain(revision, 0)
+  trees.retain(revision, 5_000)
+  expect([trees.isDue(9_999), trees.takeDue(9_999).revisions]).toEqual([false, []])
+  expect([trees.isDue(10_000), trees.takeDue(10_000)]).toEqual([
+    true,
+    { revisions: [revision], until: 10_000 + 2 * HOUR },
+  ])
+  expect([trees.isDue(10_000), trees.isDue(HOUR + 9_999), trees.isDue(HOUR + 10_000)]).toEqual([
+    false,
+    false,
+    true,
+  ])
+  expect(trees.takeDue(HOUR + 10_000).revisions).toEqual([revision])
   trees.release(revision)
-  expect(trees.isDue(10_000_000)).toBe(false)
+  expect(trees.isDue(3 * HOUR)).toBe(true)
+  trees.release(revision)
+  expect(trees.isDue(3 * HOUR)).toBe(false)
+})
+
+test('what one process uses stays when another one points its name elsewhere', async () => {
+  using folder = new TemporaryFolder()
+  const [user, namer] = [await openPackStore(folder.path), await openPackStore(folder.path)]
+  const first = put(user, 'first')
+  user.setRef('name', first.revision)
+  user.retain(first.revision)
+  await user.flush()
+  await lease(user)
+  const second = put(namer, 'second')
+  namer.setRef('name', second.revision)
+  await namer.flush()
+  age(folder, HOUR + 60_000)
+  await using rounds = new Rounds(folder)
+  await rounds.next()
+  await rounds.next()
+  expect([await user.getTree(first.revision), await textOf(user, first)]).toEqual([first.files, 'first'])
+  await user.close()
+  await namer.close()
+})
+
+test('what is named, put or leased while a round looks around is spared by it', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  const [named, again, leased, gone] = ['named', 'again', 'leased', 'gone'].map(text => put(store, text)) as [
+    Revision,
+    Revision,
+    Revision,
+    Revision,
+  ]
+  await store.flush()
+  age(folder, 2 * HOUR)
+  const index = new DatabaseSync(folder.at('store/index.db'))
+  const slices = new TimeSlices(new AbortController().signal)
+  let pauses = 0
+  const pause = slices.pause.bind(slices)
+  slices.pause = async () => {
+    await pause()
+    // Names are marked by now, and what they need.
+    if (++pauses !== 2) return
+    store.setRef('name', named.revision)
+    put(store, 'again')
+    store.retain(leased.revision)
+    await lease(store)
+  }
+  await runCollectionRound(index, slices, Date.now())
+  for (const [text, each] of Object.entries({ named, again, leased })) {
+    const [{ digest }] = each.files as [SkillFile]
+    expect([text, store.has(digest), await textOf(store, each)]).toEqual([text, true, text])
+  }
+  expect(store.has(gone.files[0]?.digest as Digest)).toBe(false)
+  const rows = index.prepare('SELECT key FROM doomed').all()
+  expect(new Set(rows.map(({ key }) => key))).toEqual(new Set([gone.revision, gone.files[0]?.digest]))
+  index.close()
+  await store.close()
 })
 
 test('a name that moves away from a used revision leaves a lease', async () => {
@@ -197,7 +291,7 @@ test('within the grace 64 MB are kept, and no more', async () => {
   age(folder, 60_000)
   await using rounds = new Rounds(folder)
   await rounds.next()
-  expect(await store.getTree(large[1]?.revision as Digest)).toBeUndefined()
+  expect(store.has(large[1]?.files[0]?.digest as Digest)).toBe(false)
   await rounds.next()
   expect(packBytes(folder)).toBeLessThan(30_000_000)
   expect(await textOf(store, large[0] as Revision)).toHaveLength(4_000_000)
@@ -266,6 +360,61 @@ test('a store goes on in a new pack when its own is large, and reads both', asyn
   await store.close()
 })
 
+test('processes that end soon collect as well, one in an hour', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  const old = put(store, 'old')
+  await store.close()
+  const isThere = async (): Promise<boolean> => {
+    const reader = await openPackStore(folder.path)
+    const found = reader.has(old.files[0]?.digest as Digest)
+    await reader.close()
+    return found
+  }
+  /** Another process, at another time, that has written or not. */
+  const live = async (hours: number, hasWritten: boolean): Promise<boolean> => {
+    const clock = new FakeClock(Date.now() + hours * HOUR)
+    const at = folder.at('store')
+    const collection = new StoreCollection({
+      folder: at,
+      clock,
+      isWriting: () => false,
+      isCurrent: () => true,
+      onDone: () => undefined,
+    })
+    if (hasWritten) collection.noteWritten(1)
+    await collection.finish()
+    return await isThere()
+  }
+  expect(await live(0.9, true)).toBe(true)
+  expect(await live(1.1, false)).toBe(true)
+  expect(await live(1.1, true)).toBe(false)
+  expect(packsOf(folder)).toHaveLength(1)
+  utimesSync(folder.at(`store/${packsOf(folder)[0]}`), 1, 1)
+  await live(2.2, true)
+  expect(packsOf(folder)).toEqual([])
+})
+
+test('the packs of many processes become one', async () => {
+  using folder = new TemporaryFolder()
+  const made: Revision[] = []
+  for (let i = 0; i < 40; i++) {
+    const store = await openPackStore(folder.path)
+    const each = put(store, `text ${i}`)
+    store.setRef(`name ${i}`, each.revision)
+    made.push(each)
+    await store.close()
+  }
+  expect(packsOf(folder)).toHaveLength(40)
+  age(folder, 60_000)
+  await using rounds = new Rounds(folder)
+  await rounds.next()
+  expect(packsOf(folder)).toHaveLength(1)
+  const store = await openPackStore(folder.path)
+  for (const [i, each] of made.entries()) expect(await textOf(store, each)).toBe(`text ${i}`)
+  await store.close()
+})
+
 test('only one process collects at a time', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
@@ -276,10 +425,10 @@ test('only one process collects at a time', async () => {
   lock.exec('BEGIN IMMEDIATE')
   await using rounds = new Rounds(folder)
   await rounds.next()
-  expect(await store.getTree(old.revision)).toEqual(old.files)
+  expect(store.has(old.files[0]?.digest as Digest)).toBe(true)
   lock.close()
   await rounds.next()
-  expect(await store.getTree(old.revision)).toBeUndefined()
+  expect(store.has(old.files[0]?.digest as Digest)).toBe(false)
   expect(readFileSync(folder.at('store/collection-lock.sqlite'))).toHaveLength(0)
   await store.close()
 })

@@ -1,3 +1,4 @@
+import { closeSync, openSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../source-entry.ts'
@@ -12,8 +13,13 @@ const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
+// What a process that ends soon does for the next ones, and how often one of them does.
+const LAST_WORK_MS = 2_000
+const LAST_WORK_AFTER_MS = 3_600_000
 // Writing an index anew takes a few milliseconds for 2 MB of it.
 const MAX_VACUUM_PAGES = 512
+
+const LOCK = 'collection-lock.sqlite'
 
 export interface StoreCollectionOptions {
   /** The folder of the packs and their index. */
@@ -28,13 +34,14 @@ export interface StoreCollectionOptions {
 }
 
 /**
- * Removes from a store what nothing needs any more while processes use it: some time after the start, and after this process
- * has written. One process at a time does so, in slices of a few milliseconds. A failure ends a round and nothing else.
+ * Removes from a store what nothing needs any more while processes use it: some time after the start, after this process
+ * has written, and when it closes after none has for an hour. One process at a time does so, in slices of a few milliseconds. A failure ends a round and nothing else.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
   readonly #abort = new AbortController()
   #writtenBytes = 0
+  #hasWork = false
   #cancelTimer: (() => void) | undefined
   #dueAt = Infinity
   #running: Promise<void> | undefined
@@ -47,6 +54,7 @@ export class StoreCollection {
   /** Plans a round for what is written: soon when it is much. */
   noteWritten(bytes: number): void {
     this.#writtenBytes += bytes
+    this.#hasWork = true
     this.#runIn(this.#writtenBytes > MANY_BYTES ? SOON_AFTER_MS : ROUTINE_AFTER_MS)
   }
 
@@ -55,6 +63,31 @@ export class StoreCollection {
     this.#abort.abort()
     this.#cancelTimer?.()
     await this.#running
+  }
+
+  /** Like `stop`, after a short round when this process has written and none of those before it has come to one for an hour. */
+  async finish(): Promise<void> {
+    if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
+      const cancel = this.#options.clock.after(LAST_WORK_MS, () => this.#abort.abort())
+      this.#start()
+      await this.#running
+      cancel()
+    }
+    await this.stop()
+  }
+
+  /** The file of the lock has the time of the last round; in a new store there is nothing to do yet. */
+  #isOverdue(): boolean {
+    const { folder, clock, isCurrent } = this.#options
+    if (!isCurrent()) return false
+    try {
+      const lock = statSync(join(folder, LOCK), { throwIfNoEntry: false })
+      if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
+      closeSync(openSync(join(folder, LOCK), 'a', 0o600))
+    } catch {
+      // Full or gone; the store reports that.
+    }
+    return false
   }
 
   #runIn(delayMs: number): void {
@@ -114,7 +147,7 @@ async function withOnlyCollection<Value>(
   folder: string,
   work: () => Promise<Value>,
 ): Promise<Value | undefined> {
-  const lock = await openPrivateDatabase(join(folder, 'collection-lock.sqlite'))
+  const lock = await openPrivateDatabase(join(folder, LOCK))
   try {
     lock.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE')
   } catch (thrown) {
@@ -123,7 +156,9 @@ async function withOnlyCollection<Value>(
     return undefined
   }
   try {
-    return await work()
+    const value = await work()
+    utimesSync(join(folder, LOCK), new Date(), new Date())
+    return value
   } finally {
     lock.close()
   }

@@ -2,6 +2,7 @@ import {
   chmodSync,
   cpSync,
   mkdirSync,
+  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -266,6 +267,21 @@ test('what the store has lost is stored again when it is asked for', async () =>
   await using second = await place.start()
   expect(place.files.opened).toEqual([])
   expect((await second.skills.load('pdf')).body).toBe('Use pdf.')
+})
+
+test('a pack that is gone makes the next start read everything, so that the last good text survives a broken one', async () => {
+  using place = makePlace()
+  await (await place.start())[Symbol.asyncDispose]()
+  for (const name of readdirSync(`${place.state}/store`))
+    if (name.endsWith('.pack')) rmSync(`${place.state}/store/${name}`)
+  {
+    await using second = await place.start()
+    expect(place.files.opened).toHaveLength(9)
+    expect(second.skills.current.list()).toHaveLength(3)
+  }
+  place.folder.write('skills/pdf/SKILL.md', 'broken')
+  await using third = await place.start()
+  expect((await third.skills.load('pdf')).body).toBe('Use pdf.')
 })
 
 test('a collection takes the notes of revisions along', async () => {
