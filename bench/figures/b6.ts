@@ -5,9 +5,10 @@ import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-const SECONDS = 65
+const START_SECONDS = 20
+const SECONDS = 125
 
-/** Processor time while nothing happens, with the sweep over every file of every skill each 30 seconds. */
+/** Processor time while nothing happens, with the sweeps over every file of every skill, once a start is over. */
 export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
   using tree = await Tree.make(10_000)
   const state = `${tree.path}-state`
@@ -17,6 +18,7 @@ export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {
     state: { store: await openPackStore(state) },
   })
   await skills.reload()
+  await setTimeout(START_SECONDS * 1_000)
   const share = await idleShare(SECONDS)
   await skills.close()
   rmSync(state, { recursive: true })

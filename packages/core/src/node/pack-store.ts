@@ -377,10 +377,12 @@ class PackStore implements SkillStore {
     }
     await this.notes.flush()
     // After the names, which keep most of them.
-    const { revisions, until } = this.#retained.takeDue(Date.now())
-    for (const batch of inBatches(revisions)) {
-      this.#ask(index => index.leaseTrees(batch, until))
-      await setImmediate()
+    for (const now = Date.now(); this.#retained.isDue(now); ) {
+      const { revisions, until } = this.#retained.takeDue(now)
+      for (const batch of inBatches([...revisions].sort())) {
+        this.#ask(index => index.leaseTrees(batch, until))
+        await setImmediate()
+      }
     }
     this.#rotate()
   }

@@ -6,6 +6,8 @@ const RENEW_AFTER_MS = LEASE_MS / 2
 // No collection takes what was put, named or asked for in the last half minute, and many processes end before that.
 const LEASE_AFTER_MS = 10_000
 
+const MOST_AT_ONCE = 5_000
+
 /** Revisions that are kept until a time. */
 export interface Lease {
   readonly revisions: readonly Digest[]
@@ -49,12 +51,12 @@ export class RetainedTrees {
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** What has to be leased now, so that no collection of another process takes it. */
+  /** What has to be leased now, so that no collection of another process takes it; at most some of it at once. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
       ...keysUntil(this.#leases, now - RENEW_AFTER_MS),
-    ]
+    ].slice(0, MOST_AT_ONCE)
     for (const revision of revisions) {
       this.#unleased.delete(revision)
       this.#leases.delete(revision)
