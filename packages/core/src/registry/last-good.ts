@@ -34,13 +34,15 @@ export class LastGood {
     this.#hasher = hasher
   }
 
-  /** Looks up many folders of a source at once, until `endLookUp`. */
-  beginLookUp(origin: string): void {
+  /** Looks up many folders of a source at once, until `endLookUp`; `pause` is called now and then. */
+  async beginLookUp(origin: string, pause: () => Promise<void>): Promise<void> {
     const store = this.#store
     if (store.listRefs === undefined) return
     const refs = new Map<string, Digest>()
-    for (const toName of [refOf, earlierOf])
+    for (const toName of [refOf, earlierOf]) {
       for (const [name, revision] of store.listRefs(beginningOf(toName(origin, '')))) refs.set(name, revision)
+      await pause()
+    }
     this.#ahead = { origin, refs }
   }
 

@@ -68,7 +68,9 @@ function findFormer(
 ): Pick<PairedEntries, 'fresh' | 'moves'> {
   const isReplaced = ({ entry, old }: Omit<FreshEntry, 'former'>): boolean =>
     old?.entry.identity !== entry.identity
-  const displaced = fresh.flatMap(each => (isReplaced(each) ? (each.old ?? []) : []))
+  const displaced = fresh.flatMap(each => (each.old !== undefined && isReplaced(each) ? each.old : []))
+  if (removed.length === 0 && displaced.length === 0)
+    return { fresh: fresh.map(({ entry, old }) => ({ entry, old, former: old })), moves: [] }
   const left = new Map([...removed, ...displaced].map(each => [each.entry.identity, each]))
   left.delete(undefined)
   const moved = new Map<Candidate, string>()

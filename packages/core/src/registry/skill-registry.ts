@@ -19,7 +19,7 @@ import type { SourceTrust } from '../skill/trust.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import { type AdmissionPolicy, type FolderPlace, placeOf, trustAdmission } from './admission.ts'
 import { type Candidate, createReports, type FolderSeat, findIn, findWritten } from './candidate.ts'
-import { CandidateBuilder, type InvalidPolicy } from './candidate-builder.ts'
+import { CandidateBuilder, type InvalidPolicy, type RestoredSkills } from './candidate-builder.ts'
 import { DecisionMemory } from './decision-memory.ts'
 import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { createGeneration, type Generation, type SkillReport } from './generation.ts'
@@ -62,6 +62,7 @@ export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
 /** From so many on, what is noted of all folders is looked up at once. */
 const MANY_FOLDERS = 100
+const RESTORE_SLICE = 2_000
 /** After so much work in a row the event loop is given back; after so many items it is looked how much it was. */
 const SLICE_MS = 4
 const SLICE = 100
@@ -114,6 +115,8 @@ export class SkillRegistry {
   #current: Generation
   #queue: Promise<void> = Promise.resolve()
   #isClosed = false
+  /** When the event loop was given back last, while something is applied. */
+  #sliceBegan = 0
 
   constructor(options: SkillRegistryOptions) {
     checkOptions('SkillRegistry', options, KNOWN)
@@ -363,6 +366,7 @@ export class SkillRegistry {
       throw new SkillError('INVALID_OPTION', `there is no source ${JSON.stringify(label)}`)
     const turn = this.#queue.then(async () => {
       if (this.#isClosed) throw new SkillError('CLOSED', 'the registry is closed')
+      this.#sliceBegan = this.#clock.monotonic()
       await work(slot)
       return this.#current
     })
@@ -380,8 +384,9 @@ export class SkillRegistry {
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
     slot.isFirst ??= !this.#lastGood.isKnown(slot.origin)
-    const isMany = paired.fresh.length >= MANY_FOLDERS
-    if (isMany) this.#lastGood.beginLookUp(slot.origin)
+    await this.#pauseIfDue()
+    if (paired.fresh.length >= MANY_FOLDERS)
+      await this.#lastGood.beginLookUp(slot.origin, async () => await this.#pauseIfDue())
     await this.#apply(slot, contents, paired).finally(() => this.#lastGood.endLookUp())
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
@@ -397,7 +402,7 @@ export class SkillRegistry {
     if (moves.length > 0) await this.#builder.move(slot, moves)
     const after: Candidate[] = []
     for (let undecided: readonly FreshEntry[] = fresh; undecided.length > 0; ) {
-      const restored = await this.#builder.restore(slot, undecided)
+      const restored = await this.#restore(slot, undecided)
       const overtaken: FreshEntry[] = []
       await this.#inSlices(undecided, pair => {
         const candidate = this.#builder.build(slot, pair, restored)
@@ -415,8 +420,7 @@ export class SkillRegistry {
     await this.#inSlices(after, candidate => this.#names.add(candidate))
     const changes = await this.#findChanges(told.was)
     const reports = await this.#findReports(told, after)
-    slot.contents = contents
-    slot.candidates = applySorted(
+    const candidates = applySorted(
       slot.candidates,
       [
         ...removed.map(({ entry }) => ({ key: entry.location, item: undefined })),
@@ -424,9 +428,22 @@ export class SkillRegistry {
       ],
       candidate => candidate.entry.location,
     )
+    await this.#pauseIfDue()
+    slot.contents = contents
+    slot.candidates = candidates
     // A copy that came or went changes nothing that is served, and is told all the same.
     const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
     this.#publish(slot, changes, reports, hasMoved)
+  }
+
+  async #restore(slot: SourceSlot, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
+    if (fresh.length <= RESTORE_SLICE) return await this.#builder.restore(slot, fresh)
+    const restored: [string, Skill | undefined][] = []
+    for (let i = 0; i < fresh.length; i += RESTORE_SLICE) {
+      restored.push(...(await this.#builder.restore(slot, fresh.slice(i, i + RESTORE_SLICE))))
+      await this.#pauseIfDue()
+    }
+    return new Map(restored)
   }
 
   /** What is told anew: of the folders that were decided about, and of those that have another report because of them. */
@@ -464,14 +481,16 @@ export class SkillRegistry {
 
   /** Large batches give the event loop back now and then; nobody sees anything of them before the swap. */
   async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
-    let start = this.#clock.monotonic()
     for (let i = 0; i < items.length; i += SLICE) {
-      if (this.#clock.monotonic() - start >= SLICE_MS) {
-        await new Promise<void>(resolve => void this.#clock.after(0, resolve))
-        start = this.#clock.monotonic()
-      }
+      await this.#pauseIfDue()
       for (const item of items.slice(i, i + SLICE)) work(item)
     }
+  }
+
+  async #pauseIfDue(): Promise<void> {
+    if (this.#clock.monotonic() - this.#sliceBegan < SLICE_MS) return
+    await new Promise<void>(resolve => void this.#clock.after(0, resolve))
+    this.#sliceBegan = this.#clock.monotonic()
   }
 
   /** The swap: the next generation becomes the current one, and whoever wants to know is told. */
