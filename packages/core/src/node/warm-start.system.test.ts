@@ -298,6 +298,20 @@ test('a collection takes the notes of revisions along', async () => {
   expect(rows.map(({ location }) => location)).toEqual(['deep/category/letters', 'mail'])
 })
 
+test('a folder that became another one while no process ran is watched', async () => {
+  using place = makePlace()
+  await (await place.start())[Symbol.asyncDispose]()
+  cpSync(`${place.root}/pdf`, `${place.root}/copy`, { recursive: true })
+  rmSync(`${place.root}/pdf`, { recursive: true })
+  renameSync(`${place.root}/copy`, `${place.root}/pdf`)
+  await using second = await place.start()
+  const seen = Promise.withResolvers<void>()
+  second.skills.subscribe(() => seen.resolve())
+  place.folder.writeSkill('skills/pdf', { body: 'Edited.' })
+  await seen.promise
+  expect(await second.skills.readBody(second.skills.current.get('pdf'))).toBe('Edited.')
+})
+
 test('edits right after a start with many notes are seen, although watches were set after it', async () => {
   using place = new Place()
   for (let i = 0; i < 600; i++) place.folder.writeSkill(`skills/skill-${i}`)

@@ -250,6 +250,8 @@ export class FileSource implements SkillSource {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
+    // What was at the path of another folder may be among those that still change.
+    if (this.#published.hasReplaced) return false
     // While folders come and go, one that was found gone may be somewhere else by now.
     if (!this.#published.hasPendingPaths) return true
     for (const node of this.#work.moving())

@@ -181,7 +181,8 @@ export class MirrorScanner {
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    if (!isRecalled) this.#arm(node, path, depth === 'look')
+    // What was recalled is watched, unless it turned out to be another folder.
+    if (!isRecalled || isReplaced) this.#arm(node, path, depth === 'look')
     let forced: readonly DirectoryNode[] = []
     if (
       isNew ||

@@ -23,6 +23,15 @@ export class PublishedContents {
     return false
   }
 
+  /** Whether another folder will be shown at a path. */
+  get hasReplaced(): boolean {
+    for (const [path, entry] of this.#pending) {
+      const shown = entry === undefined ? undefined : this.find(path)
+      if (shown !== undefined && shown.identity !== entry?.identity) return true
+    }
+    return false
+  }
+
   /** Whether anything was ever shown. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS

@@ -75,6 +75,18 @@ describe('a wait', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
+  test('takes along what has rested for as long as a burst ends', async () => {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    const wait = { ...everything(settle), concerns: () => false }
+    settle.hint('pdf')
+    await clock.advance(79)
+    settle.hint('maps')
+    expect([...settle.take([wait]).areas.keys()]).toEqual([])
+    await clock.advance(1)
+    expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf'])
+  })
+
   test('does not take two edits for a burst because a reading met the second', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)

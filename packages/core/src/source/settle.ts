@@ -178,10 +178,13 @@ export class Settle {
 
   /** Begins a reading of what is waited for, by default of everything. A hint from now on opens its area again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
-    const isTaken = (area: string, { order }: OpenArea): boolean =>
+    const quietSince = this.#clock.monotonic() - this.#policy.burstMs
+    const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
       waits === undefined ||
       this.#wasBusy ||
       this.#isWhole ||
+      // Nobody waits for it, and it may be what somebody asks for by name.
+      lastAt <= quietSince ||
       waits.some(wait => wait.isWhole || isFor(wait, area, order))
     const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
     const writer = this.#writer

@@ -154,6 +154,35 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('begun')
   })
 
+  test('a folder that has got a name and rested is found by that name, whatever else is written', async () => {
+    await using it = await open()
+    it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
+    for (let at = 0; at < 100; at += 10) {
+      it.files.save('/one/d', String(at))
+      await it.clock.advance(10)
+    }
+    const load = it.skills.load('b')
+    expect(await it.hasEnded(load, 0)).toBe(true)
+    expect((await load).body.trim()).toBe('the first b')
+  })
+
+  test('folders that change places while a caller waits for one of them keep what was decided about each', async () => {
+    await using it = await open()
+    await it.skills.review.disable('b')
+    await it.clock.advance(1)
+    it.updates.length = 0
+    it.files.save('/one/a', 'new')
+    const load = it.skills.load('a')
+    await it.clock.advance(5)
+    it.files.rename('/one/b', '/one/between')
+    it.files.rename('/one/a', '/one/b')
+    it.files.rename('/one/between', '/one/a')
+    await it.clock.advance(200)
+    expect((await load).body.trim()).toBe('new')
+    expect([it.skills.current.get('a').location, it.skills.current.find('b')]).toEqual(['b', undefined])
+    expect(it.updates).toEqual(['a'])
+  })
+
   test('without a caller, skills that are written one right after the other become visible together', async () => {
     await using it = await open()
     for (const name of ['a', 'b', 'c']) {
