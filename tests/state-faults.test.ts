@@ -166,13 +166,14 @@ describe('an index of the store that is damaged', () => {
       {
         await using skills = await open(folder)
         expect([page, await texts(skills)]).toEqual([page, whole])
+        // Some pages are asked for only when something is written.
+        folder.writeSkill('skills/a', { body: 'Broken later.' })
+        await skills.reload()
         const told = (): readonly string[] =>
           skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
         await expect
           .poll(told)
           .toEqual([expect.stringMatching(/^the names of the store in .* are damaged .* and were moved to /)])
-        folder.writeSkill('skills/a', { body: 'Broken later.' })
-        await skills.reload()
       }
       folder.write('skills/a/SKILL.md', 'broken')
       {

@@ -48,7 +48,6 @@ const SCHEMA = `
     revision TEXT PRIMARY KEY, files TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS ref (name TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS ref_revision ON ref (revision);
   CREATE TABLE IF NOT EXISTS note (
     source TEXT NOT NULL, location TEXT NOT NULL, revision TEXT NOT NULL, facts BLOB NOT NULL, text TEXT NOT NULL,
     sum INTEGER NOT NULL, PRIMARY KEY (source, location)
