@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
 const VOCABULARY = 3_000
@@ -16,14 +16,18 @@ export class Tree implements Disposable {
     this.size = size
   }
 
-  /** Made and then left alone until its times are old enough to be trusted, as those of a real tree are. */
-  static async make(size: number): Promise<Tree> {
+  /**
+   * Made and then left alone until its times are old enough to be trusted, as those of a real tree are. A flat one has no folders
+   * within skills, so that Linux can watch twice as many.
+   */
+  static async make(size: number, isFlat = false): Promise<Tree> {
     const tree = new Tree(mkdtempSync(join(tmpdir(), 'skillstoke-bench-')), size)
+    const script = isFlat ? 'main.ts' : 'scripts/main.ts'
     for (let i = 0; i < size; i++) {
-      mkdirSync(join(tree.path, nameOf(i), 'scripts'), { recursive: true })
+      mkdirSync(dirname(join(tree.path, nameOf(i), script)), { recursive: true })
       tree.save(i, 'first')
       writeFileSync(join(tree.path, nameOf(i), 'reference.md'), `Reference ${i}.\n`.repeat(60))
-      writeFileSync(join(tree.path, nameOf(i), 'scripts/main.ts'), `export const index = ${i}\n`)
+      writeFileSync(join(tree.path, nameOf(i), script), `export const index = ${i}\n`)
     }
     await setTimeout(2_500)
     return tree

@@ -11,8 +11,8 @@ const SAVES = 200
 
 /** From the end of a save until every reader sees it: the current generation has the new revision. */
 export async function* b1({ large }: MeasureOptions): AsyncGenerator<Figure> {
-  for (const size of large ? [10, 1_000, 10_000, 50_000] : [10, 1_000, 10_000]) {
-    using tree = await Tree.make(size)
+  for (const size of large ? [10, 1_000, 10_000, 100_000] : [10, 1_000, 10_000]) {
+    using tree = await Tree.make(size, size > 50_000)
     const peers =
       size === 10_000
         ? {

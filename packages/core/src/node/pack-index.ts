@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { Digest } from '../index.ts'
 import { revisionOf } from '../internal-entry.ts'
 import type { FolderNote, SkillFile } from '../source-entry.ts'
+import { LIBRARY } from './library.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { NoteChange } from './packed-notes.ts'
 import { inTransaction, readRows } from './private-database.ts'
@@ -185,7 +186,7 @@ export class PackIndex {
     )
   }
 
-  /** A damaged note is none. */
+  /** A damaged note is none, and neither is one of another build: the next one takes its place. */
   findNote(source: string, location: string): FolderNote | undefined {
     const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined
     return row === undefined ? undefined : toNote(location, row)
@@ -275,7 +276,7 @@ function beyond(beginning: string): string {
 
 type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text: string, sum: number]
 
-/** `undefined` for one that is not as it was written. */
+/** `undefined` for one that is not as this build of the library wrote it. */
 function toNote(location: string, [revision, facts, text, sum]: NoteRow): FolderNote | undefined {
   if (sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
@@ -283,7 +284,7 @@ function toNote(location: string, [revision, facts, text, sum]: NoteRow): Folder
 }
 
 function sumOf(location: string, revision: Digest, facts: Uint8Array, text: string): number {
-  return crc32(text, crc32(facts, crc32(`${location}\0${revision}`)))
+  return crc32(text, crc32(facts, crc32(`${LIBRARY}\0${location}\0${revision}`)))
 }
 
 /** Adds what another index holds and this one does not; of a damaged one what can be read. */

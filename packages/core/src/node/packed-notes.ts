@@ -1,7 +1,4 @@
-import { statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { setImmediate } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { FolderNote, FolderNotes } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { PackIndex } from './pack-index.ts'
@@ -13,7 +10,7 @@ export interface NoteChange {
   readonly note: FolderNote | undefined
 }
 
-const ROWS_PER_SLICE = 200
+const ROWS_PER_SLICE = 50
 
 /** What the notes of a pack store need of it. */
 export interface PackedNotesOptions {
@@ -67,11 +64,11 @@ export class PackedNotes implements FolderNotes {
     }
   }
 
-  /** Names a source in this version of the library: another one may read the same folder differently. */
+  /** Names a source in few characters. */
   #idOf(source: string): string {
     const known = this.#ids.get(source)
     if (known !== undefined) return known
-    const id = nodeHasher.sha256(`${library}\0${source}`).slice(0, 32)
+    const id = nodeHasher.sha256(source).slice(0, 32)
     this.#ids.set(source, id)
     return id
   }
@@ -79,13 +76,4 @@ export class PackedNotes implements FolderNotes {
 
 function keyOf(id: string, location: string): string {
   return `${id}/${location}`
-}
-
-const library = describeLibrary()
-
-/** A build that was made anew without a new version differs in the time of its file. */
-function describeLibrary(): string {
-  const { version } = createRequire(import.meta.url)('@skillstoke/core/package.json') as { version: string }
-  const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
-  return `${version} ${mtimeMs} ${size}`
 }

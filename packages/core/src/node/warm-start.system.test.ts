@@ -244,6 +244,8 @@ test.each([
   await using third = await place.start()
   expect(third.skills.current.list()).toHaveLength(3)
   expect(place.files.opened).toEqual([])
+  using repaired = new DatabaseSync(`${place.state}/store/index.db`)
+  expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
 test('a source that reads in another way does not use the notes', async () => {

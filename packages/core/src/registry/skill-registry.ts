@@ -227,10 +227,13 @@ export class SkillRegistry {
    * @throws {SkillError} CLOSED
    */
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
+    // Of most skills nothing is ever found, and each look for one goes through all.
+    if (diagnostics.length === 0 && !this.#remarks.has(skill)) return
+    // At once, not in turn: the next remark is compared with this one, also while this one waits.
+    this.#remarks.set(skill, diagnostics)
     await this.#enqueue(skill.source, async slot => {
       const old = slot.candidates.find(({ live }) => live === skill)
       if (old === undefined || JSON.stringify(old.remarks) === JSON.stringify(diagnostics)) return
-      this.#remarks.set(skill, diagnostics)
       await this.#apply(slot, slot.contents, {
         fresh: [{ entry: old.entry, old, former: old }],
         removed: [],
