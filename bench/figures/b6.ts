@@ -5,9 +5,9 @@ import { directory, nodeHasher, openPackStore } from '@skillstoke/core/node'
 import { type Figure, type MeasureOptions, round } from '../figure.ts'
 import { Tree } from '../tree.ts'
 
-// The first sweep comes after half a minute, and then one each minute.
-const START_SECONDS = 40
-const SECONDS = 130
+// Sweeps come half a minute after the start, a minute after that, and then every two minutes.
+const START_SECONDS = 100
+const SECONDS = 240
 
 /** Processor time while nothing happens, with the sweeps over every file of every skill, once a start is over. */
 export async function* b6(_options: MeasureOptions): AsyncGenerator<Figure> {

@@ -35,7 +35,7 @@ import { createStateDirectory } from './state-directory.ts'
 import { StoreCollection } from './store-collection.ts'
 
 const WRITE_BUFFER_BYTES = 1024 * 1024
-const ROWS_PER_TRANSACTION = 500
+const ROWS_PER_TRANSACTION = 200
 const ROWS_PER_SORT = 10_000
 // Half the time for which a collection leaves alone what nobody seems to need.
 const TOUCH_AFTER_MS = 1_800_000

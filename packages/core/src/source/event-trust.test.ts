@@ -21,7 +21,7 @@ test('sweeps that find nothing come less often, up to a limit', async () => {
     await clock.advance(sweepMs)
     trust.noteAnnounced()
   }
-  expect(seen).toEqual([30_000, 60_000, 60_000, 60_000, 60_000, 60_000])
+  expect(seen).toEqual([30_000, 60_000, 120_000, 120_000, 120_000, 120_000])
 })
 
 test('sweeps in a row count once', () => {

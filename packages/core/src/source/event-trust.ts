@@ -27,7 +27,7 @@ export interface EventTrustOptions {
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
 /** How much less often everything is swept where sweeps never find anything. */
-const RAREST_SWEEP = 2
+const RAREST_SWEEP = 4
 
 /** Whether a sweep found a change that no event announced, although one should have. */
 export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode) => boolean): boolean {
