@@ -16,12 +16,15 @@ const BYTES_PER_TREE = 1_024
 // How long what a round has doomed stays: whoever asked for it before has named it by then.
 const DOOM_MS = 30_000
 
+const NOTES_KEPT_MS = 30 * 86_400_000
+
 // No digest looks like it.
 const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
 const ROWS_PER_TRANSACTION = 100
 const RETRY_MS = 20
+const LAST_TRIES = 25
 
 interface BlobRow {
   readonly key: Digest
@@ -71,6 +74,7 @@ export async function runCollectionRound(
   const round = new CollectionRound(database, slices, now)
   await round.begin()
   try {
+    await round.removeUnusedNotes()
     const marks = await round.mark()
     const removed = await round.removeDoomed(marks)
     return await round.doom(marks, removed)
@@ -83,6 +87,7 @@ class CollectionRound {
   readonly #database: DatabaseSync
   readonly #slices: TimeSlices
   readonly #now: number
+  readonly #startedAt = performance.now()
 
   constructor(database: DatabaseSync, slices: TimeSlices, now: number) {
     this.#database = database
@@ -92,16 +97,36 @@ class CollectionRound {
 
   /** From now on everybody notes what they need, by a row that says so. */
   async begin(): Promise<void> {
-    await writeWhenFree(this.#database, () => {
+    await writeWhenFree(this.#database, this.#slices, () => {
       this.#database.prepare('INSERT OR REPLACE INTO doomed (key, at) VALUES (?, ?)').run(ROUND_KEY, SPARED)
     })
   }
 
-  /** Forgets what was spared, also by a round that was killed. */
+  /** Forgets what was spared, also by a round that was killed. If another process goes on writing, the next round does it. */
   async end(): Promise<void> {
-    await writeWhenFree(this.#database, () => {
-      this.#database.prepare('DELETE FROM doomed WHERE at = ?').run(SPARED)
-    })
+    const forget = this.#database.prepare('DELETE FROM doomed WHERE at = ?')
+    for (let tries = 0; tries < LAST_TRIES && !wasFree(this.#database, () => forget.run(SPARED)); tries++)
+      await setTimeout(RETRY_MS)
+  }
+
+  /** Removes the notes of sources that no process has opened for long: a root that is gone, or had another name. */
+  async removeUnusedNotes(): Promise<void> {
+    const unused = this.#database
+      .prepare('SELECT source FROM note_source WHERE at < ?')
+      .all(this.#now - NOTES_KEPT_MS) as unknown as readonly { source: string }[]
+    const removeSome = this.#database.prepare(
+      'DELETE FROM note WHERE rowid IN (SELECT rowid FROM note WHERE source = ? LIMIT ?)',
+    )
+    const forget = this.#database.prepare('DELETE FROM note_source WHERE source = ?')
+    for (const { source } of unused) {
+      for (let removed: number | bigint = ROWS_PER_TRANSACTION; removed === ROWS_PER_TRANSACTION; ) {
+        await writeWhenFree(this.#database, this.#slices, () => {
+          removed = removeSome.run(source, ROWS_PER_TRANSACTION).changes
+        })
+        await this.#slices.pause()
+      }
+      await writeWhenFree(this.#database, this.#slices, () => void forget.run(source))
+    }
   }
 
   async mark(): Promise<Marks> {
@@ -175,9 +200,12 @@ class CollectionRound {
       for (const pack of youngPacks) waitingPacks.add(pack)
     }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
-    await this.#write(doomed, key => add.run(key, this.#now))
+    // Whoever asked for it right before has the whole time to name it, however long the round takes.
+    const elapsedMs = (): number => Math.ceil(performance.now() - this.#startedAt)
+    await this.#write(doomed, key => add.run(key, this.#now + elapsedMs()))
     const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
-    return { packBytes, waitingPacks, nextInMs: isUrgent ? DOOM_MS : young.length > 0 ? GRACE_MS : Infinity }
+    const urgentMs = DOOM_MS + elapsedMs()
+    return { packBytes, waitingPacks, nextInMs: isUrgent ? urgentMs : young.length > 0 ? GRACE_MS : Infinity }
   }
 
   /** The rows of a query by its key, a page at a time. */
@@ -194,7 +222,7 @@ class CollectionRound {
 
   async #write<Item>(items: readonly Item[], write: (item: Item) => unknown): Promise<void> {
     for (let i = 0; i < items.length; i += ROWS_PER_TRANSACTION) {
-      await writeWhenFree(this.#database, () => {
+      await writeWhenFree(this.#database, this.#slices, () => {
         for (const item of items.slice(i, i + ROWS_PER_TRANSACTION)) write(item)
       })
       await this.#slices.pause()
@@ -202,16 +230,26 @@ class CollectionRound {
   }
 }
 
-/** Writes in one transaction as soon as no other process writes; the event loop goes on meanwhile. */
-export async function writeWhenFree(database: DatabaseSync, work: () => void): Promise<void> {
-  for (;;) {
-    try {
-      inTransaction(database, work)
-      return
-    } catch (thrown) {
-      if (!isBusy(thrown)) throw thrown
-      await setTimeout(RETRY_MS)
-    }
+/**
+ * Writes in one transaction as soon as no other process writes; the event loop goes on meanwhile.
+ * @throws the reason of the signal of `slices` when it aborts before that
+ */
+export async function writeWhenFree(
+  database: DatabaseSync,
+  slices: TimeSlices,
+  work: () => void,
+): Promise<void> {
+  while (!wasFree(database, work)) await slices.wait(RETRY_MS)
+}
+
+/** Writes in one transaction, unless another process writes at the moment. */
+function wasFree(database: DatabaseSync, work: () => unknown): boolean {
+  try {
+    inTransaction(database, work)
+    return true
+  } catch (thrown) {
+    if (!isBusy(thrown)) throw thrown
+    return false
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, ftruncateSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import type { PackPosition } from './pack-index.ts'
 import type { TimeSlices } from './time-slices.ts'
 
 const CHUNK_BYTES = 262_144
+const PART_BYTES = 4_194_304
 const ROWS_PER_PAGE = 500
 // Every process that stores something leaves a pack.
 const SMALL_BYTES = 1_048_576
@@ -35,11 +36,12 @@ interface Row extends PackPosition {
 }
 
 /**
- * Writes what is needed of half-empty packs into a new one, and removes them, and small ones when there are many. Packs that
- * are written to are left alone.
+ * Removes packs of which nothing is named. Then writes what is needed of half-empty packs into a new one, and of small ones when
+ * there are many, and removes each as soon as the index names the copies. Packs that are written to are left alone. When it is
+ * ended early, or the disk is full, what it has done stays done.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
-  const { folder, round, isWriting, isCurrent } = options
+  const { folder, round, isWriting } = options
   const { packBytes, waitingPacks } = round
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
@@ -48,62 +50,107 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
   const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
   const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
-  if (packs.some(pack => packBytes.has(pack))) await moveRows(options, new Set(packs))
-  // Somebody may have removed the folder and written it anew.
-  if (!isCurrent()) return
-  for (const pack of packs) if (isIdle(pack)) rmSync(join(folder, pack), { force: true })
+  const remove = (pack: string): void => {
+    // Somebody may have removed the folder and written it anew.
+    if (options.isCurrent() && isIdle(pack)) rmSync(join(folder, pack), { force: true })
+  }
+  for (const pack of packs) if (!packBytes.has(pack)) remove(pack)
+  const half = packs.filter(pack => packBytes.has(pack))
+  if (half.length > 0) await movePacks(options, half, remove)
 }
 
-async function moveRows(options: CompactionOptions, packs: ReadonlySet<string>): Promise<void> {
-  const { folder, database, slices } = options
-  const rows = await findRows(options, packs)
+/** Copies packs one after the other; `onMoved` is called with each of which the index names nothing any more. */
+async function movePacks(
+  options: CompactionOptions,
+  packs: readonly string[],
+  onMoved: (pack: string) => void,
+): Promise<void> {
+  const { folder, database } = options
+  const rows = await findRows(options, new Set(packs))
+  // An old pack goes right after its rows, so a loss of power must not take them back.
+  database.exec('PRAGMA synchronous = FULL')
   const target = createPack(folder)
-  const moved: { readonly row: Row; readonly offset: number }[] = []
-  const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let namedBytes = 0
   try {
     for (const pack of packs) {
       const source = openSync(join(folder, pack), 'r')
       try {
-        for (const row of rows.filter(each => each.pack === pack)) {
-          const { offset } = target
-          // What is missing or too short is damaged, and read from its source when it is needed.
-          if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
-          await slices.pause()
+        for (const part of inParts(rows.get(pack) ?? [])) {
+          await moveRows(options, part, source, target)
+          namedBytes = target.offset
         }
       } finally {
         closeSync(source)
       }
+      onMoved(pack)
     }
-    await sync(target.descriptor)
   } finally {
+    ftruncateSync(target.descriptor, namedBytes)
     closeSync(target.descriptor)
+    if (namedBytes === 0) rmSync(join(folder, target.name), { force: true })
+    database.exec('PRAGMA synchronous = NORMAL')
   }
+}
+
+/** Copies some rows of a pack, and has the index name the copies. */
+async function moveRows(
+  { database, slices }: CompactionOptions,
+  rows: readonly Row[],
+  source: number,
+  target: OpenPack,
+): Promise<void> {
+  const moved: { readonly row: Row; readonly offset: number }[] = []
+  const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  for (const row of rows) {
+    const { offset } = target
+    // What is missing or too short is damaged, and read from its source when it is needed.
+    if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
+    await slices.pause()
+  }
+  await sync(target.descriptor)
   const move = database.prepare(
     'UPDATE blob SET pack = ?, offset = ? WHERE digest = ? AND pack = ? AND offset = ?',
   )
-  // The old packs go right after this, so a loss of power must not take it back.
-  database.exec('PRAGMA synchronous = FULL')
   for (let i = 0; i < moved.length; i += ROWS_PER_PAGE) {
-    await writeWhenFree(database, () => {
+    await writeWhenFree(database, slices, () => {
       for (const { row, offset } of moved.slice(i, i + ROWS_PER_PAGE))
         move.run(target.name, offset, row.digest, row.pack, row.offset)
     })
     await slices.pause()
   }
-  database.exec('PRAGMA synchronous = NORMAL')
+}
+
+/** Splits rows so that little is lost when a part cannot be finished. */
+function* inParts(rows: readonly Row[]): Generator<readonly Row[]> {
+  let part: Row[] = []
+  let bytes = 0
+  for (const row of rows) {
+    part.push(row)
+    bytes += row.length
+    if (bytes < PART_BYTES) continue
+    yield part
+    part = []
+    bytes = 0
+  }
+  if (part.length > 0) yield part
 }
 
 async function findRows(
   { database, slices }: CompactionOptions,
   packs: ReadonlySet<string>,
-): Promise<readonly Row[]> {
+): Promise<ReadonlyMap<string, readonly Row[]>> {
   const page = database.prepare(
     'SELECT digest, pack, offset, length FROM blob WHERE digest > ? ORDER BY digest LIMIT ?',
   )
-  const found: Row[] = []
+  const found = new Map<string, Row[]>()
   for (let last = ''; ; ) {
     const rows = page.all(last, ROWS_PER_PAGE) as unknown as readonly Row[]
-    for (const row of rows) if (packs.has(row.pack)) found.push(row)
+    for (const row of rows) {
+      if (!packs.has(row.pack)) continue
+      const known = found.get(row.pack)
+      if (known === undefined) found.set(row.pack, [row])
+      else known.push(row)
+    }
     await slices.pause()
     if (rows.length < ROWS_PER_PAGE) return found
     last = rows.at(-1)?.digest ?? ''

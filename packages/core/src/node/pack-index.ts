@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { Digest } from '../index.ts'
 import { revisionOf } from '../internal-entry.ts'
 import type { FolderNote, SkillFile } from '../source-entry.ts'
-import { LIBRARY } from './library.ts'
+import { libraryId } from './library.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { NoteChange } from './packed-notes.ts'
 import { inTransaction, readRows } from './private-database.ts'
@@ -30,6 +30,29 @@ export interface IndexedTree extends IndexedAge {
   readonly files: readonly SkillFile[]
 }
 
+/** What a name points at. */
+export interface IndexedRef {
+  readonly name: string
+  readonly revision: Digest
+}
+
+/** A range of digests: from `from`, and less than `to`. */
+export interface IndexPart {
+  readonly from: string
+  readonly to: string
+}
+
+// Digests are spread evenly, so a question about all blobs takes a sixteenth of its time at once.
+const HEX_DIGITS = [...'0123456789abcdef']
+
+/** The parts of an index, which together have every blob. */
+export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
+  from: `sha256:${digit}`,
+  to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
+}))
+
+const DAY_MS = 86_400_000
+
 /** What a name is to point at, and what it pointed at when that was decided. */
 export interface RefChange {
   readonly revision: Digest | undefined
@@ -54,6 +77,7 @@ const SCHEMA = `
     sum INTEGER NOT NULL, PRIMARY KEY (source, location)
   );
   CREATE INDEX IF NOT EXISTS note_revision ON note (revision);
+  CREATE TABLE IF NOT EXISTS note_source (source TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS doomed (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
 `
 
@@ -113,7 +137,9 @@ export class PackIndex {
       'INSERT INTO ref (name, revision) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET revision = excluded.revision',
     )
     this.#removeRef = database.prepare('DELETE FROM ref WHERE name = ?')
-    this.#listRefs = database.prepare('SELECT name, revision FROM ref WHERE name >= ? AND name < ?')
+    this.#listRefs = database.prepare(
+      'SELECT name, revision FROM ref WHERE name >= ? AND name < ? ORDER BY name LIMIT ?',
+    )
     this.#findNote = database.prepare(
       `SELECT revision, facts, text, sum FROM note WHERE source = ? AND location = ?
        AND EXISTS (SELECT 1 FROM tree WHERE tree.revision = note.revision)`,
@@ -176,14 +202,9 @@ export class PackIndex {
     })
   }
 
-  listRefs(beginning: string): Map<string, Digest> {
-    const rows = this.#listRefs.all(beginning, beyond(beginning)) as unknown as {
-      name: string
-      revision: Digest
-    }[]
-    return new Map(
-      rows.flatMap(({ name, revision }) => (name.startsWith(beginning) ? [[name, revision]] : [])),
-    )
+  /** Lists names with a beginning, in their order, from the first one that is not before `from`; at most `limit`. */
+  listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
+    return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
 
   /** A damaged note is none, and neither is one of another build: the next one takes its place. */
@@ -196,14 +217,26 @@ export class PackIndex {
     this.#database.exec('DELETE FROM note')
   }
 
-  /** The packs that the index names, and how many bytes of each. */
-  packSizes(): ReadonlyMap<string, number> {
+  /** The packs that the index names for one part of all blobs, and how many bytes of each. */
+  packSizes(part: IndexPart): ReadonlyMap<string, number> {
     const rows = this.#database
       .prepare(
-        "SELECT pack, max(offset + length) AS size FROM blob WHERE pack NOT LIKE 'git:%' GROUP BY pack",
+        `SELECT pack, max(offset + length) AS size FROM blob
+         WHERE digest >= ? AND digest < ? AND pack NOT LIKE 'git:%' GROUP BY pack`,
       )
-      .all() as unknown as { pack: string; size: number }[]
+      .all(part.from, part.to) as unknown as { pack: string; size: number }[]
     return new Map(rows.map(({ pack, size }) => [pack, size]))
+  }
+
+  /** Says that the notes of a source are in use, unless that was said less than a day ago. */
+  useNotes(source: string): void {
+    const now = Date.now()
+    this.#database
+      .prepare(
+        `INSERT INTO note_source (source, at) VALUES (?1, ?2)
+         ON CONFLICT (source) DO UPDATE SET at = ?2 WHERE at < ?2 - ${DAY_MS}`,
+      )
+      .run(source, now)
   }
 
   /** Writes notes whose revisions are here. */
@@ -211,7 +244,7 @@ export class PackIndex {
     inTransaction(this.#database, () => {
       for (const { source, location, note } of changes) {
         if (note === undefined) this.#removeNote.run(source, location)
-        else {
+        else if (libraryId() !== undefined) {
           const { revision, text } = note
           const facts = new Uint8Array(note.facts.buffer, note.facts.byteOffset, note.facts.byteLength)
           const sum = sumOf(location, revision, facts, text)
@@ -278,18 +311,27 @@ type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text:
 
 /** `undefined` for one that is not as this build of the library wrote it. */
 function toNote(location: string, [revision, facts, text, sum]: NoteRow): FolderNote | undefined {
-  if (sumOf(location, revision, facts, text) !== sum) return undefined
+  if (libraryId() === undefined || sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
   return { revision, facts: new Float64Array(facts.buffer, facts.byteOffset, length), text }
 }
 
 function sumOf(location: string, revision: Digest, facts: Uint8Array, text: string): number {
-  return crc32(text, crc32(facts, crc32(`${LIBRARY}\0${location}\0${revision}`)))
+  return crc32(text, crc32(facts, crc32(`${libraryId()}\0${location}\0${revision}`)))
 }
 
 /** Adds what another index holds and this one does not; of a damaged one what can be read. */
 export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
-  const addRef = to.prepare('INSERT OR IGNORE INTO ref (name, revision) VALUES (?, ?)')
+  addAll(from, to, 'IGNORE')
+}
+
+/** Adds what another index holds; its names point where they did there. */
+export function overwriteIndex(from: DatabaseSync, to: DatabaseSync): void {
+  addAll(from, to, 'REPLACE')
+}
+
+function addAll(from: DatabaseSync, to: DatabaseSync, conflict: 'IGNORE' | 'REPLACE'): void {
+  const addRef = to.prepare(`INSERT OR ${conflict} INTO ref (name, revision) VALUES (?, ?)`)
   for (const { name, revision } of readRows(from, 'ref', 'name')) addRef.run(String(name), String(revision))
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
   for (const { revision, files, at } of readRows(from, 'tree', 'revision'))

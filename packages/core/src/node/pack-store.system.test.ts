@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
@@ -323,4 +331,69 @@ test('a closed store says so, whatever is asked of it', async () => {
   await expect(store.get(digest)).rejects.toMatchObject(closed)
   await expect(store.getTree(digest)).rejects.toMatchObject(closed)
   await store.flush()
+})
+
+test('a store whose index is gone says so; a new one, and one with its index, has no fault', async () => {
+  using folder = new TemporaryFolder()
+  const faults: unknown[] = []
+  for (const isRemoved of [false, false, true, false]) {
+    if (isRemoved) rmSync(folder.at('store/index.db'))
+    const store = await openPackStore(folder.path)
+    store.put(digestOf('text', nodeHasher), bytesOf('text'))
+    faults.push(store.fault?.message)
+    await store.close()
+  }
+  expect(faults).toEqual([
+    undefined,
+    undefined,
+    expect.stringMatching(/the names of the store in .* are missing/),
+    undefined,
+  ])
+})
+
+test('what a process shows stays named when an older copy of the index is put under it', async () => {
+  using folder = new TemporaryFolder()
+  const [older, newer] = ['older', 'newer'].map(text => digestOf(text, nodeHasher)) as [Digest, Digest]
+  const first = await openPackStore(folder.path)
+  first.setRef('name', older)
+  first.setRef('other', older)
+  await first.close()
+  copyFileSync(folder.at('store/index.db'), folder.at('copy'))
+  const store = await openPackStore(folder.path)
+  store.setRef('name', newer)
+  await store.flush()
+  for (const end of ['-wal', '-shm']) rmSync(folder.at(`store/index.db${end}`), { force: true })
+  rmSync(folder.at('store/index.db'))
+  copyFileSync(folder.at('copy'), folder.at('store/index.db'))
+  await store.close()
+  const again = await openPackStore(folder.path)
+  expect(['name', 'other'].map(name => again.getRef(name))).toEqual([newer, older])
+  await again.close()
+})
+
+test('notes that are put while others are written wait for their revisions', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  await store.notes?.open?.('source')
+  const put = (text: string): void => {
+    const files = [
+      { path: 'SKILL.md', digest: digestOf(text, nodeHasher), size: text.length, isExecutable: false },
+    ]
+    const revision = revisionOf(files, nodeHasher)
+    store.put(files[0]?.digest as Digest, bytesOf(text))
+    store.putTree(revision, files)
+    store.notes?.put('source', text, { revision, facts: Float64Array.of(1), text })
+  }
+  put('first')
+  const flushed = store.flush()
+  put('second')
+  await flushed
+  await store.close()
+  const again = await openPackStore(folder.path)
+  await again.notes?.open?.('source')
+  expect(['first', 'second'].map(text => again.notes?.find('source', text)?.text)).toEqual([
+    'first',
+    'second',
+  ])
+  await again.close()
 })

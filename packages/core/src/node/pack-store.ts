@@ -4,6 +4,7 @@ import {
   existsSync,
   fdatasync,
   fstatSync,
+  futimesSync,
   openSync,
   readSync,
   statSync,
@@ -17,11 +18,13 @@ import { digestOf, toMessage } from '../internal-entry.ts'
 import { type SkillFile, type SkillStore, type StoreFault, systemClock } from '../source-entry.ts'
 import { GitBlobs } from './git/git-blobs.ts'
 import { nodeHasher } from './node-hasher.ts'
-import { createPack, type OpenPack } from './pack-files.ts'
+import { createPack, listPacks, type OpenPack } from './pack-files.ts'
 import {
+  INDEX_PARTS,
   type IndexedAge,
   type IndexedPosition,
   mergeIndexes,
+  overwriteIndex,
   PACK_INDEX,
   PackIndex,
   type PackPosition,
@@ -37,6 +40,7 @@ import { StoreCollection } from './store-collection.ts'
 const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 200
 const ROWS_PER_SORT = 10_000
+const NAMES_PER_PAGE = 500
 // Half the time for which a collection leaves alone what nobody seems to need.
 const TOUCH_AFTER_MS = 1_800_000
 // Names are set outside of readings, too, when nobody flushes.
@@ -58,11 +62,19 @@ const sync = promisify(fdatasync)
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
   createStateDirectory(stateDirectory)
   const folder = join(stateDirectory, 'store')
+  const loss = findLoss(folder)
   return await openStateDatabase(
     folder,
     PACK_INDEX,
-    (kept, damage) => new PackStore(folder, kept, new GitBlobs(resolve(stateDirectory)), damage),
+    (kept, damage) => new PackStore(folder, kept, new GitBlobs(resolve(stateDirectory)), damage ?? loss),
   )
+}
+
+/** Says that the index is gone although there are packs. */
+function findLoss(folder: string): string | undefined {
+  const index = join(folder, PACK_INDEX.name)
+  if (existsSync(index) || !existsSync(folder) || listPacks(folder).length === 0) return undefined
+  return `${PACK_INDEX.what} in ${JSON.stringify(index)} are missing; which revisions were good before is not known any more`
 }
 
 class PackStore implements SkillStore {
@@ -73,7 +85,7 @@ class PackStore implements SkillStore {
   readonly notes: PackedNotes = new PackedNotes({
     ask: question => this.#ask(question),
     // A collection may have removed a pack since the index was asked.
-    hasPacks: () => this.#hasPacks() || this.#hasPacks(),
+    hasPacks: async () => (await this.#hasPacks()) || (await this.#hasPacks()),
     onPut: () => this.#flushSoon(),
   })
   readonly #retained = new RetainedTrees()
@@ -122,7 +134,16 @@ class PackStore implements SkillStore {
   }
 
   get fault(): StoreFault | undefined {
-    return this.#failure ?? this.#mended
+    return this.#failure ?? this.#mended ?? this.#findCollectionFault()
+  }
+
+  #findCollectionFault(): StoreFault | undefined {
+    const { failure } = this.#collection
+    if (failure === undefined) return undefined
+    return {
+      message: `what nothing needs any more cannot be removed from the store: ${failure}`,
+      isStoring: true,
+    }
   }
 
   has(digest: Digest): boolean {
@@ -190,20 +211,26 @@ class PackStore implements SkillStore {
     const put = this.#trees.get(revision)
     const stored = put === undefined ? this.#ask(index => index.findTree(revision)) : undefined
     // Whoever asks is about to serve it, and its folder may not have all of it any more. A pack that is open is not lost.
-    if (stored !== undefined) this.#touch(revision, stored)
+    const doomed: Digest[] = []
+    if (stored !== undefined && this.#touch(revision, stored)) doomed.push(revision)
     const files = put ?? stored?.files
     for (const { digest } of files ?? []) {
       const position = this.#blobs.has(digest) ? undefined : this.#findBlob(digest)
-      if (position !== undefined && this.#isThere(position)) this.#touch(digest, position)
+      if (position === undefined || !this.#isThere(position)) continue
+      if (this.#touch(digest, position)) doomed.push(digest)
     }
+    // The next flush may be too late for these.
+    if (doomed.length > 0) this.#ask(index => index.touch(doomed))
     return files
   }
 
-  /** Notes that something is wanted, unless that was noted not long ago. */
-  #touch(key: Digest, { at, isDoomed }: IndexedAge): void {
-    if (isDoomed === 0 && at >= Date.now() - TOUCH_AFTER_MS) return
-    this.#touched.add(key)
-    this.#flushSoon()
+  /** Notes that something is wanted, unless that was noted not long ago. Returns whether it is about to be removed. */
+  #touch(key: Digest, { at, isDoomed }: IndexedAge): boolean {
+    if (isDoomed === 1 || at < Date.now() - TOUCH_AFTER_MS) {
+      this.#touched.add(key)
+      this.#flushSoon()
+    }
+    return isDoomed === 1
   }
 
   // Processes share the store: what it keeps goes by its names and its leases.
@@ -230,14 +257,17 @@ class PackStore implements SkillStore {
     return pending === undefined ? this.#ask(index => index.findRef(name)) : pending.revision
   }
 
-  listRefs(beginning: string): ReadonlyMap<string, Digest> {
-    const refs = this.#ask(index => index.listRefs(beginning))
-    for (const [name, { revision }] of this.#refs) {
-      if (!name.startsWith(beginning)) continue
-      if (revision === undefined) refs.delete(name)
-      else refs.set(name, revision)
+  *listRefs(beginning: string): Generator<readonly [string, Digest]> {
+    const pending = [...this.#refs].filter(([name]) => name.startsWith(beginning))
+    for (const [name, { revision }] of pending) if (revision !== undefined) yield [name, revision]
+    const passed = new Set(pending.map(([name]) => name))
+    for (let from = beginning; ; ) {
+      const page = this.#ask(index => index.listRefs(beginning, from, NAMES_PER_PAGE))
+      for (const { name, revision } of page)
+        if (name.startsWith(beginning) && !passed.has(name)) yield [name, revision]
+      if (page.length < NAMES_PER_PAGE) return
+      from = `${page.at(-1)?.name}\0`
     }
-    return refs
   }
 
   #flushSoon(): void {
@@ -303,7 +333,8 @@ class PackStore implements SkillStore {
 
   /** Writes names and packs anew, as far as they are still open here; the rest is read again where it came from. */
   #restore(): void {
-    this.#kept.restore(mergeIndexes)
+    // What lies there now may be an older copy; what this process shows is what it has written.
+    this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
     const open = new Map(this.#readers)
@@ -343,12 +374,9 @@ class PackStore implements SkillStore {
   }
 
   async #flushAll(): Promise<void> {
-    this.#write()
-    const blobs = [...this.#blobs].filter(
-      (entry): entry is [Digest, PackPosition] => !(entry[1] instanceof Uint8Array),
-    )
     const trees = [...this.#trees]
     const refs = [...this.#refs]
+    const notes = this.notes.list()
     const touched = [...this.#touched]
     this.#isEmpty = false
     this.#touched.clear()
@@ -356,13 +384,7 @@ class PackStore implements SkillStore {
       this.#ask(index => index.touch(batch))
       await setImmediate()
     }
-    const isWritten = blobs.some(([, { pack }]) => pack === this.#writer?.name)
-    if (isWritten && this.#writer !== undefined) await sync(this.#writer.descriptor)
-    for (const batch of inSortedBatches(blobs)) {
-      this.#ask(index => index.addBlobs(batch))
-      for (const [digest] of batch) this.#blobs.delete(digest)
-      await setImmediate()
-    }
+    while (!(await this.#flushBlobs()));
     for (const batch of inSortedBatches(trees)) {
       this.#ask(index => index.addTrees(batch))
       for (const [revision] of batch) this.#trees.delete(revision)
@@ -375,7 +397,7 @@ class PackStore implements SkillStore {
       for (const name of names) this.#refs.delete(name)
       await setImmediate()
     }
-    await this.notes.flush()
+    await this.notes.write(notes)
     // After the names, which keep most of them.
     for (const now = Date.now(); this.#retained.isDue(now); ) {
       const { revisions, until } = this.#retained.takeDue(now)
@@ -385,6 +407,35 @@ class PackStore implements SkillStore {
       }
     }
     this.#rotate()
+  }
+
+  /** Returns whether the bytes are safe. If their pack was removed meanwhile, they wait to be written into another one. */
+  async #flushBlobs(): Promise<boolean> {
+    this.#write()
+    const writer = this.#writer
+    const blobs = [...this.#blobs].filter(
+      (entry): entry is [Digest, PackPosition] => !(entry[1] instanceof Uint8Array),
+    )
+    const isWritten = blobs.some(([, { pack }]) => pack === writer?.name)
+    if (isWritten && writer !== undefined) {
+      // A collection takes a pack for left behind that nothing names and nobody has written to for a while.
+      futimesSync(writer.descriptor, new Date(), new Date())
+      await sync(writer.descriptor)
+    }
+    for (const batch of inSortedBatches(blobs)) {
+      this.#ask(index => index.addBlobs(batch))
+      await setImmediate()
+    }
+    if (isWritten && writer !== undefined) {
+      if (this.#writer !== writer) return false
+      if (fstatSync(writer.descriptor).nlink === 0) {
+        this.#retire(writer)
+        return false
+      }
+    }
+    for (const [digest, position] of blobs)
+      if (this.#blobs.get(digest) === position) this.#blobs.delete(digest)
+    return true
   }
 
   /** Leaves a large pack, which is still read from, once the index names all of it. */
@@ -467,9 +518,13 @@ class PackStore implements SkillStore {
     return size >= offset + length
   }
 
-  #hasPacks(): boolean {
-    const sizes = this.#ask(index => index.packSizes())
-    return sizes.entries().every(([pack, size]) => this.#sizeOf(pack) >= size)
+  async #hasPacks(): Promise<boolean> {
+    for (const part of INDEX_PARTS) {
+      const sizes = this.#ask(index => index.packSizes(part))
+      if (!sizes.entries().every(([pack, size]) => this.#sizeOf(pack) >= size)) return false
+      await setImmediate()
+    }
+    return true
   }
 
   #sizeOf(pack: string): number {

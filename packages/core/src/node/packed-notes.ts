@@ -16,7 +16,7 @@ const ROWS_PER_SLICE = 50
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
   /** Whether the bytes are there that the index names. */
-  readonly hasPacks: () => boolean
+  readonly hasPacks: () => Promise<boolean>
   readonly onPut: () => void
 }
 
@@ -28,6 +28,8 @@ export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
+  /** Sources whose notes are used by this process, which the index does not know yet. */
+  readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 
   constructor(options: PackedNotesOptions) {
@@ -35,17 +37,22 @@ export class PackedNotes implements FolderNotes {
   }
 
   get waiting(): number {
-    return this.#waiting.size
+    return this.#waiting.size + this.#opened.size
+  }
+
+  async open(source: string): Promise<void> {
+    const { ask, hasPacks, onPut } = this.#options
+    if (!this.#isChecked && !(await hasPacks())) ask(index => index.removeNotes())
+    this.#isChecked = true
+    this.#opened.add(this.#idOf(source))
+    onPut()
   }
 
   find(source: string, location: string): FolderNote | undefined {
     const id = this.#idOf(source)
     const waiting = this.#waiting.get(keyOf(id, location))
     if (waiting !== undefined) return waiting.note
-    const { ask, hasPacks } = this.#options
-    if (!this.#isChecked && !hasPacks()) ask(index => index.removeNotes())
-    this.#isChecked = true
-    return ask(index => index.findNote(id, location))
+    return this.#isChecked ? this.#options.ask(index => index.findNote(id, location)) : undefined
   }
 
   put(source: string, location: string, note: FolderNote | undefined): void {
@@ -54,11 +61,21 @@ export class PackedNotes implements FolderNotes {
     this.#options.onPut()
   }
 
-  /** Writes what waits, in slices; what the index refuses waits for the next flush. */
-  async flush(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      const batch = [...this.#waiting.entries().take(ROWS_PER_SLICE)]
-      this.#options.ask(index => index.setNotes(batch.map(([, change]) => change)))
+  /** Takes what waits now, for `write`. What is put later may be about revisions that are not in the index yet. */
+  list(): readonly (readonly [key: string, change: NoteChange])[] {
+    return [...this.#waiting]
+  }
+
+  /** Writes what `list` returned, in slices; what the index refuses waits for the next flush. */
+  async write(listed: ReturnType<PackedNotes['list']>): Promise<void> {
+    const { ask } = this.#options
+    for (const source of this.#opened) {
+      ask(index => index.useNotes(source))
+      this.#opened.delete(source)
+    }
+    for (let i = 0; i < listed.length; i += ROWS_PER_SLICE) {
+      const batch = listed.slice(i, i + ROWS_PER_SLICE)
+      ask(index => index.setNotes(batch.map(([, change]) => change)))
       for (const [key, change] of batch) if (this.#waiting.get(key) === change) this.#waiting.delete(key)
       await setImmediate()
     }

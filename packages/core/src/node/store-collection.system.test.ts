@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
@@ -7,6 +7,7 @@ import { digestOf, revisionOf } from '../internal-entry.ts'
 import type { SkillFile, SkillStore } from '../source-entry.ts'
 import { FakeClock } from '../testing/index.ts'
 import { runCollectionRound } from './collection-round.ts'
+import { compactPacks } from './compact-packs.ts'
 import { collectGarbage, nodeHasher, openPackStore } from './index.ts'
 import { RetainedTrees } from './retained-trees.ts'
 import { StoreCollection } from './store-collection.ts'
@@ -162,7 +163,8 @@ test('what is taken up again after a round has doomed it is spared', async () =>
   await using rounds = new Rounds(folder)
   await rounds.next()
   expect(await store.getTree(old.revision)).toEqual(old.files)
-  await store.flush()
+  // Its bytes are in the store at once, whenever the next flush is.
+  expect(store.has(old.files[0]?.digest as Digest)).toBe(true)
   await rounds.next()
   await rounds.next()
   expect([await store.getTree(old.revision), await textOf(store, old)]).toEqual([old.files, 'old'])
@@ -431,4 +433,167 @@ test('only one process collects at a time', async () => {
   expect(store.has(old.files[0]?.digest as Digest)).toBe(false)
   expect(readFileSync(folder.at('store/collection-lock.sqlite'))).toHaveLength(0)
   await store.close()
+})
+
+/** A store whose one pack is three quarters empty, and a pack of which nothing is named. */
+async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision[]> {
+  const store = await openPackStore(folder.path)
+  const made = Array.from({ length: 12 }, (_, i) => put(store, String.fromCharCode(97 + i).repeat(1_000_000)))
+  const kept = made.slice(0, 3)
+  for (const [i, { revision }] of kept.entries()) store.setRef(`name ${i}`, revision)
+  await store.close()
+  const index = new DatabaseSync(folder.at('store/index.db'))
+  for (const { files } of made.slice(3))
+    index.prepare('DELETE FROM blob WHERE digest = ?').run(files[0]?.digest ?? '')
+  index.close()
+  writeFileSync(folder.at(`store/${'0'.repeat(16)}.pack`), 'nothing names it')
+  age(folder, 2 * HOUR)
+  return kept
+}
+
+interface CompactionCase {
+  /** After how many pauses the process is closed. */
+  readonly abortAfter?: number
+  readonly isCurrent?: () => boolean
+}
+
+/** Looks what a store has, and writes its packs anew. */
+async function compact(
+  folder: TemporaryFolder,
+  { abortAfter = Infinity, isCurrent = () => true }: CompactionCase,
+): Promise<void> {
+  const database = new DatabaseSync(folder.at('store/index.db'))
+  const abort = new AbortController()
+  const slices = new TimeSlices(abort.signal)
+  const pause = slices.pause.bind(slices)
+  const round = await runCollectionRound(database, slices, Date.now())
+  let pauses = 0
+  slices.pause = async () => {
+    if (++pauses > abortAfter) abort.abort()
+    await pause()
+  }
+  try {
+    await compactPacks({
+      folder: folder.at('store'),
+      database,
+      slices,
+      round,
+      isWriting: () => false,
+      isCurrent,
+    })
+  } finally {
+    database.close()
+  }
+}
+
+test('a process that is closed while it writes packs anew leaves no garbage, and what nobody needs is gone', async () => {
+  using folder = new TemporaryFolder()
+  const kept = await makeHalfEmpty(folder)
+  const before = packsOf(folder)
+  for (let i = 0; i < 3; i++) await expect(compact(folder, { abortAfter: 2 })).rejects.toThrow(/abort/i)
+  expect(packsOf(folder)).toEqual(before.filter(name => name !== `${'0'.repeat(16)}.pack`))
+  await compact(folder, {})
+  expect(packBytes(folder)).toBe(3_000_000)
+  const store = await openPackStore(folder.path)
+  for (const [i, each] of kept.entries())
+    expect(await textOf(store, each)).toBe(String.fromCharCode(97 + i).repeat(1_000_000))
+  await store.close()
+})
+
+test('no pack is removed from a folder that was written anew, nor one that another process may write to', async () => {
+  using folder = new TemporaryFolder()
+  await makeHalfEmpty(folder)
+  const other = `${process.ppid}-${'1'.repeat(16)}.pack`
+  writeFileSync(folder.at(`store/${other}`), 'about to be named')
+  age(folder, 60_000)
+  const before = packsOf(folder)
+  await compact(folder, { isCurrent: () => false })
+  expect(packsOf(folder)).toEqual(expect.arrayContaining([...before]))
+  await compact(folder, {})
+  expect(packsOf(folder)).toContain(other)
+})
+
+test('closing waits for a process that holds the lock of the index no longer than for a round', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  put(store, 'text')
+  await store.close()
+  const lock = folder.at('store/collection-lock.sqlite')
+  writeFileSync(lock, '')
+  const clock = new FakeClock(Date.now() + 2 * HOUR)
+  const collection = new StoreCollection({
+    ...{ folder: folder.at('store'), clock, isWriting: () => false, isCurrent: () => true },
+    onDone: () => undefined,
+  })
+  collection.noteWritten(1)
+  const stopped = new DatabaseSync(folder.at('store/index.db'))
+  stopped.exec('BEGIN IMMEDIATE')
+  const finished = collection.finish()
+  await clock.advance(2_000)
+  await finished
+  stopped.close()
+})
+
+test('bytes whose pack was removed before the index names them are written once more', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  const large = put(store, 'large'.repeat(400_000))
+  for (const name of packsOf(folder)) rmSync(folder.at(`store/${name}`))
+  store.setRef('name', large.revision)
+  await store.close()
+  const again = await openPackStore(folder.path)
+  expect(await textOf(again, large)).toBe('large'.repeat(400_000))
+  await again.close()
+})
+
+test('a collection that fails again and again says why, until one succeeds', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  put(store, 'text')
+  await store.close()
+  const clock = new FakeClock(Date.now())
+  const index = folder.at('store/index.db')
+  const whole = readFileSync(index)
+  let rounds = 0
+  const done = Promise.withResolvers<void>()
+  const collection = new StoreCollection({
+    ...{ folder: folder.at('store'), clock, isWriting: () => false, onDone: done.resolve },
+    isCurrent: () => rounds++ >= 0,
+  })
+  writeFileSync(index, 'no database')
+  while (collection.failure === undefined) await clock.advance(60_000)
+  expect([rounds, collection.failure]).toEqual([3, expect.stringMatching(/not a database/)])
+  writeFileSync(index, whole)
+  while (rounds === 3) await clock.advance(60_000)
+  await done.promise
+  expect(collection.failure).toBeUndefined()
+  await collection.stop()
+})
+
+test('the notes of a source that no process has opened for a month go', async () => {
+  using folder = new TemporaryFolder()
+  const store = await openPackStore(folder.path)
+  const made = put(store, 'text')
+  store.setRef('name', made.revision)
+  const note = { revision: made.revision, facts: Float64Array.of(1), text: 'note' }
+  for (const source of ['left', 'used']) {
+    await store.notes?.open?.(source)
+    store.notes?.put(source, 'pdf', note)
+  }
+  await store.close()
+  const index = new DatabaseSync(folder.at('store/index.db'))
+  const slices = new TimeSlices(new AbortController().signal)
+  const inDays = (days: number): number => Date.now() + days * 24 * HOUR
+  await runCollectionRound(index, slices, inDays(29))
+  expect(index.prepare('SELECT count(*) AS count FROM note').get()).toEqual({ count: 2 })
+  vi.useFakeTimers({ toFake: ['Date'], now: inDays(2) })
+  const later = await openPackStore(folder.path)
+  await later.notes?.open?.('used')
+  await later.close()
+  await runCollectionRound(index, slices, inDays(29))
+  index.close()
+  const last = await openPackStore(folder.path)
+  for (const source of ['left', 'used']) await last.notes?.open?.(source)
+  expect(['left', 'used'].map(source => last.notes?.find(source, 'pdf')?.text)).toEqual([undefined, 'note'])
+  await last.close()
 })

@@ -1,6 +1,7 @@
 import { closeSync, openSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { toMessage } from '../internal-entry.ts'
 import type { Clock } from '../source-entry.ts'
 import { runCollectionRound } from './collection-round.ts'
 import { compactPacks } from './compact-packs.ts'
@@ -13,6 +14,7 @@ const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
+const FAILURES_TO_REPORT = 3
 // What a process that ends soon does for the next ones, and how often one of them does.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
@@ -35,7 +37,8 @@ export interface StoreCollectionOptions {
 
 /**
  * Removes from a store what nothing needs any more while processes use it: some time after the start, after this process
- * has written, and when it closes after none has for an hour. One process at a time does so, in slices of a few milliseconds. A failure ends a round and nothing else.
+ * has written, and when it closes after none has for an hour. One process at a time does so, in slices of a few milliseconds. A failure ends a round and nothing else; when it comes again and again,
+ * `failure` has its reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
@@ -45,10 +48,17 @@ export class StoreCollection {
   #cancelTimer: (() => void) | undefined
   #dueAt = Infinity
   #running: Promise<void> | undefined
+  #failures = 0
+  #failure = ''
 
   constructor(options: StoreCollectionOptions) {
     this.#options = options
     this.#runIn(FIRST_AFTER_MS)
+  }
+
+  /** Why the last rounds have failed, all of them. */
+  get failure(): string | undefined {
+    return this.#failures >= FAILURES_TO_REPORT ? this.#failure : undefined
   }
 
   /** Plans a round for what is written: soon when it is much. */
@@ -124,9 +134,13 @@ export class StoreCollection {
       })
       // Processes that collect in turn come at different times.
       this.#runIn((nextInMs ?? FIRST_AFTER_MS) * (1 + clock.random()))
+      this.#failures = 0
       onDone()
-    } catch {
-      // Closed, full, damaged or gone: the store reports what concerns it, and the next round tries again.
+    } catch (thrown) {
+      if (this.#abort.signal.aborted) return
+      // Full, damaged or gone: the store reports what concerns it, and the next round tries again.
+      this.#failures++
+      this.#failure = toMessage(thrown)
       this.#runIn(FIRST_AFTER_MS)
     }
   }

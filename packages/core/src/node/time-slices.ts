@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
 const SLICE_MS = 4
 
@@ -18,5 +18,12 @@ export class TimeSlices {
       this.#startedAt = performance.now()
     }
     this.#signal.throwIfAborted()
+  }
+
+  /** @throws the reason of the signal when it has aborted */
+  async wait(delayMs: number): Promise<void> {
+    this.#signal.throwIfAborted()
+    await setTimeout(delayMs, undefined, { signal: this.#signal })
+    this.#startedAt = performance.now()
   }
 }

@@ -20,6 +20,8 @@ export interface ServedRevisions {
   readonly earlier: Digest | undefined
 }
 
+const NAMES_PER_SLICE = 500
+
 export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, earlier: undefined })
 
 /** Remembers in the store which revision of a folder was served last, so that a restart can serve it again. */
@@ -27,7 +29,7 @@ export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
   /** The names of one source, while many of its folders are looked up. */
-  #ahead: { readonly origin: string; readonly refs: ReadonlyMap<string, Digest> } | undefined
+  #ahead: { readonly origin: string; readonly refs: Map<string, Digest> } | undefined
 
   constructor(store: SkillStore, hasher: Hasher) {
     this.#store = store
@@ -39,10 +41,11 @@ export class LastGood {
     const store = this.#store
     if (store.listRefs === undefined) return
     const refs = new Map<string, Digest>()
-    for (const toName of [refOf, earlierOf]) {
-      for (const [name, revision] of store.listRefs(beginningOf(toName(origin, '')))) refs.set(name, revision)
-      await pause()
-    }
+    for (const toName of [refOf, earlierOf])
+      for (const [name, revision] of store.listRefs(beginningOf(toName(origin, '')))) {
+        refs.set(name, revision)
+        if (refs.size % NAMES_PER_SLICE === 0) await pause()
+      }
     this.#ahead = { origin, refs }
   }
 
@@ -52,8 +55,15 @@ export class LastGood {
 
   /** Notes what a folder served last, and before that. */
   remember(origin: string, location: string, { last, earlier }: ServedRevisions): void {
-    this.#store.setRef(refOf(origin, location), last)
-    this.#store.setRef(earlierOf(origin, location), earlier)
+    this.#set(origin, refOf(origin, location), last)
+    this.#set(origin, earlierOf(origin, location), earlier)
+  }
+
+  #set(origin: string, name: string, revision: Digest | undefined): void {
+    this.#store.setRef(name, revision)
+    if (this.#ahead?.origin !== origin) return
+    if (revision === undefined) this.#ahead.refs.delete(name)
+    else this.#ahead.refs.set(name, revision)
   }
 
   find(origin: string, location: string): ServedRevisions {

@@ -17,7 +17,7 @@ import {
 } from './mirror.ts'
 
 /** Changes with the form of a note. */
-export const NOTE_FORM = 1
+export const NOTE_FORM = 2
 
 /** Folders with more directories in them are not noted. */
 export const MOST_DIRECTORIES = 100
@@ -44,6 +44,8 @@ interface NoteText {
   readonly bodyDigest: Digest
   readonly revision: Digest
   readonly diagnostics: readonly Diagnostic[]
+  /** What the words of the diagnostics depend on, where there are any. */
+  readonly wording?: string
 }
 
 /** A folder as it was noted. */
@@ -58,7 +60,7 @@ export interface NotedFolder {
  * Notes what is known of a skill's folder. `undefined` for what is better read each time: broken skills, links, skills within
  * skills, files with several names, anything that was left out or could not be read.
  */
-export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
+export function noteFolder(folder: DirectoryNode, wording: string): FolderNote | undefined {
   const { skill, isLinked } = folder.entry ?? {}
   if (skill === undefined || isLinked === true || folder.isStandalone || !isPlainValue(skill.extra))
     return undefined
@@ -88,16 +90,29 @@ export function noteFolder(folder: DirectoryNode): FolderNote | undefined {
       (file.digest as Digest).slice(PREFIX.length),
     ]),
     ...{ skillFile, fields, frontmatterDigest, bodyDigest, revision, diagnostics },
+    ...(diagnostics.length === 0 ? {} : { wording }),
   }
   return { revision, facts, text: JSON.stringify(text) }
 }
 
-/** Fills a folder of the mirror that was not looked at yet with what is noted of it; returns the directories that this adds. */
+/**
+ * Fills a folder of the mirror that was not looked at yet with what is noted of it; returns the directories that this adds.
+ * `undefined` when its findings were noted in other words.
+ */
 export function recallFolder(
   folder: DirectoryNode,
   { facts, text }: FolderNote,
-): { readonly noted: NotedFolder; readonly added: readonly DirectoryNode[] } {
-  const { directories, files, skillFile, fields, ...rest } = JSON.parse(text) as NoteText
+  wording: string,
+): { readonly noted: NotedFolder; readonly added: readonly DirectoryNode[] } | undefined {
+  const {
+    directories,
+    files,
+    skillFile,
+    fields,
+    wording: notedWording,
+    ...rest
+  } = JSON.parse(text) as NoteText
+  if (notedWording !== undefined && notedWording !== wording) return undefined
   const nodes = [folder]
   for (const [index, [parent, name]] of directories.entries()) {
     if (index > 0) {

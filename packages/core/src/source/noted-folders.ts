@@ -15,6 +15,8 @@ export class NotedFolders {
   readonly #fileSystem: FileSystem
   /** What a note depends on besides the folder itself. */
   readonly #key: string
+  /** What the findings in a note depend on besides that. */
+  readonly #wording: string
   /** How many folders were filled from a note. */
   #recalled = 0
   /** Folders that were read since they were noted; `undefined` for those that are gone. */
@@ -43,16 +45,18 @@ export class NotedFolders {
     this.#fileSystem = fileSystem
     this.#reader = reader
     this.#key = JSON.stringify([
-      ...[NOTE_FORM, root, displayRoot, label, limits, reading, layout.key],
+      ...[NOTE_FORM, root, limits, reading, layout.key],
       ...[symlinks, nestedSkills, trust, hasDirectories],
     ])
+    this.#wording = JSON.stringify([label, displayRoot])
   }
 
-  /** To be called before a mirror is filled. */
-  begin(store: SkillStore): void {
+  /** To be called before a mirror is filled. A store that cannot be asked has no notes: every folder is read. */
+  async begin(store: SkillStore): Promise<void> {
     this.#changed.clear()
     this.#recalled = 0
     this.#notes = this.#fileSystem.identity === 'disk' ? store.notes : undefined
+    await this.#notes?.open?.(this.#key).catch(() => (this.#notes = undefined))
   }
 
   get recalled(): number {
@@ -62,9 +66,10 @@ export class NotedFolders {
   /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
     const note = folder.isLink ? undefined : this.#find(folder.path)
-    if (note === undefined) return undefined
+    const recalled = note === undefined ? undefined : recallFolder(folder, note, this.#wording)
+    if (recalled === undefined) return undefined
     this.#recalled++
-    const { noted, added } = recallFolder(folder, note)
+    const { noted, added } = recalled
     folder.entry = this.#reader.recall(folder, noted)
     return added
   }
@@ -110,7 +115,11 @@ export class NotedFolders {
         if (turn !== undefined) await turn
         if (this.#isReading) break
         this.#changed.delete(location)
-        notes.put(this.#key, location, folder?.isAttached === true ? noteFolder(folder) : undefined)
+        notes.put(
+          this.#key,
+          location,
+          folder?.isAttached === true ? noteFolder(folder, this.#wording) : undefined,
+        )
       }
     } finally {
       this.#isWriting = false

@@ -15,6 +15,8 @@ export interface FolderNote {
  * or one that does not fit, reads the folder.
  */
 export interface FolderNotes {
+  /** Called before the first note of a source is looked up; may take longer than a lookup. */
+  open?(source: string): Promise<void>
   /** Nothing for one that is damaged, that another version of the library wrote, or whose revision the store no longer has. */
   find(source: string, location: string): FolderNote | undefined
   /** Keeps a note in place of an earlier one, or forgets it. The next flush writes it. */

@@ -37,8 +37,11 @@ export interface SkillStore {
   /** Points a lasting name at a revision, or removes it with `undefined`; a named revision is never collected. */
   setRef(name: string, revision: Digest | undefined): void
   getRef(name: string): Digest | undefined
-  /** The names that begin with a text, and what they point at. Where it is absent, each name is asked for by itself. */
-  listRefs?(beginning: string): ReadonlyMap<string, Digest>
+  /**
+   * Yields the names that begin with a text, and what they point at, in any order. Somebody who pauses in between may miss
+   * what is set meanwhile. Where it is absent, each name is asked for by itself.
+   */
+  listRefs?(beginning: string): Iterable<readonly [string, Digest]>
 
   /** Absent where nothing outlives the process. */
   readonly notes?: FolderNotes | undefined

@@ -91,6 +91,11 @@ export const storeConformance: readonly StoreCase[] = [
         ['a/\u{10ffff}', first],
       ]
       expect(JSON.stringify(listed) === JSON.stringify(expected), `listed ${JSON.stringify(listed)}`)
+      const many = Array.from({ length: 1_203 }, (_, i) => `many/${i}`)
+      for (const name of many) store.setRef(name, first)
+      await store.flush()
+      const names = [...store.listRefs('many/')].map(([name]) => name)
+      expect(JSON.stringify(names.sort()) === JSON.stringify(many.sort()), `listed ${names.length} of many`)
     },
   },
   {
@@ -100,6 +105,7 @@ export const storeConformance: readonly StoreCase[] = [
       if (notes === undefined) return
       const { revision } = putTree(store, 'first')
       const facts = Float64Array.of(1.5, -2, 2 ** 40)
+      await notes.open?.('source')
       const find = (location: string): string | undefined => {
         const note = notes.find('source', location)
         return note === undefined ? undefined : JSON.stringify([note.revision, [...note.facts], note.text])
