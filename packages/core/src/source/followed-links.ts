@@ -7,6 +7,8 @@ export interface FollowedLink {
   readonly file?: FileNode
   /** Stat of a target directory that could not be listed; it is retried only once the link points to a different inode. */
   unlistedStat?: FileStat | undefined
+  /** Whether it led nowhere when it was last looked at. */
+  isLost?: boolean
 }
 
 /**
@@ -23,6 +25,10 @@ export async function findMovedLinks(
     const { directory, file } = link
     const path = file === undefined ? pathOf(directory) : `${pathOf(directory)}/${file.name}`
     const stat = await statIfThere(fileSystem, path)
+    const wasLost = link.isLost === true
+    link.isLost = stat === undefined
+    // A link in a folder that cannot be read is lost for as long as that is so, and one look at it finds out.
+    if (stat === undefined && wasLost) continue
     if (file !== undefined) {
       if (file.stat !== undefined && (stat === undefined || !isSameStat(file.stat, stat))) onMoved(directory)
       continue

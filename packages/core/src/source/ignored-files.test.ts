@@ -1,4 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { SkillError } from '../errors.ts'
+import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../fs/file-system.ts'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { createSkillRuntime } from '../runtime/create-skill-runtime.ts'
 import { FileSource } from './file-source.ts'
@@ -47,4 +50,82 @@ test('.skillignore holds in folders that have no SKILL.md, after a restart too',
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
   await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
   expect(skills.current.list().map(({ name }) => name)).toEqual(['other'])
+})
+
+/** A disk on which one visit of a folder ends after everything else: its list comes late, and so does the first text read. */
+class SlowFileSystem extends MemoryFileSystem {
+  slow: string | undefined
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    const listed = await super.list(path)
+    if (path === this.slow) await turns(5)
+    return listed
+  }
+
+  override async read(path: string, options: FileReadOptions): Promise<OpenedFile> {
+    if (this.slow !== undefined && path === `${this.slow}/SKILL.md`) {
+      this.slow = undefined
+      await turns(50)
+    }
+    return await super.read(path, options)
+  }
+}
+
+/** In each turn of the event loop a disk in memory does all that can be done without the one who waits. */
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await setImmediate()
+}
+
+test('rules of the root that come with a change in a skill hold for it, whichever is seen last', async () => {
+  const files = new SlowFileSystem({
+    '/skills/pdf/SKILL.md': text('pdf'),
+    '/skills/pdf/references/guide.md': 'x',
+  })
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
+  await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
+  files.slow = '/skills/pdf'
+  files.write('/skills/.skillignore', 'references\n')
+  files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'y'))
+  files.write('/skills/pdf/new.md', 'x')
+  const generation = await skills.fresh()
+  expect(generation.find('pdf')?.files.map(({ path }) => path)).toEqual(['SKILL.md', 'new.md'])
+})
+
+/** A disk on which some folders cannot be read for a while. */
+class LockedFileSystem extends MemoryFileSystem {
+  locked: (path: string) => boolean = () => false
+
+  #assertReadable(path: string): void {
+    if (this.locked(path)) throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: EACCES`)
+  }
+
+  override async stat(path: string): Promise<FileStat> {
+    this.#assertReadable(path)
+    return await super.stat(path)
+  }
+
+  override async list(path: string): Promise<readonly DirectoryEntry[]> {
+    this.#assertReadable(path)
+    return await super.list(path)
+  }
+}
+
+test('a folder within a skill is read again as soon as the skill can be read', async () => {
+  const files = new LockedFileSystem({
+    '/skills/pdf/SKILL.md': text('pdf'),
+    '/skills/pdf/references/guide.md': 'x',
+  })
+  const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills' })
+  await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
+  const describe = async (): Promise<unknown> =>
+    (await skills.fresh())
+      .reports()
+      .map(({ status, diagnostics }) => [status, ...diagnostics.map(({ code }) => code)])
+  files.locked = path => path.startsWith('/skills/pdf/references')
+  files.write('/skills/pdf/references/guide.md', 'y')
+  expect(await describe()).toEqual([['broken', 'DIRECTORY_UNREADABLE']])
+  files.locked = () => false
+  // The event is that of the skill's folder: permissions are changed there.
+  files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'z'))
+  expect(await describe()).toEqual([['ok']])
 })

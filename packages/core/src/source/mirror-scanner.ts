@@ -178,6 +178,8 @@ export class MirrorScanner {
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
     }
+    // Another visit may have found meanwhile that it is gone, or that other rules hold for it.
+    if (!node.isAttached) return []
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
@@ -196,6 +198,7 @@ export class MirrorScanner {
         const listedAt = clock.now()
         const found = fileSystem.list(path)
         const entries = isPending(found) ? await found : found
+        if (!node.isAttached) return []
         node.isRacy = isRacyStat(stat, listedAt)
         node.stat = stat
         pass.listed.add(node)
@@ -236,6 +239,8 @@ export class MirrorScanner {
     for (const child of node.directories.values()) {
       if (isForced.has(child)) items.push({ node: child, depth: 'look' })
       else if (depth !== 'look' || child.isStandalone) items.push({ node: child, depth })
+      // What could not be read may be readable now.
+      else if (child.findings.length > 0) items.push({ node: child, depth })
       else if (await this.#isReplaced(child)) items.push({ node: child, depth: 'look' })
     }
     return items
@@ -261,6 +266,7 @@ export class MirrorScanner {
       return [{ node: parent, depth: 'look' }]
     }
     if (node.parent === undefined) throw thrown
+    if (!node.isAttached) return []
     // Unreadable is not deleted: what was known of it stays, and the next visit tries again.
     node.isRacy = true
     this.#setFindings(node, [
@@ -343,6 +349,7 @@ export class MirrorScanner {
       for (const child of [...node.directories.values()]) this.detach(child, pass)
       this.#markChanged(node, pass)
     }
+    if (!node.isAttached) return []
     const context = { node, path, inSkill, pass, findings }
     const forced: DirectoryNode[] = []
     const isFirst = node.directories.size === 0 && node.files.size === 0
@@ -366,6 +373,7 @@ export class MirrorScanner {
       }
       const found = this.#classifier.classify(entry, context)
       const kind = isPending(found) ? await found : found
+      if (!node.isAttached) return []
       if (kind === undefined) continue
       seen?.add(entry.name)
       const isLink = entry.kind === 'link'
@@ -510,7 +518,7 @@ export class MirrorScanner {
 
 function affectOwners(node: DirectoryNode, pass: ScanPass): void {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
-    if (at.skillFile !== undefined) pass.affected.add(at)
+    if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
 }
 
 /** Whether another entry has the composed spelling of the same name, which then is the one that counts. */
