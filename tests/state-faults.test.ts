@@ -263,12 +263,12 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
     import { execFileSync } from 'node:child_process'
     import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
     import { createSkillRuntime } from '@skillstoke/core'
-    import { directory, nodeHasher, openDecisions, openPackStore, openRevisionLog } from '@skillstoke/core/node'
+    import { collectGarbage, directory, nodeHasher, openState } from '@skillstoke/core/node'
     const root = ${JSON.stringify(folder.path)}
     const state = root + '/state'
     const open = async () => await createSkillRuntime({
       sources: [directory(root + '/skills', { label: 'own', watching: 'off' })], tuning: { hasher: nodeHasher },
-      state: { store: await openPackStore(state), decisions: await openDecisions(state), history: await openRevisionLog(state) },
+      state: await openState(state),
     })
     const write = (name, body) => {
       mkdirSync(root + '/skills/' + name, { recursive: true })
@@ -347,12 +347,13 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        write('c', 'edited')
        await skills.reload()
        const refusal = await skills.review.disable('c').catch(error => error.message)
+       const collecting = await collectGarbage(state).catch(error => error.message)
        const body = await bodyOf(skills, 'c')
        const readOnly = codes(skills)
        execFileSync('mount', ['-o', 'remount,rw,bind', ${JSON.stringify(folder.at('state'))}])
        await skills.review.disable('c')
        for (let turn = 0; turn < 100 && codes(skills).length > 0; turn++) await skills.reload()
-       console.log(JSON.stringify({ names, body, old: await bodyOf(skills, 'b'), refusal, readOnly, codes: codes(skills) }))
+       console.log(JSON.stringify({ names, body, old: await bodyOf(skills, 'b'), refusal, collecting, readOnly, codes: codes(skills) }))
        await skills.close()`,
     )
     expect(outcome).toMatchObject({
@@ -360,6 +361,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
       body: 'edited',
       old: 'broken later',
       refusal: expect.stringContaining('nothing was decided'),
+      collecting: expect.stringMatching(/^nothing can be removed from .*state": EROFS/),
       readOnly: ['STORE_FAILED'],
       codes: [],
     })
@@ -373,6 +375,37 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        await skills.close()`,
     )
     expect(later).toEqual({ names: ['b', 'd', 'e'], log: ['disable', 'edit', 'found'] })
+  })
+
+  test('that is full loses no step of the history', () => {
+    using folder = new TemporaryFolder()
+    folder.write('state/.keep', '')
+    const outcome = runOnSmallDisk(
+      folder,
+      `mount -t tmpfs -o size=2m,mode=700 tmpfs ${folder.at('state')}`,
+      `write('a', 'first')
+       let skills = await open()
+       for (let size = 65_536; size >= 1; size /= 4)
+         try {
+           for (;;) writeFileSync(state + '/filler', Buffer.alloc(size), { flag: 'a' })
+         } catch (error) {
+           if (error.code !== 'ENOSPC') throw error
+         }
+       for (const body of ['second', 'third']) {
+         write('a', body)
+         await skills.reload()
+       }
+       rmSync(state + '/filler')
+       await skills.reload()
+       await skills.close()
+       skills = await open()
+       const { revision } = (await skills.history.log('a')).at(-2)
+       await skills.history.rollback('a', { revision })
+       const log = (await skills.history.log('a')).map(({ cause }) => cause)
+       console.log(JSON.stringify({ log, body: await bodyOf(skills, 'a') }))
+       await skills.close()`,
+    )
+    expect(outcome).toEqual({ log: ['rollback', 'edit', 'edit', 'found'], body: 'second' })
   })
 
   test('that is read-only and holds a damaged index serves what the sources have', async () => {

@@ -9,12 +9,13 @@ import {
   checkWholeNumber,
   DEFAULT_HISTORY_LENGTH,
   type KnownOptions,
+  toMessage,
 } from '../internal-entry.ts'
 import type { SkillFile } from '../source-entry.ts'
 import { type DamagedBlob, findDamage } from './find-damage.ts'
 import { createPack, isPackInUse, listPacks, type OpenPack, sizeOfPack } from './pack-files.ts'
 import { mergeIndexes, PACK_INDEX } from './pack-index.ts'
-import { assertWhole, isBusy, isDamage, openPrivateDatabase } from './private-database.ts'
+import { assertWhole, isBusy, isDamage, isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
@@ -50,6 +51,8 @@ export interface GarbageReport {
 
 const DEFAULT_GRACE_MS = 3_600_000
 const ANNOUNCE_MS = 2_000
+// A process that opens or closes the state holds a lock for a moment.
+const BUSY_TIMEOUT_MS = 5_000
 
 /**
  * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
@@ -57,7 +60,7 @@ const ANNOUNCE_MS = 2_000
  * Every stored file is compared with its digest; what is damaged is forgotten, and read again from its source when it is needed.
  * An index that is damaged itself is moved aside, and what can be read of it is put into a new one.
  * Other processes may go on meanwhile.
- * @throws {SkillError} NOT_FOUND when there is no store
+ * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  */
 export async function collectGarbage(
   stateDirectory: string,
@@ -72,10 +75,18 @@ export async function collectGarbage(
   try {
     return await collect(stateDirectory, folder, options)
   } catch (thrown) {
+    if (isUnwritable(thrown)) throw cannotRemove(stateDirectory, thrown)
     if (!isDamage(thrown)) throw thrown
     const indexDamage = await replaceIndex(folder, thrown, options)
     return { forgotten: 0, trees: 0, blobs: 0, damaged: 0, freedBytes: 0, keptBytes: 0, indexDamage }
   }
+}
+
+function cannotRemove(stateDirectory: string, thrown: unknown): SkillError {
+  const where = JSON.stringify(stateDirectory)
+  return new SkillError('IO_FAILED', `nothing can be removed from ${where}: ${toMessage(thrown)}`, {
+    cause: thrown,
+  })
 }
 
 async function collect(
@@ -132,7 +143,7 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
   const path = join(stateDirectory, 'history.sqlite')
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
   const { DatabaseSync } = await import('node:sqlite')
-  const database = new DatabaseSync(path, { readOnly: true })
+  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   try {
     const rows = database
       .prepare(

@@ -132,6 +132,12 @@ export class KeptDatabase {
     return true
   }
 
+  /** Goes on in memory, with what `merge` adds from the file, while nothing can be written there. A later `heal` stores it. */
+  leave(thrown: unknown, merge: MergeDatabases): void {
+    this.#fault = toMessage(thrown)
+    this.#use(':memory:', merge)
+  }
+
   /**
    * Moves the damaged file aside and begins a new one, to which `merge` adds what can still be read. Returns where the damaged
    * one is; `undefined` when another process has moved it, or nothing can be written there.
@@ -187,7 +193,11 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
   try {
     const copy = join(folder, basename(path))
     for (const companion of ['', '-wal'])
-      ignoringMissing(() => copyFileSync(`${path}${companion}`, `${copy}${companion}`))
+      ignoringMissing(() => {
+        copyFileSync(`${path}${companion}`, `${copy}${companion}`)
+        // A copy of a file that nobody may write to is such a file itself.
+        chmodSync(`${copy}${companion}`, 0o600)
+      })
     makePrivate(copy)
     return create(copy)
   } finally {

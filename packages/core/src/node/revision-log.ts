@@ -9,7 +9,7 @@ import {
   keyOfPlace,
 } from '../internal-entry.ts'
 import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
-import { inTransaction, isDamage, type KeptDatabase, readRows } from './private-database.ts'
+import { inTransaction, isDamage, isUnwritable, type KeptDatabase, readRows } from './private-database.ts'
 import { openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
@@ -76,6 +76,18 @@ class SqliteRevisionLog implements RevisionLog {
 
   #appendSome(records: readonly RevisionRecord[]): void {
     this.#ask(() => this.#restoreIfGone())
+    try {
+      this.#insert(records)
+    } catch (thrown) {
+      if (!isUnwritable(thrown)) throw thrown
+      // The next step that can be stored takes these along.
+      this.#kept.leave(thrown, mergeRecords)
+      this.#statements = prepare(this.#kept.database)
+      this.#insert(records)
+    }
+  }
+
+  #insert(records: readonly RevisionRecord[]): void {
     this.#ask(({ newest, insert, prune }) =>
       inTransaction(this.#kept.database, () => {
         for (const record of records) {
@@ -115,6 +127,7 @@ class SqliteRevisionLog implements RevisionLog {
   }
 
   async close(): Promise<void> {
+    if (this.#kept.database.isOpen && this.#kept.fault !== undefined) this.#kept.heal(mergeHistories)
     this.#kept.close()
   }
 }

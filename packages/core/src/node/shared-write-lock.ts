@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { SkillError } from '../index.ts'
 import { checkNumber, checkOptions, type KnownOptions, toMessage } from '../internal-entry.ts'
 import { InProcessWriteLock, type WriteLock } from '../source-entry.ts'
-import { openPrivateDatabase } from './private-database.ts'
+import { isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 export interface WriteLockOptions {
@@ -25,7 +26,7 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 
 /**
  * A write transaction of SQLite is the lock: the kernel lets go of it when a process dies. To be closed when nobody
- * writes any more.
+ * writes any more. On a read-only or full disk it opens all the same, and `run` throws IO_FAILED until something can be written.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  */
 export async function openWriteLock(
@@ -35,15 +36,10 @@ export async function openWriteLock(
   checkOptions('openWriteLock()', options, KNOWN)
   checkNumber('timeoutMs', options.timeoutMs, 0)
   const path = join(createStateDirectory(stateDirectory), 'write-lock.sqlite')
-  const database = await openPrivateDatabase(path).catch((thrown: unknown) => {
-    throw new SkillError(
-      'IO_FAILED',
-      `the write lock in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
-      { cause: thrown },
-    )
+  let database = await openDatabase(path).catch((thrown: unknown) => {
+    if (!isUnwritable(thrown)) throw thrown
   })
-  // The waiting is done here, without holding up the event loop.
-  database.exec('PRAGMA busy_timeout = 0')
+  let isClosed = false
   const local = new InProcessWriteLock()
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const holding = new AsyncLocalStorage<true>()
@@ -51,21 +47,39 @@ export async function openWriteLock(
     // Whoever has the lock already need not wait for itself.
     if (holding.getStore() === true) return await work()
     return await local.run(async () => {
-      if (!database.isOpen) throw new SkillError('CLOSED', 'the write lock is closed')
-      await acquire(database, path, timeoutMs)
+      if (isClosed) throw new SkillError('CLOSED', 'the write lock is closed')
+      const opened = database ?? (await openDatabase(path))
+      database = opened
+      await acquire(opened, path, timeoutMs)
       try {
         return await holding.run(true, work)
       } finally {
         // Nothing was written to the database itself. A commit could be refused while another process asks for the lock.
-        database.exec('ROLLBACK')
+        opened.exec('ROLLBACK')
       }
     })
   }
   const close = async (): Promise<void> =>
     await local.run(async () => {
-      if (database.isOpen) database.close()
+      if (!isClosed) database?.close()
+      isClosed = true
     })
   return { run, close, [Symbol.asyncDispose]: close }
+}
+
+async function openDatabase(path: string): Promise<DatabaseSync> {
+  try {
+    const database = await openPrivateDatabase(path)
+    // The waiting is done here, without holding up the event loop.
+    database.exec('PRAGMA busy_timeout = 0')
+    return database
+  } catch (thrown) {
+    throw new SkillError(
+      'IO_FAILED',
+      `the write lock in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}; choose another state directory`,
+      { cause: thrown },
+    )
+  }
 }
 
 async function acquire(
