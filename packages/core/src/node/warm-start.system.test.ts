@@ -12,7 +12,7 @@ import {
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
-import { createSkillRuntime, type SkillRuntime } from '../index.ts'
+import { createSkillRuntime, SkillError, type SkillRuntime } from '../index.ts'
 import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../source-entry.ts'
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
 import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
@@ -348,4 +348,60 @@ test('a store that cannot be asked for notes costs reading the folders', async (
   })
   expect(skills.current.list()).toHaveLength(3)
   expect(skills.status()[0]?.lastError).toBeUndefined()
+})
+
+/** The disk of somebody who may not list one folder. */
+class LockedFileSystem extends NodeFileSystem {
+  override readonly identity = 'disk'
+  readonly locked: string
+
+  constructor(locked: string) {
+    super()
+    this.locked = locked
+  }
+
+  override list(path: string): Awaitable<readonly DirectoryEntry[]> {
+    if (path === this.locked) throw new SkillError('IO_FAILED', `${JSON.stringify(path)}: EACCES`)
+    return super.list(path)
+  }
+}
+
+test('a folder that cannot be read is broken for a process that has never read it, and serves what it had', async () => {
+  using place = makePlace()
+  await using first = await place.start()
+  const [mail, pdf] = ['mail', 'pdf'].map(name => first.skills.current.get(name).revision)
+  await first.skills.close()
+  const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
+  // Nothing is noted of a folder that is broken, so a start knows it by what it served.
+  const index = new DatabaseSync(`${place.state}/store/index.db`)
+  index.exec('DELETE FROM note')
+  index.close()
+  for (let round = 0; round < 2; round++) {
+    await using started = await place.start({ fileSystem })
+    const { current } = started.skills
+    expect(current.reports().map(({ name, status, serving }) => [name, status, serving])).toContainEqual([
+      'pdf',
+      'broken',
+      pdf,
+    ])
+    expect(current.get('mail').revision).toBe(mail)
+  }
+  await using readable = await place.start()
+  expect(readable.skills.current.reports().map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
+})
+
+test('a start with another label, from another working directory, uses the same notes; findings name what they always do', async () => {
+  using place = makePlace()
+  place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
+  {
+    await using first = await place.start({ displayRoot: './skills' })
+    expect(first.skills.current.list()).toHaveLength(3)
+  }
+  await using second = await place.start({ label: 'again', displayRoot: '../skills' })
+  expect(place.files.opened.filter(path => path.includes('mail'))).toEqual([])
+  const paths = second.skills.current
+    .reports()
+    .flatMap(({ diagnostics }) => diagnostics.map(({ path }) => path))
+  expect(paths.length).toBeGreaterThan(0)
+  expect(paths.filter(path => path?.startsWith('../skills/') !== true)).toEqual([])
 })

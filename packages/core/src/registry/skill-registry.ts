@@ -275,6 +275,11 @@ export class SkillRegistry {
     return this.#folders.get(skill)?.location ?? skill.location
   }
 
+  /** Whether a skill was served from a folder, in this process or before. */
+  wasServed({ origin, location }: FolderPlace): boolean {
+    return this.#lastGood.find(origin, location).last !== undefined
+  }
+
   /** Any stored revision of a folder as a skill; `undefined` when the store does not have it, or cannot read it. */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)

@@ -172,7 +172,7 @@ export class FileSource implements SkillSource {
     this.#notes.pause()
     if (this.#root === undefined) await this.#notes.begin(context.store)
     const root = await this.#openRoot()
-    const pass = root === undefined ? undefined : await createScanPass(this.#options)
+    const pass = root === undefined ? undefined : await createScanPass(this.#options, context.wasServed)
     if (root === undefined || pass === undefined) return this.#readMissing()
     this.#missingSince = undefined
     const wasOverflow = this.#needsSweep

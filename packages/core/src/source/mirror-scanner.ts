@@ -269,6 +269,11 @@ export class MirrorScanner {
     if (!node.isAttached) return []
     // Unreadable is not deleted: what was known of it stays, and the next visit tries again.
     node.isRacy = true
+    // Its skill is broken, not gone, also for a process that has never read it.
+    if (node.stat === undefined && node.isDiscoverable && !isInSkill(node) && pass.wasServed(node.path)) {
+      node.skillFile = 'SKILL.md'
+      pass.removed.delete(node.path)
+    }
     this.#setFindings(node, [
       toFinding(this.#options.displayPath, {
         code: 'DIRECTORY_UNREADABLE',

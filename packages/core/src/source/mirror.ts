@@ -74,6 +74,8 @@ export interface IgnoreFile {
 export interface ScanPass {
   readonly insideFolders: readonly string[]
   readonly rootRealPath: string
+  /** Whether a skill was served from a location, in this process or before. */
+  readonly wasServed: (location: string) => boolean
   /** Skill folders that have to be built again. */
   readonly affected: Set<DirectoryNode>
   /** Locations at which a skill was and no longer is. */

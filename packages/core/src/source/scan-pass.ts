@@ -23,13 +23,14 @@ export async function isFolderThere(fileSystem: FileSystem, root: string): Promi
   }
 }
 
-/** Starts a pass over the mirror; resolves to `undefined` if the root is gone. */
-export async function createScanPass({
-  fileSystem,
-  root,
-  symlinks,
-  linkRoots,
-}: ScannedRoot): Promise<ScanPass | undefined> {
+/**
+ * Starts a pass over the mirror; resolves to `undefined` if the root is gone.
+ * @param wasServed whether a skill was served from a location, in this process or before
+ */
+export async function createScanPass(
+  { fileSystem, root, symlinks, linkRoots }: ScannedRoot,
+  wasServed: (location: string) => boolean = () => false,
+): Promise<ScanPass | undefined> {
   const rootRealPath = await resolveIfThere(fileSystem, root)
   if (rootRealPath === undefined) return undefined
   const insideFolders = [rootRealPath]
@@ -41,6 +42,7 @@ export async function createScanPass({
   return {
     insideFolders,
     rootRealPath,
+    wasServed,
     affected: new Set(),
     removed: new Set(),
     listed: new Set(),

@@ -33,6 +33,8 @@ export interface SourceReadContext {
    * the others. @default no area
    */
   readonly isHeld?: (area: string) => boolean
+  /** Whether a skill was served from a location, in this process or before. @default never */
+  readonly wasServed?: (location: string) => boolean
   readonly signal: AbortSignal
 }
 

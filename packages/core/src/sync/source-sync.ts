@@ -248,7 +248,7 @@ export class SourceSync {
 
   /** Reads what is due, and leaves the rest for later. */
   async #read(): Promise<void> {
-    const { source, store, hasher } = this.#options
+    const { source, store, hasher, registry } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
@@ -274,6 +274,7 @@ export class SourceSync {
           waitsForWriters: this.#policy.maxWaitMs > 0,
           // What was taken is read, also when it is hinted again meanwhile: somebody waits for the change before that.
           isHeld: area => taken.held.has(area),
+          wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
