@@ -604,6 +604,15 @@ test('archives, packages and repositories side by side, each under its own label
   )
 })
 
+test('pending warns once of an index of the store that is damaged', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('pending')
+  writeFileSync(`${kit.state}/store/index.db`, 'no database at all')
+  const { stderr } = kit.run('pending')
+  expect(stderr.match(/the names of the store in ".*" are damaged/g)).toHaveLength(1)
+})
+
 test('gc tells what it would free, and frees it', () => {
   using kit = new Kit()
   kit.commit('First.')
