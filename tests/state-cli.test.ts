@@ -95,3 +95,14 @@ test('mcp reports a damaged history once', () => {
   const { stderr } = kit.run('mcp')
   expect(stderr.match(/the steps of the history in ".*" are damaged/g)).toHaveLength(1)
 })
+
+test.each([[[]], [['--json']]])(
+  'rollback --dry-run %j to a revision that is no longer stored prints the error alone',
+  flags => {
+    using kit = new Kit()
+    const names = readdirSync(kit.folder.at('state/store')).filter(name => name.endsWith('.pack'))
+    for (const name of names) kit.damage(`store/${name}`)
+    const { status, stdout, stderr } = kit.run('rollback', 'pdf', '--dry-run', ...flags)
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/^error: .*\n$/)])
+  },
+)
