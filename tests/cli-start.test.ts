@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -80,12 +80,50 @@ describe('compiled code', () => {
     expect(entriesOf(folder).filter(each => kept.includes(each)).length).toBeLessThan(kept.length)
   })
 
+  /** A folder with a skill, and a state directory that knows it. */
+  const prepare = (folder: TemporaryFolder): readonly string[] => {
+    const args = ['list', '--root', folder.at('skills'), '--state', folder.at('state')]
+    folder.writeSkill('skills/pdf')
+    expect(stokeProcess(args, { env: { NODE_COMPILE_CACHE: undefined } }).status).toBe(0)
+    return args
+  }
+
   test('is neither kept nor used where others may write', () => {
     using folder = new TemporaryFolder()
+    const args = prepare(folder)
     folder.write('state/code/file', '')
     chmodSync(folder.at('state/code'), 0o777)
-    const args = ['validate', folder.writeSkill('skills/pdf'), '--json']
-    const { status } = stokeProcess(args, { env: { SKILLSTOKE_STATE: folder.at('state') } })
+    const { status } = stokeProcess(args, { env: { NODE_COMPILE_CACHE: undefined } })
     expect([status, entriesOf(folder)]).toEqual([0, ['file']])
   })
+
+  test('of other versions of Node goes when this one begins to keep its own, and only then', () => {
+    using folder = new TemporaryFolder()
+    const args = prepare(folder)
+    const run = (): readonly string[] => {
+      expect(stokeProcess(args, { env: { NODE_COMPILE_CACHE: undefined } }).status).toBe(0)
+      return readdirSync(folder.at('state/code'))
+    }
+    folder.write('state/code/v20.0.0-x64-1234-0/module', '')
+    const [own = '', ...others] = run()
+    expect([own, others]).toEqual([expect.stringMatching(`^${process.version}-`), []])
+    folder.write('state/code/v20.0.0-x64-1234-0/module', '')
+    expect(run()).toHaveLength(2)
+    rmSync(folder.at(`state/code/${own}`), { recursive: true })
+    folder.write(`state/code/${process.version}-other-flags/module`, '')
+    expect(run().toSorted()).toEqual([own, `${process.version}-other-flags`].toSorted())
+  })
+
+  test.each(['gc', 'reload', 'verify'])(
+    'stoke %s writes nothing into a folder that is no state directory',
+    verb => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('skills/pdf')
+      const { status } = stokeProcess([verb, '--state', folder.at('skills')], {
+        cwd: folder.path,
+        env: { NODE_COMPILE_CACHE: undefined },
+      })
+      expect([status, readdirSync(folder.at('skills'))]).toEqual([2, ['pdf']])
+    },
+  )
 })

@@ -258,6 +258,44 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
   })
 
+  test('why says which root could not be read, and nothing of what is in it', () => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    folder.writeSkill('more/docx')
+    const why = (name: string, ...roots: readonly string[]): string =>
+      stoke<{ steps: { step: string; ok: boolean; detail: string }[] }>(
+        [
+          'why',
+          name,
+          '--json',
+          ...roots.flatMap(root => ['--root', folder.at(root)]),
+          ...['--state', folder.at('.state')],
+        ],
+        { isOrdinaryUser: true },
+      )
+        .json.steps.map(({ step, ok, detail }) => `${step} ${ok} ${detail}`)
+        .join('\n')
+    chmodSync(folder.at('skills'), 0)
+    const unread = /^found false root-1: the source could not be read: .*EACCES/
+    const [alone, beside, found] = [
+      why('pdf', 'skills'),
+      why('dcx', 'skills', 'more'),
+      why('docx', 'skills', 'more'),
+    ]
+    chmodSync(folder.at('skills'), 0o755)
+    expect(alone).toMatch(unread)
+    expect(alone).not.toContain('no folder with this name')
+    expect(beside).toMatch(unread)
+    expect(beside).toMatch(/in what is known: .*did you mean "docx"\?$/)
+    expect(found).toMatch(/^found true /)
+  })
+
+  test.each(['why', 'show'])('stoke %s refuses an empty name', verb => {
+    using folder = new TemporaryFolder()
+    const { status, stdout, stderr } = stoke([verb, ' '], sandbox(folder))
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining('the name is empty')])
+  })
+
   test('one root named twice is one root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
@@ -397,7 +435,54 @@ describe('stoke show, why, render, status', () => {
   })
 })
 
+test('run prints the command that grants what a refused script needs, for these roots and this state', () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf')
+  folder.write('skills/pdf/scripts/say.sh', 'echo said')
+  const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
+  const run = (): CliRun<unknown> => stoke(['run', 'pdf', 'scripts/say.sh', ...places, '--sandbox', 'off'])
+  const refused = run()
+  expect(refused.status).toBe(2)
+  expect(refused.stderr).toMatch(
+    /nothing to contain it .*\n {2}fix: stoke grant pdf exec --root .* --state .*\n$/,
+  )
+  const [, words = ''] = /fix: stoke (.*)\n/.exec(refused.stderr) ?? []
+  expect(stoke(words.split(' ')).status).toBe(0)
+  expect(run()).toMatchObject({ status: 0, stdout: 'said\n' })
+})
+
+test('mcp says that it awaits a root that is not there', () => {
+  using folder = new TemporaryFolder()
+  const { status, stderr } = stoke(['mcp', '--root', folder.at('later'), '--state', folder.at('state')])
+  expect([status, stderr]).toEqual([
+    0,
+    `skillstoke warning: the folder "${folder.at('later')}" does not exist; it is awaited\n`,
+  ])
+})
+
 describe('stoke validate', () => {
+  test.each([
+    ['that cannot be read', 'SKILL_FILE_UNREADABLE', 0, ''],
+    ['that is too large', 'SKILL_FILE_TOO_LARGE', 0o644, 'x'.repeat(300_000)],
+  ])('calls a SKILL.md %s what list calls it', (_what, code, mode, content) => {
+    using folder = new TemporaryFolder()
+    const path = folder.write('skills/pdf/SKILL.md', content)
+    chmodSync(path, mode)
+    const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
+    type Findings = readonly {
+      readonly diagnostics: readonly { code: string; path: string; fix: string }[]
+    }[]
+    const options = { isOrdinaryUser: true }
+    const validated = (asked: string): Findings =>
+      stoke<Findings>(['validate', asked, '--json'], options).json
+    const { skills } = stoke<{ skills: Findings }>(['list', '--json', ...places], options).json
+    const kinds = [skills, validated(folder.at('skills')), validated(path)].map(found =>
+      found.flatMap(({ diagnostics }) => diagnostics.map(each => [each.code, each.path, each.fix])),
+    )
+    expect(kinds[0]).toEqual([[code, path, expect.any(String)]])
+    expect(kinds.slice(1)).toEqual([kinds[0], kinds[0]])
+  })
+
   test('exits with 1 when one of them is invalid, and tells where', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('good')

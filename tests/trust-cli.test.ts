@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
 import { BIN, type CliRun, stoke, stokeProcess } from './fixtures/cli.ts'
@@ -604,13 +604,22 @@ test('archives, packages and repositories side by side, each under its own label
   )
 })
 
+test('pending warns once of an index of the store that is damaged', () => {
+  using kit = new Kit()
+  kit.commit('First.')
+  kit.run('pending')
+  writeFileSync(`${kit.state}/store/index.db`, 'no database at all')
+  const { stderr } = kit.run('pending')
+  expect(stderr.match(/the names of the store in ".*" are damaged/g)).toHaveLength(1)
+})
+
 test('gc tells what it would free, and frees it', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
   const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
-  expect(gc('--dry-run').stdout).toMatch(
-    /^0 older steps .*; 0 revisions and 0 files would be gone; .* 0 B kept\n$/,
+  expect(gc('--dry-run').stdout).toBe(
+    'nothing to remove\nwould free 0 B of disk, would keep 0 B\nwhat was used within the last hour stays; run "stoke gc" again later to remove what nothing needs by then\n',
   )
   expect(gc('--json').json).toEqual({
     forgotten: 0,
@@ -645,4 +654,32 @@ test('gc says where it moved an index that is damaged', () => {
     ),
   })
   expect(gc('--json').json).not.toHaveProperty('indexDamage')
+  expect(gc().stdout).toMatch(
+    /\ndamaged files that were moved aside; remove them .*:\n {2}\/.*\/index\.db\.damaged-\d+ {2}18 B\n$/,
+  )
+})
+
+test('gc removes damaged files and the files of older steps, and says what that means', () => {
+  using folder = new TemporaryFolder()
+  const run = (...args: string[]): CliRun<unknown> =>
+    stoke([...args, '--state', folder.at('state')], { cwd: folder.path, env: { NO_COLOR: '1' } })
+  for (const body of ['First.', 'Second.', 'Third.']) {
+    folder.writeSkill('skills/pdf', { body })
+    run('list', '--root', 'skills')
+  }
+  const packs = readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))
+  expect(packs).not.toEqual([])
+  const damage = (names: readonly string[]): void => {
+    for (const name of names) {
+      const path = folder.at(`state/store/${name}`)
+      writeFileSync(path, readFileSync(path).fill(0x5a))
+    }
+  }
+  damage(packs.slice(0, 1))
+  const dry = run('gc', '--dry-run', '--keep', '1').stdout
+  expect(dry).toMatch(/^the history would keep the files of 2 older steps no longer$/m)
+  expect(dry).toMatch(/^would remove 1 damaged file: the next start stores again what a skill still has, /m)
+  damage(packs)
+  expect(run('gc').stdout).toMatch(/^removed 3 damaged files: /m)
+  expect(run('gc').stdout).toMatch(/^nothing to remove\nfreed 0 B of disk, kept \d+ B\n/)
 })

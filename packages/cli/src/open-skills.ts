@@ -18,6 +18,7 @@ import { checkNamedRoots } from './config/named-roots.ts'
 import { createRemote } from './config/remote-config.ts'
 import { settleFreeze } from './frozen-sources.ts'
 import { findLinkedFolders } from './named-places.ts'
+import { StateWarnings } from './state-warnings.ts'
 
 export interface OpenOptions {
   /** `off` reads once; `auto` follows changes. */
@@ -38,14 +39,19 @@ export interface OpenOptions {
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
-/** The skills of the configured roots and of other machines, with what the state directory knows of them. */
+/**
+ * The skills of the configured roots and of other machines, with what the state directory knows of them. What is wrong with the
+ * state is told on standard error, at the latest when the runtime is closed.
+ */
 export async function openSkills(config: Config, options: OpenOptions): Promise<SkillRuntime> {
   if (options.serves !== true)
     checkNamedRoots(config, { allowsUnreadable: options.reportsUnreadable === true })
   const state = await openKnownState(config, options.needsState === true)
+  const hasLogger = options.runtime?.logger !== undefined
+  const warnings = new StateWarnings(state, { hasLogger, serves: options.serves === true })
   const sources = await createSources(config, options)
   const { isFrozen } = config
-  return await createSkillRuntime({
+  const skills = await createSkillRuntime({
     sources,
     state,
     onDuplicate: config.onDuplicate,
@@ -58,6 +64,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
       : {}),
     ...options.runtime,
   })
+  return warnings.tellRestWhenClosed(skills)
 }
 
 async function createSources(
@@ -93,21 +100,15 @@ async function createSources(
  */
 async function openKnownState({ stateDirectory }: Config, isNeeded: boolean): Promise<SkillState> {
   try {
-    return warnOfDamage(await openState(stateDirectory))
+    return await openState(stateDirectory)
   } catch (error) {
     if (isNeeded) throw error
     const decisions = await openDecisions(stateDirectory).catch((thrown: unknown) => {
       if (SkillError.isInstance(thrown) && thrown.data['isThere'] === true) throw thrown
     })
     note(error)
-    return decisions === undefined ? {} : warnOfDamage({ decisions })
+    return decisions === undefined ? {} : { decisions }
   }
-}
-
-function warnOfDamage<State extends SkillState>(state: State): State {
-  const damage = state.decisions?.damage
-  if (damage !== undefined) process.stderr.write(`warning: ${damage}\n`)
-  return state
 }
 
 function note(error: unknown): void {

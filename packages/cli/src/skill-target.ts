@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { UsageError } from './exit-code.ts'
 
 /** A skill as a person names it on the command line. */
 export interface NamedSkill {
@@ -18,8 +19,10 @@ export function parseNamedSkill(text: string): NamedSkill {
 /**
  * What is asked for by the name of a skill or of its folder, or by a path. A path that leads somewhere from here is made absolute,
  * because a running dev is somewhere else.
+ * @throws {UsageError} when it is empty
  */
 export function toAsked(text: string): string {
+  if (text.trim() === '') throw new UsageError('the name is empty; "stoke list" shows the names there are')
   const isPath = /[/\\]/.test(text) || text.startsWith('.')
   return isPath && existsSync(text) ? resolve(text) : text
 }

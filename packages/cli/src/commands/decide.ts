@@ -3,7 +3,7 @@ import { describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core
 import type { DecisionNote } from '@skillstoke/core/types'
 import { toApproveCommand } from '../approve-command.ts'
 import type { DecisionVerb } from '../client/decision-verbs.ts'
-import { type Config, findingsOf, isFailure } from '../config/config.ts'
+import { type Config, findingsOf, isAboutStore, isFailure } from '../config/config.ts'
 import { decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
@@ -86,7 +86,7 @@ export async function pending(config: Config, flags: { readonly json: boolean })
     await skills.reload()
   }
   const paint = createPaint(config.hasColor)
-  const findings = findingsOf(skills.current.sources(), config)
+  const findings = findingsOf(skills.current.sources(), config).filter(each => !isAboutStore(each))
   printFindings(findings, paint)
   const reports = skills.review.pending()
   if (flags.json)

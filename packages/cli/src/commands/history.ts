@@ -127,16 +127,26 @@ async function rehearse(
   flags: { readonly json: boolean },
 ): Promise<number> {
   const plan = await skills.history.planRollback(target, revision)
+  // First: files that are no longer stored cannot be written, and nothing else is worth saying then.
+  const text = plan.how === 'unchanged' ? undefined : await describePlan(target, plan, skills)
   if (flags.json) {
     printJson(plan)
     return EXIT_OK
   }
   printLine(describeRollback(plan, PLANNED))
-  if (plan.how === 'unchanged') return EXIT_OK
-  const { before, after } = await skills.history.diff(target, plan.from, plan.to)
-  if (before !== undefined && plan.from !== plan.to)
-    printLine(paintDiff(await describeModified(before, after, skills), createPaint(config.hasColor)))
+  if (text !== undefined) printLine(paintDiff(text, createPaint(config.hasColor)))
   return EXIT_OK
+}
+
+/** What differs between the files; `undefined` where there is nothing to compare with. */
+async function describePlan(
+  target: string,
+  { from, to }: RollbackOutcome,
+  skills: SkillRuntime,
+): Promise<string | undefined> {
+  const { before, after } = await skills.history.diff(target, from, to)
+  if (before === undefined || from === to) return undefined
+  return await describeModified(before, after, skills)
 }
 
 function showRevision(revision: Digest | undefined): string {

@@ -1,7 +1,7 @@
 import { shortDigest } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
 import type { NotSkillList, SkillList, SkillRow } from '../client/api-types.ts'
-import { type Config, findingsOf, isFailure, pathsOf } from '../config/config.ts'
+import { type Config, findingsOf, isAboutStore, isFailure, pathsOf } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK } from '../exit-code.ts'
 import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import { openSkills } from '../open-skills.ts'
@@ -41,7 +41,7 @@ export async function list(config: Config, options: { readonly json: boolean }):
     printJson({ ...answer, from })
     return code
   }
-  printFindings(findings, paint)
+  printFindings(from.kind === 'dev' ? findings : findings.filter(each => !isAboutStore(each)), paint)
   const note = describeNotSkills(notSkills, paint)
   if (skills.length === 0) {
     printLine(`no skills in ${pathsOf(config).join(', ')}`)

@@ -37,6 +37,8 @@ export async function mcp(config: Config, options: McpOptions): Promise<number> 
     adminTools: options.adminTools ?? false,
     ...(config.scope === undefined ? {} : { scope: config.scope }),
   })
+  for (const { code, message } of skills.current.sources().flatMap(({ diagnostics }) => diagnostics))
+    if (code === 'ROOT_MISSING') logger.warn(message)
   logger.info(describe(skills))
   await server.serveStdio({ signal: end.signal })
   stopSignals()

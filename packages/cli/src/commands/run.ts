@@ -20,6 +20,7 @@ import {
   printJson,
   printLine,
   shorten,
+  toCommandLine,
   toTerminalLine,
   toTerminalOutput,
   toTerminalText,
@@ -107,17 +108,17 @@ async function noteContainment({ scripts }: SkillRuntime, { hasColor }: Config):
 
 class Runner {
   readonly #skills: SkillRuntime
+  readonly #config: Config
   readonly #flags: RunFlags
   readonly #paint: Paint
-  readonly #isInteractive: boolean
   readonly #signal: AbortSignal
   #hasProgress = false
 
   constructor(skills: SkillRuntime, config: Config, flags: RunFlags, signal: AbortSignal) {
     this.#skills = skills
+    this.#config = config
     this.#flags = flags
     this.#paint = createPaint(config.hasColor)
-    this.#isInteractive = config.isInteractive
     this.#signal = signal
   }
 
@@ -218,11 +219,18 @@ class Runner {
   }
 
   #print(target: Target, { ok, value, exitCode, error }: Omit<RunResult, 'target' | 'durationMs'>): void {
-    if (error !== undefined)
+    if (error !== undefined) {
       process.stderr.write(`${this.#paint('red', 'error')}: ${toTerminalText(error.message)}\n`)
-    else if (target.kind === 'command') printLine(toTerminalOutput(renderCommandValue(value)))
+      if (error.message.includes(GRANT_EXEC)) this.#printGrant(target.skill, 'exec')
+    } else if (target.kind === 'command') printLine(toTerminalOutput(renderCommandValue(value)))
     else if (!ok)
       process.stderr.write(`${exitCode === null ? 'ended by a signal' : `exit code ${exitCode}`}\n`)
+  }
+
+  /** The command that grants something, as a person can paste it here. */
+  #printGrant(skill: string, capability: string): void {
+    const command = toCommandLine(['grant', skill, capability, ...this.#config.options])
+    process.stderr.write(this.#paint('dim', `  fix: stoke ${toTerminalLine(command)}\n`))
   }
 
   /** What a command writes is no part of its answer. */
@@ -243,7 +251,7 @@ class Runner {
     if (this.#flags.json) return
     const part = total === undefined || total <= 0 ? String(done) : `${Math.round((done / total) * 100)}%`
     const line = `${part} ${shorten(message, 80)}`.trimEnd()
-    if (!this.#isInteractive) process.stderr.write(`${line}\n`)
+    if (!this.#config.isInteractive) process.stderr.write(`${line}\n`)
     else {
       process.stderr.write(`\r\u001b[K${line}`)
       this.#hasProgress = true
@@ -255,6 +263,9 @@ class Runner {
     this.#hasProgress = false
   }
 }
+
+/** What the refusal of a script says that nothing would contain. */
+const GRANT_EXEC = 'grant "exec" to the skill'
 
 /** What a person has done wrong, and not the script. */
 const USAGE_CODES: readonly string[] = [

@@ -165,8 +165,20 @@ async function validateFile(path: string, file: string): Promise<Verdict> {
     return toVerdict(path, validateSkill(bytes, { directoryName: basename(folder), path: file }))
   } catch (thrown) {
     if (!SkillError.isInstance(thrown)) throw thrown
-    return missing(path, thrown.message, 'put a readable regular file there')
+    return toVerdict(path, [describeUnread(file, thrown)])
   }
+}
+
+/** With the codes that the skill has everywhere else. */
+function describeUnread(file: string, { code, message }: SkillError): Diagnostic {
+  const finding = {
+    severity: 'error',
+    message: `${basename(file)} cannot be read: ${message}`,
+    path: file,
+  } as const
+  return code === 'TOO_LARGE'
+    ? { ...finding, code: 'SKILL_FILE_TOO_LARGE', fix: 'move long material into files under references/' }
+    : { ...finding, code: 'SKILL_FILE_UNREADABLE', fix: 'put a readable regular file there' }
 }
 
 function exists(path: string): boolean {

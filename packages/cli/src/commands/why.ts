@@ -5,6 +5,7 @@ import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '
 import { askOrScan, printSource } from '../running-dev.ts'
 import { toAsked } from '../skill-target.ts'
 import { countTokens } from '../tokens.ts'
+import { withUnreadSources } from '../unread-sources.ts'
 
 export interface WhyOptions {
   readonly json: boolean
@@ -31,7 +32,8 @@ export async function why(asked: string, config: Config, options: WhyOptions): P
         runtime: { catalog },
       })
       await skills.scripts.ready(skills.current.find(name))
-      return await skills.forConversation(config.scope === undefined ? {} : { scope: config.scope }).why(name)
+      const view = skills.forConversation(config.scope === undefined ? {} : { scope: config.scope })
+      return withUnreadSources(await view.why(name), skills.current)
     },
   )
   const isServed = answer.steps.every(step => step.ok)

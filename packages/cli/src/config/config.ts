@@ -292,6 +292,11 @@ export function findingsOf(sources: readonly SourceReport[], config: Config): Di
   )
 }
 
+/** Whether it is about the store, of which a command that has opened it warns by itself. */
+export function isAboutStore({ code }: Diagnostic): boolean {
+  return code === 'STORE_FAILED'
+}
+
 /** Whether a place could not be read at all. */
 export function isFailure({ code }: Diagnostic): boolean {
   return code === 'SOURCE_FAILED'

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { isAlive } from '@skillstoke/core/internal/node'
 import type { ApiClient } from '../client/api-client.ts'
 import { ApiError } from '../client/api-error.ts'
@@ -40,6 +40,8 @@ export interface RunningDev {
   readonly status: ServerStatus
   readonly client: ApiClient
 }
+
+type StatePlace = Pick<Config, 'stateDirectory'>
 
 const FOLDER = 'run'
 const RUN_FILE = /^\d+\.json$/
@@ -83,9 +85,13 @@ export function writeRunFile(
 }
 
 /** Removes what processes left that were killed, while this one starts. */
-export async function sweepRunFiles(config: Config): Promise<void> {
-  for (const path of listFolder(config, DRAFT))
-    if (!isAlive(Number(DRAFT.exec(basename(path))?.[1]))) rmSync(path, { force: true })
+export async function sweepRunFiles(config: StatePlace): Promise<void> {
+  for (const path of listFolder(config, DRAFT)) {
+    const pid = Number(DRAFT.exec(basename(path))?.[1])
+    // A page names no host, and neither does half a draft; the run file beside it does.
+    const file = readRunFile(path) ?? readRunFile(join(dirname(path), `${pid}.json`))
+    if ((file === undefined || file.host === hostname()) && !isAlive(pid)) rmSync(path, { force: true })
+  }
   for (const path of listFolder(config, RUN_FILE)) {
     const file = readRunFile(path)
     if (file !== undefined && file.pid !== process.pid && file.host === hostname())
@@ -117,7 +123,7 @@ async function probeOrRemove(path: string, file: RunFile): Promise<RunningDev | 
   return undefined
 }
 
-function listFolder(config: Config, names: RegExp): string[] {
+function listFolder(config: StatePlace, names: RegExp): string[] {
   const folder = join(config.stateDirectory, FOLDER)
   try {
     return readdirSync(folder)

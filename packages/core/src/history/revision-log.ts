@@ -34,6 +34,8 @@ export interface RevisionRecord extends FolderPlace {
 
 /** Where the history of skills is kept. */
 export interface RevisionLog {
+  /** What was wrong with the history when it was opened or read, for people. */
+  readonly damage?: string | undefined
   /** What was recorded last of a folder, at once from memory. */
   last(place: FolderPlace): RevisionRecord | undefined
   /** What was recorded last of every folder, in any order. */

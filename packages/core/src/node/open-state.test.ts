@@ -73,7 +73,7 @@ test('a state that no runtime was given closes itself', async () => {
 
 test.each([
   ['store/index.db', 'the names of the store'],
-  ['history.sqlite', 'the history'],
+  ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
 ])('if %s cannot be opened, the error names it and nothing stays open', async (name, what) => {

@@ -10,7 +10,7 @@ import {
 } from '../internal-entry.ts'
 import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord } from '../source-entry.ts'
 import { inTransaction, isDamage, isUnwritable, type KeptDatabase, readRows } from './private-database.ts'
-import { openStateDatabase } from './state-database.ts'
+import { describeDamage, openStateDatabase } from './state-database.ts'
 
 // Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
 const ROWS_PER_TRANSACTION = 500
@@ -27,9 +27,11 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS revision_place ON revision (origin, location, id);
 `
 
+const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema: SCHEMA }
+
 /**
  * Opens the history of a state directory, which all its processes write to; of several that saw the same change one has it
- * written down.
+ * written down. When the database is damaged it is moved aside and `damage` says so.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openRevisionLog(
@@ -38,23 +40,38 @@ export async function openRevisionLog(
 ): Promise<RevisionLog> {
   checkOptions('openRevisionLog()', options, KNOWN)
   checkWholeNumber('maxRecords', options.maxRecords, 1)
-  const file = { name: 'history.sqlite', what: 'the history', schema: SCHEMA }
+  const { maxRecords = DEFAULT_HISTORY_LENGTH } = options
   return await openStateDatabase(
     stateDirectory,
-    file,
-    kept => new SqliteRevisionLog(kept, options.maxRecords ?? DEFAULT_HISTORY_LENGTH),
+    FILE,
+    (kept, damage) => new SqliteRevisionLog(kept, { folder: stateDirectory, maxRecords, damage }),
   )
+}
+
+interface LogDetails {
+  readonly folder: string
+  readonly maxRecords: number
+  /** What was wrong with the database before this one. */
+  readonly damage: string | undefined
 }
 
 class SqliteRevisionLog implements RevisionLog {
   readonly #kept: KeptDatabase
+  readonly #folder: string
   readonly #maxRecords: number
+  #damage: string | undefined
   #statements: Statements
 
-  constructor(kept: KeptDatabase, maxRecords: number) {
+  constructor(kept: KeptDatabase, { folder, maxRecords, damage }: LogDetails) {
     this.#kept = kept
+    this.#folder = folder
     this.#maxRecords = maxRecords
+    this.#damage = damage
     this.#statements = prepare(kept.database)
+  }
+
+  get damage(): string | undefined {
+    return this.#damage
   }
 
   last({ origin, location }: FolderPlace): RevisionRecord | undefined {
@@ -110,7 +127,7 @@ class SqliteRevisionLog implements RevisionLog {
       return question(this.#statements)
     } catch (thrown) {
       if (!isDamage(thrown)) throw thrown
-      this.#kept.replaceDamaged(mergeRecords)
+      this.#damage = describeDamage(FILE, this.#folder, thrown, this.#kept.replaceDamaged(mergeRecords))
       this.#statements = prepare(this.#kept.database)
       return question(this.#statements)
     }

@@ -392,7 +392,8 @@ test('a folder that cannot be read is broken for a process that has never read i
 
 test('a start with another label, from another working directory, uses the same notes; findings name what they always do', async () => {
   using place = makePlace()
-  place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
+  // Nothing is found in this one; the others have a field that the specification does not know.
+  place.folder.write('skills/mail/SKILL.md', '---\nname: mail\ndescription: Does mail.\n---\nUse it.\n')
   {
     await using first = await place.start({ displayRoot: './skills' })
     expect(first.skills.current.list()).toHaveLength(3)

@@ -50,7 +50,7 @@ export interface RuntimeParts {
 export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
   const host = resolveRuntimeOptions(options)
   const { clock, hasher, logger, store, decisions, log, events, catalog } = host
-  if (decisions.damage !== undefined) logger.error(decisions.damage)
+  for (const { damage } of [decisions, log ?? {}]) if (damage !== undefined) logger.error(damage)
   const registry = createRegistry(host)
   const sources = new SourceReaders({ ...host, registry })
   for (const source of host.sources) sources.add(source)

@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { type CliRun, stoke } from './fixtures/cli.ts'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+/** One skill with a history of two steps, and a state directory that knows it. */
+class Kit implements Disposable {
+  readonly folder: TemporaryFolder = new TemporaryFolder()
+  readonly #flags = ['--root', this.folder.at('skills'), '--state', this.folder.at('state')]
+
+  constructor() {
+    for (const body of ['First.', 'Second.']) {
+      this.folder.writeSkill('skills/pdf', { body })
+      this.run('list')
+    }
+  }
+
+  run<T = unknown>(...args: string[]): CliRun<T> {
+    return stoke<T>([...args, ...this.#flags], { cwd: this.folder.path, env: { NO_COLOR: '1' } })
+  }
+
+  /** Overwrites a file of the state directory: all of it, or one page of a database. */
+  damage(name: string, page?: number): void {
+    const path = this.folder.at(`state/${name}`)
+    const [start, end] = page === undefined ? [0, undefined] : [page * 4_096, (page + 1) * 4_096]
+    writeFileSync(path, readFileSync(path).fill(0x5a, start, end))
+  }
+
+  [Symbol.dispose](): void {
+    this.folder[Symbol.dispose]()
+  }
+}
+
+const warningsOf = ({ stderr }: CliRun<unknown>): readonly string[] =>
+  stderr.split('\n').filter(line => line.startsWith('warning: ') || line.includes('STORE_FAILED'))
+
+const MOVED =
+  /^warning: the (names of the store|steps of the history|decisions) in ".*" are damaged \(.*\) and were moved to ".*\.damaged-\d+"$/
+
+test.each([
+  ['list'],
+  ['list', '--json'],
+  ['show', 'pdf'],
+  ['why', 'pdf'],
+  ['status'],
+  ['render'],
+  ['pending', '--json'],
+  ['log', 'pdf', '--json'],
+  ['diff', 'pdf'],
+  ['disable', 'pdf'],
+  ['run', 'pdf'],
+  ['show', 'nothing'],
+])('stoke %j warns once of an index of the store that is damaged', (...args) => {
+  using kit = new Kit()
+  kit.damage('store/index.db')
+  const run = kit.run(...args)
+  expect(warningsOf(run)).toEqual([expect.stringMatching(MOVED)])
+  if (args.includes('--json')) expect(() => run.json).not.toThrow()
+  expect(warningsOf(kit.run(...args))).toEqual([])
+})
+
+test('a page of the index that is damaged is told, whichever it is', () => {
+  using kit = new Kit()
+  const pages = statSync(kit.folder.at('state/store/index.db')).size / 4_096
+  for (let page = 0; page < pages; page++) {
+    kit.damage('store/index.db', page)
+    // Some pages are asked for only when something is written.
+    kit.folder.writeSkill('skills/pdf', { body: `Text ${page}.` })
+    expect([page, ...warningsOf(kit.run('list'))]).toEqual([page, expect.stringMatching(MOVED)])
+  }
+})
+
+test('a command that fails warns as well', () => {
+  using kit = new Kit()
+  kit.damage('store/index.db')
+  const run = kit.run('diff', 'pdf', '00000000')
+  expect([run.status, warningsOf(run)]).toEqual([2, [expect.stringMatching(MOVED)]])
+})
+
+test.each([
+  ['history.sqlite', 0],
+  ['history.sqlite', 1],
+  ['decisions.sqlite', 0],
+])('damage of %s in page %i is told once', (name, page) => {
+  using kit = new Kit()
+  kit.damage(name, page)
+  expect(warningsOf(kit.run('log', 'pdf'))).toEqual([expect.stringMatching(MOVED)])
+  expect(readdirSync(kit.folder.at('state')).join()).toContain(`${name}.damaged-`)
+  expect(warningsOf(kit.run('log', 'pdf'))).toEqual([])
+})
+
+test('mcp reports a damaged history once', () => {
+  using kit = new Kit()
+  kit.damage('history.sqlite')
+  const { stderr } = kit.run('mcp')
+  expect(stderr.match(/the steps of the history in ".*" are damaged/g)).toHaveLength(1)
+})
+
+test.each([[[]], [['--json']]])(
+  'rollback --dry-run %j to a revision that is no longer stored prints the error alone',
+  flags => {
+    using kit = new Kit()
+    const names = readdirSync(kit.folder.at('state/store')).filter(name => name.endsWith('.pack'))
+    for (const name of names) kit.damage(`store/${name}`)
+    const { status, stdout, stderr } = kit.run('rollback', 'pdf', '--dry-run', ...flags)
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/^error: .*\n$/)])
+  },
+)
