@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { zip } from './fixtures/archives.ts'
 import { BIN, type CliRun, stoke, stokeProcess } from './fixtures/cli.ts'
@@ -433,6 +433,39 @@ test('frozen: changes of one’s own folders wait, too', async () => {
   await dev.client.reload()
   expect((await dev.client.skill('pdf')).body).toBe('First.')
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
+})
+
+test('frozen: a change waits although the store has forgotten what was served; without --frozen, dev serves it', async () => {
+  using folder = new TemporaryFolder()
+  folder.writeSkill('skills/pdf', { body: 'First.' })
+  const run = <T>(...args: string[]): CliRun<T> =>
+    stoke<T>([...args, '--root', folder.at('skills'), '--state', folder.at('state')], {
+      env: { HOME: folder.at('home'), NO_COLOR: '1' },
+    })
+  const listed = (): unknown =>
+    run<{ skills: Row[] }>('list', '--json').json.skills.map(({ name, status }) => [name, status])
+  expect(run('list', '--frozen').status).toBe(0)
+  expect(listed()).toEqual([['pdf', 'ok']])
+  folder.writeSkill('skills/pdf', { body: 'Second.' })
+  for (const end of ['', '-wal', '-shm']) rmSync(folder.at(`state/store/index.db${end}`), { force: true })
+  const first = run('list', '--json')
+  expect(first.stderr).toMatch(/^warning: the names of the store in .* are missing/m)
+  expect([listed(), listed()]).toEqual([[['pdf', 'pending']], [['pdf', 'pending']]])
+  expect(run('approve', '--yes', 'pdf').status).toBe(0)
+  expect(listed()).toEqual([['pdf', 'ok']])
+  folder.writeSkill('skills/pdf', { body: 'Third.' })
+  expect(listed()).toEqual([['pdf', 'pending']])
+  {
+    await using dev = await startDev({
+      root: folder.at('skills'),
+      state: folder.at('state'),
+      args: ['--no-agent'],
+    })
+    expect((await dev.client.skill('pdf')).body).toBe('Third.')
+  }
+  rmSync(folder.at('state/store'), { recursive: true })
+  folder.writeSkill('skills/pdf', { body: 'Fourth.' })
+  expect(listed()).toEqual([['pdf', 'ok']])
 })
 
 test('what is frozen stays frozen for commands that only look, and for the rest of what one approves', async () => {

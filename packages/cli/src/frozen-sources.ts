@@ -1,6 +1,6 @@
-import { digestOf } from '@skillstoke/core/internal'
+import { digestOf, placeOfSource } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
-import type { SkillSource, SkillStore } from '@skillstoke/core/source'
+import type { SkillSource, SkillState } from '@skillstoke/core/source'
 
 export interface FreezeOptions {
   /** Whether this process was told to freeze them. */
@@ -10,22 +10,31 @@ export interface FreezeOptions {
 }
 
 /**
- * Returns whether changes of the sources wait for approval. The store notes what was frozen, so that a command that only looks at
- * frozen skills, or decides about one of them, lets none of the others go live.
+ * Returns whether changes of the sources wait for approval. The state notes what was frozen, so that a command that only looks at
+ * frozen skills, or decides about one of them, lets none of the others go live. The store has a note at once, the decisions one
+ * that outlives the store.
  */
 export async function settleFreeze(
   sources: readonly SkillSource[],
   { isFrozen, serves }: FreezeOptions,
-  store: SkillStore | undefined,
+  { store, decisions }: SkillState,
 ): Promise<boolean> {
+  const origins = sources.map(({ origin }) => origin)
+  const isNoted = (origin: string): boolean => store?.getRef(nameOf(origin)) !== undefined
+  const isDecided = (origin: string): boolean => decisions?.find(placeOfSource(origin))?.frozen !== undefined
+  if (!isFrozen && !serves) return origins.some(origin => isNoted(origin) || isDecided(origin))
+  if (!isFrozen)
+    for (const origin of origins.filter(isDecided))
+      await decisions?.record(placeOfSource(origin), { kind: 'thaw', by: 'dev or mcp', at: Date.now() })
   if (store === undefined) return isFrozen
-  const names = sources.map(({ origin }) => JSON.stringify(['frozen', origin]))
-  const isNoted = (name: string): boolean => store.getRef(name) !== undefined
-  if (!isFrozen && !serves) return names.some(isNoted)
   // Any digest says it; that of nothing needs nothing to be kept.
   const mark = isFrozen ? digestOf(new Uint8Array(), nodeHasher) : undefined
-  for (const name of names) if (isNoted(name) !== isFrozen) store.setRef(name, mark)
+  for (const origin of origins) if (isNoted(origin) !== isFrozen) store.setRef(nameOf(origin), mark)
   // Other processes know it before anything is served. What cannot be written now is in the store's `fault`, and is tried again.
   await store.flush().catch(() => undefined)
   return isFrozen
+}
+
+function nameOf(origin: string): string {
+  return JSON.stringify(['frozen', origin])
 }

@@ -56,7 +56,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
     state,
     onDuplicate: config.onDuplicate,
     review: {
-      isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state.store),
+      isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state),
     },
     tuning: { hasher: nodeHasher },
     ...(options.runsScripts === true

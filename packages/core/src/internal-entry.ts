@@ -12,7 +12,7 @@ export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quot
 
 // For the part for Node, and for the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
-export { DecidedFolders, keyOf as keyOfPlace, moveFolders } from './history/decisions.ts'
+export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
 // For the command line: what it shows, checks and writes.

@@ -28,6 +28,9 @@ export type SkillDecision =
     }
   /** And may not any more, at any revision. */
   | { readonly kind: 'revoke'; readonly capabilities: readonly ScriptCapability[] }
+  /** Every change of the source waits; of its place, not of a folder. */
+  | { readonly kind: 'freeze' }
+  | { readonly kind: 'thaw' }
   /** An agent is about to write this file. */
   | {
       readonly kind: 'write'
@@ -50,6 +53,8 @@ export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   enable: false,
   grant: true,
   revoke: true,
+  freeze: false,
+  thaw: false,
   write: false,
 }
 
@@ -87,6 +92,7 @@ export interface FolderDecisions {
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
   readonly pinned?: DecisionMeta & { readonly revision: Digest }
   readonly disabled?: DecisionMeta
+  readonly frozen?: DecisionMeta
   readonly granted: readonly Grant[]
   /** What was taken back and not given again, by a grant or by another approval. */
   readonly revoked: ReadonlySet<ScriptCapability>
@@ -129,6 +135,11 @@ export interface MadeDecision {
   readonly decision: RecordedDecision
 }
 
+/** What decisions about a source as a whole are about: no folder has this location. */
+export function placeOfSource(origin: string): FolderPlace {
+  return { origin, location: '.' }
+}
+
 export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
@@ -153,7 +164,8 @@ export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
 ): FolderDecisions {
-  const { approved, rejected, granted, revoked, writes, pinned, disabled, forgotten } = before ?? NOTHING
+  const { approved, rejected, granted, revoked, writes, pinned, disabled, frozen, forgotten } =
+    before ?? NOTHING
   const meta = {
     by: recorded.by,
     at: recorded.at,
@@ -167,6 +179,7 @@ export function withDecision(
     writes,
     ...(pinned === undefined ? {} : { pinned }),
     ...(disabled === undefined ? {} : { disabled }),
+    ...(frozen === undefined ? {} : { frozen }),
     ...(forgotten === undefined ? {} : { forgotten }),
   }
   switch (recorded.kind) {
@@ -202,6 +215,12 @@ export function withDecision(
       return { ...now, disabled: meta }
     case 'enable': {
       const { disabled: _, ...rest } = now
+      return rest
+    }
+    case 'freeze':
+      return { ...now, frozen: meta }
+    case 'thaw': {
+      const { frozen: _, ...rest } = now
       return rest
     }
     case 'grant': {
@@ -249,7 +268,7 @@ function withWrite(
 
 /** Whether a decision would change nothing of what holds for a folder. */
 export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDecision): boolean {
-  const { approved, rejected, granted, revoked, pinned, disabled } = now ?? NOTHING
+  const { approved, rejected, granted, revoked, pinned, disabled, frozen } = now ?? NOTHING
   switch (decision.kind) {
     case 'approve':
       return approved.has(decision.revision) && decision.settles === undefined
@@ -263,6 +282,10 @@ export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDe
       return disabled !== undefined
     case 'enable':
       return disabled === undefined
+    case 'freeze':
+      return frozen !== undefined
+    case 'thaw':
+      return frozen === undefined
     case 'grant':
       return decision.capabilities.every(capability =>
         granted.some(each => each.capability === capability && each.revision === decision.revision),

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../host.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
 import type {
   AdmissionPolicy,
@@ -8,29 +9,63 @@ import type {
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 import { describeNewCapabilities } from './capabilities.ts'
-import type { AgentWrite, DecisionMeta, DecisionStore, FolderDecisions } from './decisions.ts'
+import {
+  type AgentWrite,
+  type DecisionMeta,
+  type DecisionStore,
+  type FolderDecisions,
+  placeOfSource,
+} from './decisions.ts'
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
   /** Whether every change waits, also those of sources that are not reviewed. */
   readonly isFrozen?: boolean
+  /**
+   * Whether the store outlives the process. What it knows of a source that was frozen and shown can then only have been lost, and
+   * nothing new of that source is served. @default false
+   */
+  readonly isStoreLasting?: boolean
+  /** @default the clock of the system */
+  readonly clock?: Clock
 }
 
-const KNOWN: KnownOptions<ReviewAdmissionOptions> = { decisions: true, isFrozen: true }
+const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
+  decisions: true,
+  isFrozen: true,
+  isStoreLasting: true,
+  clock: true,
+}
 
 /** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
   checkOptions('createReviewAdmission()', options, KNOWN)
-  const { decisions, isFrozen } = options
+  const { decisions, isFrozen = false, isStoreLasting = false, clock = systemClock } = options
+  const isNoted = (origin: string): boolean => decisions.find(placeOfSource(origin))?.frozen !== undefined
+  // As it was when this process asked for the first time: later the note may be its own.
+  const wasFrozen = new Map<string, boolean>()
+  const findLost = (origin: string): boolean => {
+    const known = wasFrozen.get(origin) ?? (isStoreLasting && isNoted(origin))
+    wasFrozen.set(origin, known)
+    return known
+  }
   return {
     admit: request => {
       // Whoever freezes a folder for the first time wants to begin with it as it is.
-      const waits = isFrozen === true && !(request.live === undefined && request.isFirst)
+      const isBegin = request.live === undefined && request.isFirst && !(isFrozen && findLost(request.origin))
+      const waits = isFrozen && !isBegin
       const decided = decisions.find({ origin: request.origin, location: request.skill.location })
       const left = decided?.approved.size ? undefined : findLeftWrite(request, decisions)
       return decide(request, decided, { isFrozen: waits, left })
     },
     refresh: () => decisions.refresh(),
+    shown: origin => {
+      if (!isFrozen || !isStoreLasting || isNoted(origin)) return
+      wasFrozen.set(origin, false)
+      const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
+      // Where it cannot be stored, the next reading tries again.
+      decisions.record(placeOfSource(origin), note).catch(() => undefined)
+    },
     moved: (origin, moves) => decisions.move(origin, moves),
     standing: place => toStanding(decisions.find(place)),
     isLasting: decisions.isLasting === true,

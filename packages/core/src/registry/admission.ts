@@ -53,6 +53,8 @@ export interface AdmissionPolicy {
    * Folders may have changed places with each other.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
+  /** Called after contents of a source were shown, each time. */
+  shown?(origin: string): void
   /**
    * Whether what stands outlives the process. The store then notes for which folders there are decisions, so that their
    * loss is noticed. @default false

@@ -64,6 +64,15 @@ export class CandidateBuilder {
     }
   }
 
+  /** Says that contents of a source were shown. */
+  noteShown(origin: string): void {
+    try {
+      this.#options.admission.shown?.(origin)
+    } catch (error) {
+      this.#options.logger.error('the admission policy failed', { origin, error })
+    }
+  }
+
   /**
    * Folders have other paths now, and may have changed places with each other: what was noted and decided about them follows. Other
    * processes of the store may have done the same a moment ago.

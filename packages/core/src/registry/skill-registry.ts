@@ -398,6 +398,7 @@ export class SkillRegistry {
     await this.#apply(slot, contents, paired).finally(() => this.#lastGood.endLookUp())
     slot.isFirst = false
     this.#lastGood.markKnown(slot.origin)
+    this.#builder.noteShown(slot.origin)
   }
 
   /** Decides about folders, and shows what came of it in one step. */

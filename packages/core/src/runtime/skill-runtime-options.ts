@@ -131,7 +131,12 @@ export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRun
     decisions,
     log: state.history,
     writeLock: state.writeLock ?? new InProcessWriteLock(),
-    admission: review.admission ?? createReviewAdmission({ decisions, isFrozen: review.isFrozen === true }),
+    admission:
+      review.admission ??
+      createReviewAdmission({
+        ...{ decisions, clock, isFrozen: review.isFrozen === true },
+        isStoreLasting: state.store?.notes !== undefined,
+      }),
     agentWrites: review.agentWrites ?? 'hold',
     scripts: options.scripts,
     catalog: options.catalog ?? {},
