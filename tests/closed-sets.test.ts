@@ -130,7 +130,9 @@ test('TOOL_NAMES has the tools that models get, and no other', async () => {
 test('each decision has a verb but the one that agents make by writing, and those that --frozen makes', () => {
   type Others = 'write' | 'freeze' | 'thaw'
   expectTypeOf<DecisionVerb | GrantVerb | Others>().toEqualTypeOf<SkillDecision['kind']>()
-  expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(Object.keys(IS_ABOUT_CODE).sort())
+  expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(
+    Object.keys(IS_ABOUT_CODE).sort(),
+  )
 })
 
 test('the command line allows as many sessions as the MCP server', () => {

@@ -48,8 +48,6 @@ export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
   /** Who is about to write what, by place and digest. */
   readonly #expected = new Map<string, ChangeOrigin>()
-  /** The oldest revision that the log listed, by place: the first one that it drops. */
-  readonly #oldest = new Map<string, Digest>()
   #recording: Promise<void> = Promise.resolve()
 
   constructor(options: HistoryRecorderOptions) {
@@ -105,7 +103,6 @@ export class HistoryRecorder {
       if (last?.event === event && last.revision === revision) continue
       const records = last === undefined ? [] : await log.list(place)
       if (isKnown(records, event, revision)) continue
-      this.#forgetDropped(place, records)
       const origin = await this.#findOrigin({ place, source, revision, at }, records)
       added.push({
         ...place,
@@ -118,18 +115,18 @@ export class HistoryRecorder {
       })
       if (revision !== undefined) store.setRef(refOf(place, revision), revision)
     }
-    if (added.length > 0) await log.append(added)
+    if (added.length > 0) await this.#forget(await log.append(added))
   }
 
   /** The store keeps the files of a step for as long as the log lists it. */
-  #forgetDropped(place: FolderPlace, records: readonly RevisionRecord[]): void {
-    const key = keyOf(place)
-    const before = this.#oldest.get(key)
-    if (before !== undefined && !records.some(({ revision }) => revision === before))
-      this.#options.store.setRef(refOf(place, before), undefined)
-    const oldest = records.findLast(({ revision }) => revision !== undefined)?.revision
-    if (oldest === undefined) this.#oldest.delete(key)
-    else this.#oldest.set(key, oldest)
+  async #forget(dropped: readonly RevisionRecord[]): Promise<void> {
+    const { log, store } = this.#options
+    for (const { origin, location, revision } of dropped) {
+      if (revision === undefined) continue
+      const place = { origin, location }
+      const isListed = (await log.list(place)).some(step => step.revision === revision)
+      if (!isListed) store.setRef(refOf(place, revision), undefined)
+    }
   }
 
   async #findOrigin(

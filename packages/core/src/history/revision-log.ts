@@ -40,8 +40,8 @@ export interface RevisionLog {
   last(place: FolderPlace): RevisionRecord | undefined
   /** What was recorded last of every folder, in any order. */
   lasts(): readonly RevisionRecord[]
-  /** Resolves when the records outlive the process, where the log does. */
-  append(records: readonly RevisionRecord[]): Promise<void>
+  /** Resolves when the records outlive the process, where the log does: to those that it keeps no longer for them. */
+  append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]>
   /** Newest first. */
   list(place: FolderPlace): Promise<readonly RevisionRecord[]>
   close(): Promise<void>
@@ -76,11 +76,15 @@ export class MemoryRevisionLog implements RevisionLog {
     return [...this.#records.values()].flatMap(([last]) => last ?? [])
   }
 
-  async append(records: readonly RevisionRecord[]): Promise<void> {
+  async append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]> {
+    const dropped: RevisionRecord[] = []
     for (const record of records) {
       const key = keyOf(record)
-      this.#records.set(key, [record, ...(this.#records.get(key) ?? [])].slice(0, this.#maxRecords))
+      const all = [record, ...(this.#records.get(key) ?? [])]
+      dropped.push(...all.splice(this.#maxRecords))
+      this.#records.set(key, all)
     }
+    return dropped
   }
 
   async list(place: FolderPlace): Promise<readonly RevisionRecord[]> {

@@ -33,10 +33,10 @@ for (const [name, create] of [
   ['memory', async (): Promise<RevisionLog> => new MemoryRevisionLog({ maxRecords: 3 })],
   ['sqlite', async (): Promise<RevisionLog> => await openRevisionLog(folder, { maxRecords: 3 })],
 ] as const) {
-  test(`a history in ${name}: the newest first, so many of each folder, each folder by itself`, async () => {
+  test(`a history in ${name}: the newest first, so many of each folder, each folder by itself, and it says what it drops`, async () => {
     const log = await create()
-    await log.append([1, 2, 3, 4, 5].map(each => record(each)))
-    await log.append([record(9, { location: 'docx', note: 'A note.' })])
+    expect(await log.append([1, 2, 3, 4, 5].map(each => record(each)))).toEqual([record(1), record(2)])
+    expect(await log.append([record(9, { location: 'docx', note: 'A note.' })])).toEqual([])
     expect((await log.list(place)).map(({ at }) => at)).toEqual([5, 4, 3])
     expect(log.last(place)).toEqual(record(5))
     expect(await log.list({ origin: '/a', location: 'docx' })).toEqual([

@@ -84,39 +84,41 @@ class SqliteRevisionLog implements RevisionLog {
     return this.#kept.database.isOpen ? this.#ask(({ lasts }) => lasts.all()).map(toRecord) : []
   }
 
-  async append(records: readonly RevisionRecord[]): Promise<void> {
+  async append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]> {
+    const dropped: RevisionRecord[] = []
     for (let i = 0; i < records.length; i += ROWS_PER_TRANSACTION) {
       if (i > 0) await setImmediate()
-      this.#appendSome(records.slice(i, i + ROWS_PER_TRANSACTION))
+      dropped.push(...this.#appendSome(records.slice(i, i + ROWS_PER_TRANSACTION)))
     }
+    return dropped
   }
 
-  #appendSome(records: readonly RevisionRecord[]): void {
+  #appendSome(records: readonly RevisionRecord[]): readonly RevisionRecord[] {
     this.#ask(() => this.#restoreIfGone())
     try {
-      this.#insert(records)
+      return this.#insert(records)
     } catch (thrown) {
       if (!isUnwritable(thrown)) throw thrown
       // The next step that can be stored takes these along.
       this.#kept.leave(thrown, mergeRecords)
       this.#statements = prepare(this.#kept.database)
-      this.#insert(records)
+      return this.#insert(records)
     }
   }
 
-  #insert(records: readonly RevisionRecord[]): void {
-    this.#ask(({ newest, insert, prune }) =>
-      inTransaction(this.#kept.database, () => {
-        for (const record of records) {
+  #insert(records: readonly RevisionRecord[]): readonly RevisionRecord[] {
+    return this.#ask(({ newest, insert, prune }) =>
+      inTransaction(this.#kept.database, () =>
+        records.flatMap(record => {
           const { origin, location, event, revision } = record
           const row = newest.get(origin, location)
           const last = row === undefined ? undefined : toRecord(row)
           // Another process has seen the same.
-          if (last?.event === event && last.revision === revision) continue
+          if (last?.event === event && last.revision === revision) return []
           insert.run(origin, location, JSON.stringify(record))
-          prune.run(origin, location, this.#maxRecords)
-        }
-      }),
+          return prune.all(origin, location, this.#maxRecords).map(toRecord)
+        }),
+      ),
     )
   }
 
@@ -192,7 +194,8 @@ function prepare(database: DatabaseSync): Statements {
       'SELECT body FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY origin, location)',
     ),
     prune: database.prepare(
-      `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)`,
+      `DELETE FROM revision WHERE origin = ?1 AND location = ?2 AND id <= (SELECT id FROM revision WHERE origin = ?1 AND location = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)
+       RETURNING body`,
     ),
   }
 }
