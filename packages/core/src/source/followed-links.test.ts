@@ -1,15 +1,24 @@
 import { expect, test } from 'vitest'
 import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { type FollowedLink, findMovedLinks } from './followed-links.ts'
-import { attach, createDirectoryNode, createFileNode, type DirectoryNode } from './mirror.ts'
+import { attach, createDirectoryNode, createFileNode, type DirectoryNode, type FileNode } from './mirror.ts'
 
-test('a link that leads nowhere is reported once, and again when it was there in between', async () => {
-  const files = new MemoryFileSystem({ '/skills/pdf/guide.md': 'x' })
+interface Kit {
+  readonly files: MemoryFileSystem
+  readonly folder: DirectoryNode
+  readonly file: FileNode
+  /** The folders that are reported. */
+  readonly findMoved: () => Promise<readonly DirectoryNode[]>
+}
+
+const PATH = '/skills/pdf/guide.md'
+
+function makeLink(): Kit {
+  const files = new MemoryFileSystem({ [PATH]: 'x' })
   const root = createDirectoryNode({ name: '', parent: undefined, isLink: false, isDiscoverable: true })
   const folder = createDirectoryNode({ name: 'pdf', parent: root, isLink: false, isDiscoverable: true })
   attach(folder, root)
   const file = createFileNode('guide.md', true)
-  file.stat = await files.stat('/skills/pdf/guide.md')
   const link: FollowedLink = { directory: folder, file }
   const findMoved = async (): Promise<readonly DirectoryNode[]> => {
     const moved: DirectoryNode[] = []
@@ -21,12 +30,25 @@ test('a link that leads nowhere is reported once, and again when it was there in
     )
     return moved
   }
+  return { files, folder, file, findMoved }
+}
+
+test('a link that leads nowhere is reported once, and again when it was there in between', async () => {
+  const { files, folder, file, findMoved } = makeLink()
+  file.stat = await files.stat(PATH)
   expect(await findMoved()).toEqual([])
-  files.remove('/skills/pdf/guide.md')
+  files.remove(PATH)
   expect([await findMoved(), await findMoved()]).toEqual([[folder], []])
-  files.write('/skills/pdf/guide.md', 'x')
-  file.stat = await files.stat('/skills/pdf/guide.md')
+  files.write(PATH, 'x')
+  file.stat = await files.stat(PATH)
   expect(await findMoved()).toEqual([])
-  files.remove('/skills/pdf/guide.md')
+  files.remove(PATH)
   expect(await findMoved()).toEqual([folder])
+})
+
+test('a link whose target could not be read is reported when the target changes', async () => {
+  const { files, folder, findMoved } = makeLink()
+  expect([await findMoved(), await findMoved()]).toEqual([[], []])
+  files.write(PATH, 'y')
+  expect([await findMoved(), await findMoved()]).toEqual([[folder], []])
 })

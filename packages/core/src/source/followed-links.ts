@@ -5,8 +5,8 @@ import type { DirectoryNode, FileNode } from './mirror.ts'
 export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode
-  /** Stat of a target directory that could not be listed; it is retried only once the link points to a different inode. */
-  unlistedStat?: FileStat | undefined
+  /** Stat of a target that could not be read; it is retried once the stat is a different one, of a directory once the inode is. */
+  unreadStat?: FileStat | undefined
   /** Whether it led nowhere when it was last looked at. */
   isLost?: boolean
 }
@@ -30,11 +30,13 @@ export async function findMovedLinks(
     // A link in a folder that cannot be read is lost for as long as that is so, and one look at it finds out.
     if (stat === undefined && wasLost) continue
     if (file !== undefined) {
-      if (file.stat !== undefined && (stat === undefined || !isSameStat(file.stat, stat))) onMoved(directory)
+      const before = file.stat ?? link.unreadStat
+      if (file.stat === undefined) link.unreadStat = stat
+      if (before !== undefined && (stat === undefined || !isSameStat(before, stat))) onMoved(directory)
       continue
     }
-    const before = directory.stat ?? link.unlistedStat
-    if (directory.stat === undefined) link.unlistedStat = stat
+    const before = directory.stat ?? link.unreadStat
+    if (directory.stat === undefined) link.unreadStat = stat
     if (stat === undefined || before === undefined || !isSameInode(stat, before))
       onMoved(directory.parent ?? directory)
   }
