@@ -1,5 +1,6 @@
-import fs from 'node:fs'
+import fs, { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSkillRuntime, type SkillRuntime } from '@skillstoke/core'
 import { directory, nodeHasher } from '@skillstoke/core/node'
@@ -15,6 +16,8 @@ const ROUNDS = 3
 const MAX_PAUSE_MS = 100
 const REFUSED_SKILLS = 1_000
 const FRESH_CALLS = 300
+/** How many added folders stay. */
+const ADDED = 5
 
 /** Writes the next edit. */
 type Edit = (count: number) => void
@@ -31,6 +34,7 @@ export async function* b14(_options: MeasureOptions): AsyncGenerator<Figure> {
 async function* underEdits(): AsyncGenerator<Figure> {
   using tree = await Tree.make(SKILLS)
   using other = await Tree.make(SKILLS)
+  using aside = await Tree.make(0)
   await using skills = await createSkillRuntime({
     sources: [directory(tree.path, { label: 'bench' }), directory(other.path, { label: 'other' })],
     tuning: { hasher: nodeHasher },
@@ -39,6 +43,11 @@ async function* underEdits(): AsyncGenerator<Figure> {
     'one skill': count => tree.save(0, `edit ${count}`),
     'five skills in turn': count => tree.save(count % 5, `edit ${count}`),
     'five skills of two sources': count => (count % 2 === 0 ? tree : other).save(count % 5, `edit ${count}`),
+    'two skills saved together': count => {
+      for (const index of [0, 1]) tree.save(index, `edit ${count}`)
+    },
+    'one added and an older one removed': count => addAndRemove(tree, count),
+    'a folder replaced by a rename': count => replace(tree, aside, count),
   }
   const figure = (what: string, own: Percentiles, peers: Figure['peers']): Figure => ({
     id: 'B14',
@@ -58,6 +67,24 @@ async function* underEdits(): AsyncGenerator<Figure> {
   const overHttp = await measure({ 'one skill': edits['one skill'] as Edit }, call)
   const { 'one skill': mcp, ...rest } = overHttp
   yield figure('the tool `skill` over MCP, one session a caller, the same edits', mcp as Percentiles, rest)
+}
+
+function addAndRemove(tree: Tree, count: number): void {
+  mkdirSync(join(tree.path, nameOf(SKILLS + count)), { recursive: true })
+  tree.save(SKILLS + count, `edit ${count}`)
+  if (count < ADDED) return
+  rmSync(join(tree.path, nameOf(SKILLS + count - ADDED)), { recursive: true, force: true })
+}
+
+/** Makes the new folder where no source looks, and moves it into the place of the old one. */
+function replace(tree: Tree, aside: Tree, count: number): void {
+  const shown = join(tree.path, nameOf(0))
+  const next = join(aside.path, nameOf(0))
+  mkdirSync(next)
+  aside.save(0, `edit ${count}`)
+  renameSync(shown, `${next}-old`)
+  renameSync(next, shown)
+  rmSync(`${next}-old`, { recursive: true })
 }
 
 async function lookAndLoad(skills: SkillRuntime, name: string): Promise<void> {

@@ -125,6 +125,158 @@ describe('a wait', () => {
   })
 })
 
+describe('a wait of a caller', () => {
+  interface Kit {
+    readonly clock: FakeClock
+    readonly settle: Settle
+    /** Hints areas. */
+    readonly save: (...areas: string[]) => void
+    readonly ask: (isMine?: (area: string) => boolean) => SettleWait
+    /** Milliseconds until a wait is over; `write` is called every `everyMs`. */
+    readonly wait: (asked: SettleWait, everyMs: number, write: (count: number) => void) => Promise<number>
+  }
+
+  function open(): Kit {
+    const clock = new FakeClock()
+    const settle = new Settle(DEFAULT_SETTLE, clock)
+    return {
+      clock,
+      settle,
+      save: (...areas) => {
+        for (const area of areas) settle.hint(area)
+      },
+      ask: (concerns = () => true) => ({
+        order: settle.order,
+        since: settle.moment,
+        isWhole: false,
+        concerns,
+      }),
+      wait: async (asked, everyMs, write) => {
+        const begunAt = clock.monotonic()
+        for (let ms = 1; settle.remainingMs(asked) > 0; ms++) {
+          await clock.advance(1)
+          if (ms % everyMs === 0) write(ms / everyMs)
+        }
+        return clock.monotonic() - begunAt
+      },
+    }
+  }
+
+  test('ends in the first pause after 80 ms, if the same skills are saved together again and again', async () => {
+    const { settle, save, ask, wait } = open()
+    save('pdf', 'maps')
+    const asked = ask()
+    expect(await wait(asked, 50, () => save('pdf', 'maps'))).toBe(80)
+    const taken = settle.take([asked])
+    expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['pdf', 'maps'], []])
+  })
+
+  test.each([
+    [30, 80],
+    [35, 90],
+    [50, 80],
+    [75, 95],
+  ])('ends between two saves that come every %i ms', async (everyMs, expected) => {
+    const { save, ask, wait } = open()
+    save('pdf', 'maps')
+    expect(await wait(ask(), everyMs, () => save('pdf', 'maps'))).toBe(expected)
+  })
+
+  test('ends if each save changes the folder above and other skills', async () => {
+    const { settle, save, ask, wait } = open()
+    save('', 'skill-0')
+    const asked = ask()
+    expect(await wait(asked, 50, count => save('', `skill-${count}`))).toBe(80)
+    const taken = settle.take([asked])
+    expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['', 'skill-0', 'skill-1'], []])
+  })
+
+  test('ends 80 ms after the last save if no other follows', async () => {
+    const { clock, save, ask, wait } = open()
+    save('pdf', 'maps')
+    await clock.advance(30)
+    expect(await wait(ask(), 1_000, () => undefined)).toBe(50)
+  })
+
+  test('goes on while a batch does, and takes all of it', async () => {
+    const { clock, settle, save, ask, wait } = open()
+    save('skill-a')
+    await clock.advance(1)
+    const asked = ask()
+    const batch = (count: number): void => {
+      if (count <= 100) save(`skill-${count}`)
+    }
+    expect(await wait(asked, 5, batch)).toBe(500 + 80)
+    const taken = settle.take([asked])
+    expect([taken.areas.size, taken.held.size]).toEqual([101, 0])
+  })
+
+  test('goes on through the stalls of a batch', async () => {
+    const { save, ask, wait } = open()
+    save('skill-a', 'skill-b')
+    const asked = ask()
+    // Busy for 100 ms, stalled for 60 ms, five times.
+    const batch = (count: number): void => {
+      if (count <= 160 && count % 32 < 20) save(`skill-${count}`)
+    }
+    expect(await wait(asked, 5, batch)).toBe(5 * (4 * 32 + 19) + 80 + 65)
+  })
+
+  test('goes on for one folder whose files are written one after the other', async () => {
+    const { save, ask, wait } = open()
+    for (let i = 0; i < 20; i++) save('pdf')
+    expect(await wait(ask(), 10, count => (count <= 50 ? save('pdf') : undefined))).toBe(500 + 80)
+  })
+
+  test('ends after 2 s, however long a batch goes on', async () => {
+    const { save, ask, wait } = open()
+    save('skill-a', 'skill-b')
+    expect(await wait(ask(), 5, count => save(`skill-${count}`))).toBe(2_000)
+  })
+
+  test('goes on while a known writer pauses', async () => {
+    const { clock, settle, save, ask } = open()
+    save('pdf', 'maps')
+    const asked = ask()
+    for (let i = 0; i < 4; i++) {
+      await clock.advance(50)
+      save('pdf', 'maps')
+    }
+    settle.noteBusy()
+    expect(settle.remainingMs(asked)).toBe(80)
+  })
+
+  test('ends in a pause also after a reading that could show nothing', async () => {
+    const { settle, save, ask, wait } = open()
+    save('pdf', 'maps')
+    const asked = ask()
+    const again = (): void => save('pdf', 'maps')
+    await wait(asked, 50, again)
+    settle.retryWhole(settle.take([asked]))
+    expect(await wait(asked, 50, again)).toBe(20)
+  })
+
+  test('for one skill takes along what was saved together with it, and nothing that is still written', async () => {
+    const { clock, settle, save, ask } = open()
+    save('pdf', 'maps', 'mail')
+    const asked = ask(area => area === 'pdf')
+    await clock.advance(10)
+    save('mail')
+    await clock.advance(settle.remainingMs(asked))
+    const taken = settle.take([asked])
+    expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['pdf', 'maps'], ['mail']])
+  })
+
+  test('is not for a skill that is saved a moment after a lone edit', async () => {
+    const { clock, settle, save, ask } = open()
+    save('pdf')
+    const asked = ask()
+    await clock.advance(10)
+    save('maps')
+    expect(settle.remainingMs(asked)).toBe(10)
+  })
+})
+
 test('after a reading that could show nothing, every wait is for everything', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)

@@ -58,10 +58,20 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
 // One atomic save makes up to eight events; more than two saves' worth is many.
 const MANY_HINTS = 16
 
+/** How far a burst had come when a wait began. */
+export interface BurstMoment {
+  /** Time of the last hint, or of the moment itself if no burst was under way. */
+  readonly at: number
+  /** Sum of all times between hints that were too short to be a pause, up to the moment. */
+  readonly busyMs: number
+}
+
 /** What a caller waits for. */
 export interface SettleWait {
-  /** `Settle.order` when the wait began: areas that are hinted later are not waited for. */
+  /** `Settle.order` when the wait began: areas of later bursts are not waited for. */
   readonly order: number
+  /** `Settle.moment` when the wait began. @default separate saves are waited for as if they were one batch */
+  readonly since?: BurstMoment
   /** Whether the reading takes every area with it, so that all have to be quiet. */
   readonly isWhole: boolean
   /** Whether changes in an area matter to it. */
@@ -70,7 +80,7 @@ export interface SettleWait {
 
 /** An area that was hinted, and that no reading has looked at since. */
 interface OpenArea {
-  /** Its place among all areas by their first hint; 0 without a hint. */
+  /** The number of the burst that opened it; 0 without a hint. */
   readonly order: number
   readonly firstAt: number
   readonly lastAt: number
@@ -89,8 +99,13 @@ export interface TakenAreas {
 }
 
 /**
- * Tells from hints when to read. The areas that were hinted since the last reading are one burst. A caller waits only for areas
- * that were hinted before its request, so edits that come later do not hold it up.
+ * Tells from hints when to read. Without a caller, the areas that were hinted since the last reading are one burst. A caller waits
+ * for the burst that its request met, and not for saves that come later:
+ *
+ * ```text
+ *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
+ *   separate saves   ||          ||          ||          ||    quiet most of the time: the wait ends in a pause
+ * ```
  */
 export class Settle {
   readonly #policy: SettlePolicy
@@ -102,6 +117,8 @@ export class Settle {
   /** Whether the next reading has to take everything. */
   #isWhole = false
   #order = 0
+  #lastHintAt = Number.NEGATIVE_INFINITY
+  #busyMs = 0
 
   constructor(policy: SettlePolicy, clock: Clock) {
     this.#policy = policy
@@ -110,13 +127,24 @@ export class Settle {
 
   hint(area: string): void {
     const now = this.#clock.monotonic()
-    const before = this.#areas.get(area) ?? { order: ++this.#order, firstAt: now, hints: 0 }
+    const sinceLastMs = now - this.#lastHintAt
+    if (!this.#areas.has(area) && !this.#goesOnAfter(sinceLastMs)) this.#order++
+    if (sinceLastMs < this.#policy.settleMs) this.#busyMs += sinceLastMs
+    this.#lastHintAt = now
+    const before = this.#areas.get(area) ?? { order: this.#order, firstAt: now, hints: 0 }
     this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
   }
 
-  /** Rises with each area that a hint opens. */
+  /** Rises with each burst: when a hint opens an area that does not belong to the burst before. */
   get order(): number {
     return this.#order
+  }
+
+  /** Returns how far the burst has come, for a wait that begins now. */
+  get moment(): BurstMoment {
+    const now = this.#clock.monotonic()
+    const goesOn = this.isOpen && now - this.#lastHintAt < this.#policy.burstMs
+    return { at: goesOn ? this.#lastHintAt : now, busyMs: this.#busyMs }
   }
 
   /** Whether a burst is under way, or over and not read yet. */
@@ -159,7 +187,7 @@ export class Settle {
   remainingMs(wait?: SettleWait): number {
     const open = this.#find(wait)
     if (open.length === 0) return 0
-    const { settleMs, burstMs, maxWaitMs } = this.#policy
+    const { maxWaitMs } = this.#policy
     let [hints, firstAt, lastAt] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
     for (const each of open) {
       hints += each.hints
@@ -167,7 +195,7 @@ export class Settle {
       lastAt = Math.max(lastAt, each.lastAt)
     }
     const areas = open.length - (this.#writer === undefined ? 0 : 1)
-    const quietAt = lastAt + (areas > 1 || hints > MANY_HINTS ? burstMs : settleMs)
+    const quietAt = this.#quietAt(lastAt, isMany(areas, hints), wait?.since)
     return Math.max(0, Math.min(quietAt, firstAt + maxWaitMs) - this.#clock.monotonic())
   }
 
@@ -178,14 +206,18 @@ export class Settle {
 
   /** Begins a reading of what is waited for, by default of everything. A hint from now on opens its area again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
-    const quietSince = this.#clock.monotonic() - this.#policy.burstMs
+    const { settleMs, burstMs } = this.#policy
+    const now = this.#clock.monotonic()
+    const isAll = waits === undefined || this.#wasBusy || this.#isWhole
+    const awaited = this.#awaitedBy(waits ?? [])
+    const bursts = new Set(Array.from(awaited.values(), ({ order }) => order))
     const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
-      waits === undefined ||
-      this.#wasBusy ||
-      this.#isWhole ||
+      isAll ||
+      awaited.has(area) ||
       // Nobody waits for it, and it may be what somebody asks for by name.
-      lastAt <= quietSince ||
-      waits.some(wait => wait.isWhole || isFor(wait, area, order))
+      now - lastAt >= burstMs ||
+      // What was saved together is shown together, also to a caller that asks for a part of it.
+      (now - lastAt >= settleMs && bursts.has(order))
     const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
     const writer = this.#writer
     const isOverdue = this.#areOverdue([...areas.values(), ...(writer === undefined ? [] : [writer])])
@@ -204,6 +236,29 @@ export class Settle {
   /** Starts over. */
   reset(): void {
     this.take()
+  }
+
+  /** Whether the next area belongs to the burst that is under way, after a time without a hint. */
+  #goesOnAfter(sinceLastMs: number): boolean {
+    const { settleMs, burstMs } = this.#policy
+    const [first] = this.#areas.values()
+    if (first === undefined) return false
+    // Skills that are saved together follow each other at once; a save that comes later than that is an edit of its own.
+    return sinceLastMs < (isMany(this.#areas.size, first.hints) ? burstMs : settleMs / 2)
+  }
+
+  #quietAt(lastAt: number, isBurst: boolean, since: BurstMoment | undefined): number {
+    const { settleMs, burstMs } = this.#policy
+    if (!isBurst) return lastAt + settleMs
+    if (since === undefined || this.#wasBusy || !this.#areSeparate(since)) return lastAt + burstMs
+    return Math.max(lastAt + settleMs, since.at + burstMs)
+  }
+
+  /** Whether separate saves have come since. A batch may stall, but is busy for most of its time. */
+  #areSeparate({ at, busyMs }: BurstMoment): boolean {
+    const ownBusyMs = this.#busyMs - busyMs
+    const restedMs = this.#lastHintAt - at - ownBusyMs
+    return restedMs >= Math.max(ownBusyMs, this.#policy.settleMs)
   }
 
   #putBack({ areas, writer, wasBusy }: TakenAreas): void {
@@ -230,6 +285,12 @@ export class Settle {
     return open.some(({ firstAt }) => this.#clock.monotonic() - firstAt >= limit)
   }
 
+  #awaitedBy(waits: readonly SettleWait[]): ReadonlyMap<string, OpenArea> {
+    const isAwaited = (area: string, { order }: OpenArea): boolean =>
+      waits.some(wait => wait.isWhole || isFor(wait, area, order))
+    return new Map([...this.#areas].filter(([area, open]) => isAwaited(area, open)))
+  }
+
   /** What is waited for, the writer last. */
   #find(wait?: SettleWait): OpenArea[] {
     const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
@@ -238,6 +299,10 @@ export class Settle {
     if (this.#writer !== undefined) open.push(this.#writer)
     return open
   }
+}
+
+function isMany(areas: number, hints: number): boolean {
+  return areas > 1 || hints > MANY_HINTS
 }
 
 function isFor(wait: SettleWait, area: string, order: number): boolean {

@@ -35,6 +35,7 @@ export class ReadingRequests {
     const request: ReadingRequest = {
       depth,
       order,
+      since: this.#settle.moment,
       isWhole: watch?.concerns === undefined,
       concerns: area => location === undefined || watch?.concerns?.(area, location) !== false,
       promise,

@@ -258,6 +258,90 @@ test('a folder that is moved while its parent is read is not shown as removed to
   expect(it.skills.current.get('a').location).toBe('moved')
 })
 
+describe('callers and writers that go on', () => {
+  /** Writes the next of many edits, as one process that saves again and again. */
+  type Edit = (files: InterruptedFileSystem, count: number) => void
+
+  const edits: readonly (readonly [string, Edit])[] = [
+    [
+      'save two skills together',
+      (files, count) => {
+        files.save('/one/a', `edit ${count}`)
+        files.save('/one/b', `edit ${count}`)
+      },
+    ],
+    [
+      'add a folder and remove an older one',
+      (files, count) => {
+        files.save(`/one/new-${count}`, `edit ${count}`)
+        files.remove(`/one/new-${count - 3}/SKILL.md`)
+        files.remove(`/one/new-${count - 3}`)
+        files.save('/one/a', `edit ${count}`)
+      },
+    ],
+    [
+      'replace a folder by a rename',
+      (files, count) => {
+        files.save('/next/a', `edit ${count}`)
+        files.rename('/one/a', `/old/a-${count}`)
+        files.rename('/next/a', '/one/a')
+        files.save('/one/b', `edit ${count}`)
+      },
+    ],
+  ]
+
+  test.each(edits)('a caller does not wait for later edits that %s', async (_, edit) => {
+    await using it = await open()
+    const waits: number[] = []
+    for (let count = 0; count < 60; count++) {
+      edit(it.files, count)
+      await it.clock.advance(count % 10)
+      const askedAt = it.clock.monotonic()
+      void it.skills.fresh().then(async () => {
+        waits.push(it.clock.monotonic() - askedAt)
+        const shown = await it.bodyOf('a')
+        expect(Number(shown.split(' ')[1])).toBeGreaterThanOrEqual(count)
+      })
+      await it.clock.advance(50 - (count % 10))
+    }
+    await it.clock.advance(100)
+    expect(waits).toHaveLength(60)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(100)
+  })
+
+  test.each([
+    ['fresh()', (it: Kit) => it.skills.fresh()],
+    ['load()', (it: Kit) => it.skills.load('a')],
+  ])('skills that are saved together again and again are shown together to %s', async (_, call) => {
+    await using it = await open()
+    for (let count = 0; count < 20; count++) {
+      it.files.save('/one/a', `edit ${count}`)
+      void call(it)
+      it.files.save('/one/b', `edit ${count}`)
+      await it.clock.advance(50)
+    }
+    await it.clock.advance(100)
+    expect(new Set(it.updates)).toEqual(new Set(['a b']))
+  })
+
+  test('a batch that a caller asks in the middle of is shown in one step', async () => {
+    await using it = await open()
+    const names = Array.from({ length: 40 }, (_, i) => `skill-${i + 10}`)
+    for (const name of names) it.files.save(`/one/${name}`, 'old')
+    await it.clock.advance(3_000)
+    it.updates.length = 0
+    for (const name of names) {
+      it.files.save(`/one/${name}`, 'new')
+      await it.clock.advance(1)
+      void it.skills.fresh()
+      await it.clock.advance(4)
+    }
+    expect(it.updates).toEqual([])
+    await it.clock.advance(100)
+    expect(it.updates).toEqual([names.join(' ')])
+  })
+})
+
 describe('callers and other sources', () => {
   test('loading a skill does not wait for a source behind the one that serves it', async () => {
     await using it = await open(['/one', '/two'])
