@@ -52,7 +52,7 @@ test('a runtime closes all parts of its state, also those that it was given one 
   await expect(state.decisions.list({ origin: 'a', location: 'b' })).rejects.toMatchObject({
     code: 'CLOSED',
   })
-  await expect(state.history.append([])).resolves.toBeUndefined()
+  await expect(state.history.append([])).resolves.toEqual([])
   await expect(state.store.get(`sha256:${'0'.repeat(64)}`)).rejects.toMatchObject({ code: 'CLOSED' })
   await state.close()
   expect(openFiles()).toEqual([])
