@@ -1,5 +1,15 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import type { Digest } from '../index.ts'
@@ -569,6 +579,40 @@ test('a collection that fails again and again says why, until one succeeds', asy
   expect(collection.failure).toBeUndefined()
   await collection.stop()
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'a process closes packs that its collection has removed',
+  async () => {
+    using folder = new TemporaryFolder()
+    const first = await openPackStore(folder.path)
+    const old = put(first, 'old')
+    await first.close()
+    age(folder, 2 * HOUR)
+    const countOpen = (): number =>
+      readdirSync('/proc/self/fd').filter(fd => {
+        const target = readlinkIfThere(`/proc/self/fd/${fd}`)
+        return target?.startsWith(folder.path) === true && target.includes('.pack')
+      }).length
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+    const store = await openPackStore(folder.path)
+    expect([await textOf(store, old), countOpen()]).toEqual(['old', 1])
+    for (let minute = 0; minute < 10 && countOpen() > 0; minute++) {
+      await vi.advanceTimersByTimeAsync(60_000)
+      // A round gives the event loop back between its steps.
+      for (let turn = 0; turn < 50; turn++) await setImmediate()
+    }
+    expect([packsOf(folder), countOpen()]).toEqual([[], 0])
+    await store.close()
+  },
+)
+
+function readlinkIfThere(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
 
 test('the notes of a source that no process has opened for a month go', async () => {
   using folder = new TemporaryFolder()
