@@ -96,8 +96,6 @@ export class FileSource implements SkillSource {
   #root: DirectoryNode | undefined
   #missingSince: number | undefined
   #needsSweep = false
-  /** Whether watches were left for a sweep right after the start, which then need not wait for them. */
-  #watchesLater = false
 
   /** @throws {SkillError} INVALID_OPTION */
   constructor(options: FileSourceOptions) {
@@ -121,7 +119,7 @@ export class FileSource implements SkillSource {
       pathOf: this.#pathOf,
       onEvent: node => this.#onEvent(node),
       onWatchError: error => this.#onWatchError(error),
-      isWatching: () => this.#onHint !== undefined && this.#trust.usesEvents && !this.#isLater(),
+      isWatching: () => this.#isWatching() && !this.#leavesWatches(),
       recall: node => this.#recall(node),
     })
     this.#reader = new FolderReader({
@@ -217,13 +215,14 @@ export class FileSource implements SkillSource {
         due.includes(node) ? [] : describeRestless(node.path, this.#options.displayPath(node.path)),
       ),
     ]
+    const hasLeftWatches = this.#isWatching() && this.#leavesWatches()
     const contents = this.#published.publish(findings)
     this.#notes.resume()
     return {
       contents,
       settled: true,
       unsettled: [...new Set([...due, ...others].map(areaOf))],
-      ...this.#whenToReadAgain(),
+      ...this.#whenToReadAgain(hasLeftWatches),
     }
   }
 
@@ -231,11 +230,13 @@ export class FileSource implements SkillSource {
     await this.#notes.finish()
   }
 
-  /** Whether so many folders were noted that a start compares them first, and sets their watches afterwards. */
-  #isLater(): boolean {
-    if (this.#published.hasBegun || this.#notes.recalled < MANY_NOTES) return false
-    this.#watchesLater = true
-    return true
+  #isWatching(): boolean {
+    return this.#onHint !== undefined && this.#trust.usesEvents
+  }
+
+  /** Whether so many folders were noted that a start compares them first, and a sweep right after it sets their watches. */
+  #leavesWatches(): boolean {
+    return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
 
   /** What was noted is what is shown, unless it turns out to be something else. */
@@ -259,9 +260,8 @@ export class FileSource implements SkillSource {
     return true
   }
 
-  #whenToReadAgain(): Pick<SourceReading, 'readAgainMs'> {
-    if (this.#watchesLater) {
-      this.#watchesLater = false
+  #whenToReadAgain(hasLeftWatches: boolean): Pick<SourceReading, 'readAgainMs'> {
+    if (hasLeftWatches) {
       this.#needsSweep = true
       return { readAgainMs: 0 }
     }
