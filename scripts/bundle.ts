@@ -22,6 +22,9 @@ const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   scripts: ['child/main.js'],
 }
 
+/** Small packages without dependencies that come along in the code, with their licence, instead of being installed. */
+const INLINED: readonly string[] = ['@noble/hashes/']
+
 /** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
 const KNOWN_VALUES = 'known-values.ts'
 
@@ -54,6 +57,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
       !id.startsWith('.') &&
       !isAbsolute(id) &&
       !id.startsWith('packages') &&
+      !INLINED.some(name => id.startsWith(name)) &&
       findCopied(folder, id, importer) === undefined,
   })
   await build.write({

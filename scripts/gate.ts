@@ -50,6 +50,7 @@ const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
 installPrograms()
+installRuntimes()
 if (await runAll(before)) {
   const [areTestsGreen, areOthersGreen] = await Promise.all([
     run(tests, { isShown: true }),
@@ -109,6 +110,16 @@ function report(status: number): number {
 
 function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
+}
+
+/** Installs the runtimes and compilers that the packed packages are tried with. Where that fails, their tests are skipped and counted. */
+function installRuntimes(): void {
+  const folder = 'tests/runtimes'
+  if (existsSync(join(folder, 'node_modules'))) return
+  console.log('installing the runtimes for the tests of the packages')
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent']
+  const { status } = spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) console.log('the runtimes could not be installed; their tests are skipped')
 }
 
 /** What the tests need besides Node: where it is missing and may be installed, it is; elsewhere they are skipped and counted. */

@@ -94,7 +94,7 @@ describe('openConversationStore()', () => {
   test('reads what an earlier version has stored', async () => {
     mkdirSync(join(folder, 'state'))
     const digest = `sha256:${'0'.repeat(64)}` as const
-    const before = new Kysely<ConversationTables>({ dialect: openSqliteDialect(pathOf()) })
+    const before = new Kysely<ConversationTables>({ dialect: await openSqliteDialect(pathOf()) })
     const name = '2026-11-22-conversations'
     const provider = { getMigrations: async () => ({ [name]: MIGRATIONS[name] as Migration }) }
     await new Migrator({ db: before, provider }).migrateToLatest()

@@ -34,21 +34,26 @@ export async function openConversationStore(path: string): Promise<SqliteConvers
   createStateDirectory(dirname(file))
   let database: Database | undefined
   try {
-    const opened: Database = new Kysely({ dialect: openSqliteDialect(file) })
+    const opened: Database = new Kysely({ dialect: await openSqliteDialect(file) })
     database = opened
-    await using lock = await openWriteLock(dirname(file))
-    await lock.run(async () => {
-      const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
-      const migrator = new Migrator({ db: opened, provider })
-      const { error } = await whileBusy(BUSY_TIMEOUT_MS, () => migrator.migrateToLatest())
-      if (error !== undefined) throw error
-    })
+    const lock = await openWriteLock(dirname(file))
+    try {
+      await lock.run(async () => await migrate(opened))
+    } finally {
+      await lock.close()
+    }
     return new SqliteConversationStore(opened)
   } catch (thrown) {
     await database?.destroy()
     const message = `the conversations in ${JSON.stringify(path)} cannot be opened: ${toMessage(thrown)}`
     throw new SkillError('IO_FAILED', message, { cause: thrown })
   }
+}
+
+async function migrate(db: Database): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+  const { error } = await whileBusy(BUSY_TIMEOUT_MS, () => migrator.migrateToLatest())
+  if (error !== undefined) throw error
 }
 
 /** Conversations that outlive the process, in a file of SQLite. Made by `openConversationStore`. */

@@ -1,10 +1,12 @@
 import { closeSync, openSync } from 'node:fs'
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Dialect, SqliteDialect } from 'kysely'
 
 /** Node's own SQLite for Kysely, which expects the methods of better-sqlite3. */
-export function openSqliteDialect(path: string): Dialect {
+export async function openSqliteDialect(path: string): Promise<Dialect> {
+  // An old Node does not have it, and is refused in one line when a runtime is created.
+  const { DatabaseSync } = await import('node:sqlite')
   // What people say to an agent is nobody else's; the files that SQLite puts beside it get the same mode.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)

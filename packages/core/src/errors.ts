@@ -56,6 +56,8 @@ export type SkillErrorCode =
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
+  /** The JavaScript runtime is too old. */
+  | 'UNSUPPORTED_RUNTIME'
 
 export interface SkillErrorOptions {
   readonly cause?: unknown

@@ -68,6 +68,9 @@ export { toToolName } from './skill/tool-name.ts'
 // For requests over HTTP.
 export { MAX_LOOK_MS } from './sync/source-readers.ts'
 
+// For the state of Node.
+export { assertSupported } from './runtime/assert-supported.ts'
+
 // For the names of the designs.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
 export { checkSettle } from './source/settle.ts'

@@ -44,15 +44,34 @@ export async function openState(
   options: OpenStateOptions = {},
 ): Promise<OpenedState> {
   checkOptions('openState()', options, KNOWN)
-  await using opened = new AsyncDisposableStack()
-  const keep = <Part extends { close(): Promise<void> }>(part: Part): Part =>
-    opened.adopt(part, each => each.close())
-  const store = keep(await openPackStore(directory))
-  const history = keep(await openRevisionLog(directory, options.history))
-  const writeLock = keep(await openWriteLock(directory, options.writeLock))
-  // Last, because it reports damage only to the one who opens it first.
-  const decisions = keep(await openDecisions(directory, options.decisions))
-  return new StateDirectory({ store, decisions, history, writeLock }, opened.move())
+  const opened: Closable[] = []
+  const keep = <Part extends Closable>(part: Part): Part => {
+    opened.unshift(part)
+    return part
+  }
+  try {
+    const store = keep(await openPackStore(directory))
+    const history = keep(await openRevisionLog(directory, options.history))
+    const writeLock = keep(await openWriteLock(directory, options.writeLock))
+    // Last, because it reports damage only to the one who opens it first.
+    const decisions = keep(await openDecisions(directory, options.decisions))
+    return new StateDirectory({ store, decisions, history, writeLock }, opened)
+  } catch (thrown) {
+    await closeAll(opened)
+    throw thrown
+  }
+}
+
+interface Closable {
+  /** Idempotent. */
+  close(): Promise<void>
+}
+
+/** Closes every part, in order, and then throws what the first one threw that could not be closed. */
+async function closeAll(parts: readonly Closable[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))
+  if (failures.length > 0) throw failures[0]
 }
 
 class StateDirectory implements OpenedState {
@@ -60,11 +79,11 @@ class StateDirectory implements OpenedState {
   readonly decisions: DecisionStore
   readonly history: RevisionLog
   readonly writeLock: SharedWriteLock
-  readonly #opened: AsyncDisposableStack
+  readonly #opened: readonly Closable[]
 
   constructor(
     parts: Required<Pick<OpenedState, 'store' | 'decisions' | 'history' | 'writeLock'>>,
-    opened: AsyncDisposableStack,
+    opened: readonly Closable[],
   ) {
     this.store = parts.store
     this.decisions = parts.decisions
@@ -74,7 +93,7 @@ class StateDirectory implements OpenedState {
   }
 
   async close(): Promise<void> {
-    await this.#opened.disposeAsync()
+    await closeAll(this.#opened)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

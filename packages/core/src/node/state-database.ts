@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SkillError } from '../index.ts'
-import { toMessage } from '../internal-entry.ts'
+import { assertSupported, toMessage } from '../internal-entry.ts'
 import { assertWhole, isDamage, KeptDatabase, setAside } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
@@ -26,6 +26,7 @@ export async function openStateDatabase<Made>(
   file: StateDatabase,
   make: (database: KeptDatabase, damage?: string) => Made,
 ): Promise<Made> {
+  assertSupported()
   const { name, what, schema, isVerified = false } = file
   const path = join(createStateDirectory(stateDirectory), name)
   const open = async (damage?: string): Promise<Made> => {

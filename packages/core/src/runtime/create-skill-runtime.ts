@@ -1,5 +1,6 @@
 import { waitAtMost } from '../host.ts'
 import { assembleRuntime, type RuntimeParts } from './assemble-runtime.ts'
+import { assertSupported } from './assert-supported.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
@@ -10,9 +11,10 @@ const MAX_CODE_WAIT_MS = 1_000
  * Reads all sources once and follows them until the runtime is closed. A source that cannot be read does not stop the
  * others: `status()` reports it. When this fails, `state` and `scripts` of the options are closed.
  * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
- * SKILL_INVALID or HOOK_FAILED where the options ask for it
+ * SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
  */
 export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
+  assertSupported()
   const parts = await assembleOrClose(options)
   const runtime = new SkillRuntime(parts)
   try {

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import type { Conversation } from '../activation/conversation.ts'
 import type { Ledger } from '../activation/ledger.ts'
 import type { RetainedRevisions } from '../activation/retained-revisions.ts'

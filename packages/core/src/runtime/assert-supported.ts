@@ -1,0 +1,22 @@
+import { SkillError } from '../errors.ts'
+
+/** The oldest Node that has everything the packages use: `Promise.withResolvers`, and `node:sqlite` without a flag. */
+const OLDEST_NODE = [22, 16] as const
+
+/**
+ * Throws one clear line on an old Node, before something that is missing there fails in its own words. Bun and Deno report the
+ * version of Node that they are compatible with; other runtimes report none.
+ * @throws {SkillError} UNSUPPORTED_RUNTIME
+ */
+export function assertSupported(host: object = globalThis): void {
+  const { process } = host as { readonly process?: { readonly versions?: { readonly node?: string } } }
+  const version = process?.versions?.node
+  if (version === undefined) return
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [oldestMajor, oldestMinor] = OLDEST_NODE
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return
+  throw new SkillError(
+    'UNSUPPORTED_RUNTIME',
+    `Skillstoke needs Node ${oldestMajor}.${oldestMinor} or newer, Bun or Deno; this is Node ${version}`,
+  )
+}

@@ -1,0 +1,146 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TemporaryFolder } from './fixtures/skill-folder.ts'
+
+// What a stranger gets: the packages as they would be published, in a folder that knows nothing of this repository.
+
+const PACKAGES = ['core', 'scripts', 'compat', 'agent', 'mcp', 'cli']
+const RUNTIMES = resolve('tests/runtimes/node_modules')
+const PROGRAMS = resolve('tests/fixtures/packed')
+const ARCH = process.arch
+const BUN_ARCH = ARCH === 'arm64' ? 'aarch64' : ARCH
+
+let folder: TemporaryFolder
+
+beforeAll(() => {
+  folder = new TemporaryFolder()
+  mkdirSync(folder.at('packed'))
+  install(folder.at('everything'), PACKAGES)
+  for (const name of readdirSync(PROGRAMS)) copyFileSync(join(PROGRAMS, name), folder.at('everything', name))
+}, 180_000)
+
+afterAll(() => folder[Symbol.dispose]())
+
+/** Packs packages and installs them into a new folder. */
+function install(place: string, names: readonly string[]): void {
+  const dependencies = names.map(name => {
+    const directory = resolve('packages', name)
+    const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder.at('packed')]
+    const [packed] = JSON.parse(npm(args, directory)) as [{ name: string; filename: string }]
+    return [packed.name, `file:${folder.at('packed', packed.filename)}`]
+  })
+  mkdirSync(place)
+  const devDependencies = { '@types/node': '^24.0.0' }
+  const manifest = { name: 'stranger', private: true, type: 'module', devDependencies }
+  writeFileSync(
+    join(place, 'package.json'),
+    JSON.stringify({ ...manifest, dependencies: Object.fromEntries(dependencies) }),
+  )
+  npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], place)
+}
+
+function npm(args: readonly string[], cwd: string): string {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+interface Installed {
+  readonly packages: number
+  readonly megabytes: number
+}
+
+/** What npm has put there, ours included. */
+function measure(place: string): Installed {
+  const lock = JSON.parse(readFileSync(join(place, 'node_modules/.package-lock.json'), 'utf8')) as {
+    packages: Record<string, unknown>
+  }
+  const sizes = readdirSync(join(place, 'node_modules'), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && !/@types|undici-types/.test(entry.parentPath))
+    .map(entry => readFileSync(join(entry.parentPath, entry.name)).length)
+  const isTypes = (path: string): boolean => /@types|undici-types/.test(path)
+  return {
+    packages: Object.keys(lock.packages).filter(path => !isTypes(path)).length,
+    megabytes: sizes.reduce((sum, size) => sum + size, 0) / 1_000_000,
+  }
+}
+
+interface Runtime {
+  readonly name: string
+  readonly program: string
+  readonly args?: readonly string[]
+}
+
+const runtimes: readonly Runtime[] = [
+  { name: 'Node 22', program: join(RUNTIMES, `node-22-linux-${ARCH}/bin/node`) },
+  { name: 'Node 24', program: process.execPath },
+  { name: 'Node 26', program: join(RUNTIMES, `node-26-linux-${ARCH}/bin/node`) },
+  { name: 'Bun', program: join(RUNTIMES, `@oven/bun-linux-${BUN_ARCH}/bin/bun`) },
+  { name: 'Deno', program: join(RUNTIMES, `@deno/linux-${ARCH}-glibc/deno`), args: ['run', '-A'] },
+]
+
+describe.each(runtimes)('$name', ({ program, args = [] }) => {
+  test.skipIf(!existsSync(program))(
+    'follows a save, keeps what was good, and serves an agent and MCP clients',
+    () => {
+      const run = spawnSync(program, [...args, 'smoke.mjs'], {
+        cwd: folder.at('everything'),
+        encoding: 'utf8',
+        timeout: 60_000,
+      })
+      expect([run.status, run.stderr.replace(/^.*(?:ExperimentalWarning|trace-warnings).*\n/gm, '')]).toEqual(
+        [0, ''],
+      )
+      expect(JSON.parse(run.stdout)).toEqual({
+        memory: 'Second.',
+        saved: 'Second.',
+        lastGood: 'Second.',
+        agent: true,
+        mcp: true,
+      })
+    },
+  )
+})
+
+interface Compilation {
+  readonly compiler: string
+  readonly program: string
+  readonly module: string
+  readonly resolution: string
+  readonly file: string
+  /** Without it no types of the runtime are there. */
+  readonly types?: string
+}
+
+const compilers: readonly Compilation[] = [
+  { compiler: 'TypeScript 7', program: resolve('node_modules/.bin/tsc') },
+  { compiler: 'TypeScript 5.9', program: join(RUNTIMES, '.bin/tsc') },
+].flatMap(compiler =>
+  [
+    { module: 'nodenext', resolution: 'nodenext', file: 'consumer.ts', types: 'node' },
+    { module: 'preserve', resolution: 'bundler', file: 'consumer.ts', types: 'node' },
+    { module: 'preserve', resolution: 'bundler', file: 'neutral.ts' },
+  ].map(setting => ({ ...compiler, ...setting })),
+)
+
+test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
+  '$compiler with $resolution understands $file',
+  ({ program, module, resolution, file, types }) => {
+    const compilerOptions = {
+      ...{ module, moduleResolution: resolution, target: 'es2022', strict: true },
+      ...{ noEmit: true, skipLibCheck: false, types: types === undefined ? [] : [types] },
+    }
+    writeFileSync(folder.at('everything/tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
+    const run = spawnSync(program, ['-p', '.'], { cwd: folder.at('everything'), encoding: 'utf8' })
+    // Types of other packages ask for more than is installed here, and are not ours to mend.
+    const isOurs = /^(?:consumer|neutral|error|node_modules\/(?:@skillstoke|skillstoke)\/)/
+    expect(run.stdout.split('\n').filter(line => isOurs.test(line))).toEqual([])
+  },
+)
+
+test('the core alone brings few packages along', () => {
+  install(folder.at('core'), ['core'])
+  const { packages, megabytes } = measure(folder.at('core'))
+  expect(packages).toBeLessThanOrEqual(12)
+  expect(megabytes).toBeLessThanOrEqual(10)
+})
