@@ -11,6 +11,10 @@ const PAGES = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'bench/README.md',
+  'SECURITY.md',
+  ...readdirSync('packages')
+    .map(name => `packages/${name}/README.md`)
+    .filter(path => existsSync(path)),
   ...readdirSync('docs', { recursive: true })
     .map(String)
     .filter(name => name.endsWith('.md'))
