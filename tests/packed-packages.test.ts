@@ -1,7 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 // What a stranger gets: the packages as they would be published, in a folder that knows nothing of this repository.
@@ -12,6 +12,9 @@ const PROGRAMS = resolve('tests/fixtures/packed')
 const ARCH = process.arch
 const BUN_ARCH = ARCH === 'arm64' ? 'aarch64' : ARCH
 
+// Compilers and installations take long beside other tests.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+
 let folder: TemporaryFolder
 
 beforeAll(() => {
@@ -19,7 +22,7 @@ beforeAll(() => {
   mkdirSync(folder.at('packed'))
   install(folder.at('everything'), PACKAGES)
   for (const name of readdirSync(PROGRAMS)) copyFileSync(join(PROGRAMS, name), folder.at('everything', name))
-}, 180_000)
+})
 
 afterAll(() => folder[Symbol.dispose]())
 
@@ -86,7 +89,7 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
       const run = spawnSync(program, [...args, 'smoke.mjs'], {
         cwd: folder.at('everything'),
         encoding: 'utf8',
-        timeout: 60_000,
+        timeout: 120_000,
       })
       expect([run.status, run.stderr.replace(/^.*(?:ExperimentalWarning|trace-warnings).*\n/gm, '')]).toEqual(
         [0, ''],
@@ -100,6 +103,35 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
       })
     },
   )
+})
+
+/** Runs the command line that is installed, with a home of its own. */
+function runCommand(program: string, ...args: readonly string[]): SpawnSyncReturns<string> {
+  const bin = folder.at('everything/node_modules/skillstoke/bin/stoke.js')
+  return spawnSync(program, [bin, ...args], {
+    cwd: folder.at('everything'),
+    encoding: 'utf8',
+    env: { ...process.env, HOME: folder.at('home'), XDG_STATE_HOME: folder.at('home/state'), NO_COLOR: '1' },
+  })
+}
+
+test('the installed command line lists, shows and checks skills', () => {
+  folder.writeSkill('everything/skills/refund', { body: 'Within 30 days.' })
+  expect(runCommand(process.execPath, 'list').stdout).toMatch(/^ok +refund /m)
+  expect(runCommand(process.execPath, 'show', 'refund').stdout).toContain('Within 30 days.')
+  expect(runCommand(process.execPath, 'validate', 'skills/refund').status).toBe(0)
+  const { skills } = JSON.parse(runCommand(process.execPath, 'list', '--json').stdout) as {
+    skills: unknown[]
+  }
+  expect(skills).toHaveLength(1)
+})
+
+const NODE_22 = join(RUNTIMES, `node-22-linux-${ARCH}/bin/node`)
+
+test.skipIf(!existsSync(NODE_22))('the installed command line says in one line which Node it needs', () => {
+  const { status, stdout, stderr } = runCommand(NODE_22, 'list')
+  expect([status, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
 })
 
 interface Compilation {
