@@ -16,14 +16,15 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   scripts: ['script-worker.js'],
 }
 
-/** Programs that may read nothing beside their own folder, so that each is one file. */
+/** Programs that may read nothing beside their own folder, and what is loaded late by its name: each is one file. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
+  cli: ['o200k.js'],
   scripts: ['child/main.js'],
 }
 
-/** Small packages without dependencies that come along in the code, with their licence, instead of being installed. */
-const INLINED: readonly string[] = ['@noble/hashes/']
+/** Packages of which little is used that come along in the code, with their licence, instead of being installed. */
+const INLINED: readonly string[] = ['@noble/hashes/', 'gpt-tokenizer/']
 
 /** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
 const KNOWN_VALUES = 'known-values.ts'

@@ -35,7 +35,7 @@ describe('what is loaded', () => {
     const modules = modulesOf(['list', '--root', folder.at('skills'), '--state', folder.at('state')])
     expect(modules).toContain('/packages/core/dist/index.js')
     const needless =
-      /^node:https?$|^\/packages\/(scripts|mcp|agent)\/|\/node_modules\/(zod|hono|diff|jsonc-parser|gpt-tokenizer)\//
+      /^node:https?$|^\/packages\/(scripts|mcp|agent)\/|\/o200k\.js$|\/node_modules\/(zod|hono|diff|jsonc-parser)\//
     expect(modules.filter(each => needless.test(each))).toEqual([])
   })
 })
@@ -45,7 +45,7 @@ test('mcp over a folder loads neither a client nor the vocabulary of tokens, whi
   folder.writeSkill('skills/pdf')
   const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
   expect(modules.filter(each => each.includes('/@modelcontextprotocol/server/'))).not.toEqual([])
-  const needless = /\/node_modules\/(@modelcontextprotocol\/client|gpt-tokenizer)\//
+  const needless = /\/o200k\.js$|\/node_modules\/@modelcontextprotocol\/client\//
   expect(modules.filter(each => needless.test(each))).toEqual([])
 })
 

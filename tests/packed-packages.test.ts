@@ -170,6 +170,13 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
   },
 )
 
+test('all packages together bring one vocabulary of tokens along', () => {
+  expect(measure(folder.at('everything')).megabytes).toBeLessThanOrEqual(80)
+  expect(existsSync(folder.at('everything/node_modules/gpt-tokenizer'))).toBe(false)
+  const { stdout } = runCommand(process.execPath, 'render', '--json')
+  expect((JSON.parse(stdout) as { tokens: number }).tokens).toBeGreaterThan(0)
+})
+
 test('the core alone brings few packages along', () => {
   install(folder.at('core'), ['core'])
   const { packages, megabytes } = measure(folder.at('core'))

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { TokenCounter } from '@skillstoke/core'
-import type * as O200k from 'gpt-tokenizer/encoding/o200k_base'
+import type * as O200k from './o200k.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url)
  * takes a third of a second, and many commands end without one.
  */
 export function countTokens(text: string): number {
-  const vocabulary = require('gpt-tokenizer/encoding/o200k_base') as typeof O200k
+  const vocabulary = require('#o200k') as typeof O200k
   // Skills may hold what looks like a control token of the vocabulary: it is text like any other.
   return vocabulary.countTokens(text, { disallowedSpecial: new Set() })
 }
