@@ -24,7 +24,10 @@ const CONTAINED: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages of which little is used that come along in the code, with their licence, instead of being installed. */
-const INLINED: readonly string[] = ['@noble/hashes/', 'gpt-tokenizer/']
+const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', 'gpt-tokenizer/']
+
+/** Syntax that this runtime does not know, such as `using`, is replaced. */
+const OLDEST_RUNTIME = 'node22'
 
 /** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
 const KNOWN_VALUES = 'known-values.ts'
@@ -51,6 +54,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
   await using build = await rolldown({
     input: Object.fromEntries(entries.map(entry => [entry.replace(/\.js$/, ''), toSource(entry)])),
     platform: 'node',
+    transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
     // Packages of ours do nothing when they are loaded, and neither does what they need: an import whose names are unused goes.
     treeshake: { moduleSideEffects: false },

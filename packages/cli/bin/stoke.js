@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-// A signal would open Node's inspector, and a script that we run could send it: whoever connects runs code as we.
+// A signal would open Node's inspector, and a script can send signals: whoever connects could run code in this process.
 if (process.platform !== 'win32') process.on('SIGUSR1', () => {})
 
-// This file has to parse and run on old versions of Node, to say which one is needed; everything else is in main. It is
-// plain JavaScript, so that it is there to be linked before anything was built.
-const NEEDED_MAJOR = 24
+// This file parses and runs on old versions of Node, so that it can report which version is needed. It is plain JavaScript,
+// so that npm can link it before the first build.
+const OLDEST = [22, 16]
 
-if (Number(process.versions.node.split('.')[0]) < NEEDED_MAJOR) {
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   console.error(
-    `skillstoke needs Node ${NEEDED_MAJOR} or newer; this is ${process.version}. Install it from https://nodejs.org`,
+    `skillstoke needs Node ${OLDEST.join('.')} or newer; this is ${process.version}. Install it from https://nodejs.org`,
   )
   process.exitCode = 2
 } else {

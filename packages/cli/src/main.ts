@@ -17,6 +17,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? EXIT_OK : EXIT_USAGE)
   })
+  silenceSqlite()
   const program = createProgram(code => {
     process.exitCode = code
   })
@@ -24,6 +25,14 @@ export async function main(argv: readonly string[]): Promise<void> {
     await program.parseAsync([...argv])
   } catch (thrown) {
     process.exitCode = await toExitCode(thrown)
+  }
+}
+
+/** Drops the warning that Node 22 prints when SQLite is loaded. The command line uses SQLite on purpose. */
+function silenceSqlite(): void {
+  const emitWarning = process.emitWarning.bind(process) as (...args: readonly unknown[]) => void
+  process.emitWarning = (...args: readonly unknown[]): void => {
+    if (!String(args[0]).startsWith('SQLite is an experimental feature')) emitWarning(...args)
   }
 }
 

@@ -34,8 +34,8 @@ export interface OpenOptions {
    * @default false
    */
   readonly serves?: boolean
-  /** Whether scripts may be run. @default false */
-  readonly runsScripts?: boolean
+  /** Whether scripts may be run. If it is `required`, the command fails where no script can run. @default false */
+  readonly runsScripts?: boolean | 'required'
   readonly runtime?: Pick<SkillRuntimeOptions, 'catalog' | 'logger'>
 }
 
@@ -50,6 +50,8 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
   const hasLogger = options.runtime?.logger !== undefined
   const warnings = new StateWarnings(state, { hasLogger, serves: options.serves === true })
   const sources = await createSources(config, options)
+  const createScripts = options.runsScripts === 'required' ? createRunner : findRunner
+  const scripts = options.runsScripts ? await createScripts(config, state.store !== undefined) : undefined
   const { isFrozen } = config
   const skills = await createSkillRuntime({
     sources,
@@ -59,9 +61,7 @@ export async function openSkills(config: Config, options: OpenOptions): Promise<
       isFrozen: await settleFreeze(sources, { isFrozen, serves: options.serves === true }, state),
     },
     tuning: { hasher: nodeHasher },
-    ...(options.runsScripts === true
-      ? { scripts: await createRunner(config, state.store !== undefined) }
-      : {}),
+    ...(scripts === undefined ? {} : { scripts }),
     ...options.runtime,
   })
   return warnings.tellRestWhenClosed(skills)
@@ -128,6 +128,17 @@ export async function findGrantRefusal(
     return await runner.findRefusal(grants)
   } finally {
     await runner.close()
+  }
+}
+
+/** Returns the runner of scripts. Where the JavaScript runtime cannot contain them, skills are served without scripts. */
+async function findRunner(config: Config, hasState: boolean): Promise<ChildProcesses | undefined> {
+  try {
+    return await createRunner(config, hasState)
+  } catch (thrown) {
+    if (!SkillError.isInstance(thrown, 'UNSUPPORTED_RUNTIME')) throw thrown
+    process.stderr.write(`note: ${thrown.message}; skills are served without their scripts\n`)
+    return undefined
   }
 }
 

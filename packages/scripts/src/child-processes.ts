@@ -44,8 +44,16 @@ import {
  * Runs the code of skills in processes of their own: contained by the permissions of Node, and by bubblewrap where the
  * machine has it. To be passed to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
+ * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
  */
 export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesses {
+  const { bun, deno } = process.versions
+  const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`
+  if (other !== undefined)
+    throw new SkillError(
+      'UNSUPPORTED_RUNTIME',
+      `scripts of skills need Node 22.16 or newer; this is ${other}`,
+    )
   return new ChildProcessRunner(options)
 }
 

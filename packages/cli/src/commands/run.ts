@@ -76,7 +76,7 @@ export async function run(
     await using skills = await openSkills(config, {
       watching: flags.watch ? 'auto' : 'off',
       polling: 'manual',
-      runsScripts: true,
+      runsScripts: 'required',
     })
     const target = await toTarget(words, skills, flags)
     if (target.kind === 'list') {

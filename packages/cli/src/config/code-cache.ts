@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { constants, enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
+import module from 'node:module'
 import { basename, join } from 'node:path'
 
 const FOLDER = 'code'
@@ -22,6 +22,9 @@ export function enableCodeCache(stateDirectory: string): void {
   } catch {
     return // no state directory, or one that cannot be written to: without it, commands only start more slowly
   }
+  // Bun and Deno have no compile cache.
+  const { constants, enableCompileCache, flushCompileCache, getCompileCacheDir } = module
+  if (constants?.compileCacheStatus === undefined) return
   const { status } = enableCompileCache(folder)
   if (status !== constants.compileCacheStatus.ENABLED) return
   setTimeout(flushCompileCache, FLUSH_AFTER_MS).unref()

@@ -20,6 +20,7 @@ import { DevConversation } from './dev-conversation.ts'
 import { DevPrinter, type ListeningSession } from './dev-printer.ts'
 import { listenForKeys } from './keys.ts'
 import { BrowserOpener } from './open-in-browser.ts'
+import { Parts } from './parts.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface DevOptions {
@@ -38,7 +39,7 @@ export async function dev(config: Config, options: DevOptions): Promise<number> 
   const end = new AbortController()
   {
     // Ended in the opposite order of their beginning, however the block is left.
-    await using parts = new AsyncDisposableStack()
+    await using parts = new Parts()
     parts.defer(listenForSignals(() => end.abort()))
     const catalog = { countTokens, ...config.catalog }
     const skills = parts.use(

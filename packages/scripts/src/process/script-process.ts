@@ -284,8 +284,9 @@ export class ScriptProcess {
 
   /** Whoever waits for the process hears that there is nothing to wait for. */
   #end(): void {
-    const stack = this.#stderr.text.trim().slice(-STDERR_TAIL)
-    const isFull = stack.includes('heap out of memory')
+    const { text } = this.#stderr
+    const stack = text.trim().slice(-STDERR_TAIL)
+    const isFull = text.includes('heap out of memory')
     const message = `the process ended without a result: ${isFull ? 'it ran out of memory' : this.#exit}`
     this.#failLoading(message, stack)
     const call = this.#call

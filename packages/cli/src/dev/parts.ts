@@ -1,0 +1,35 @@
+import { toMessage } from '@skillstoke/core/internal'
+
+/** Closes the parts of a program in the reverse order of their start. Node 22 has no `AsyncDisposableStack`. */
+export class Parts implements AsyncDisposable {
+  readonly #closers: (() => unknown)[] = []
+
+  /** Adds a part that has a lifetime of its own. Returns the part. */
+  use<T extends AsyncDisposable | Disposable>(part: T): T {
+    this.#closers.push(() =>
+      Symbol.asyncDispose in part ? part[Symbol.asyncDispose]() : part[Symbol.dispose](),
+    )
+    return part
+  }
+
+  /** Adds a function that ends a part. */
+  defer(close: () => unknown): void {
+    this.#closers.push(close)
+  }
+
+  /**
+   * Closes every part, also if closing another part fails.
+   * @throws {AggregateError} after the last part was closed, with what the failed ones threw
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const failures: unknown[] = []
+    for (const close of this.#closers.splice(0).reverse()) {
+      try {
+        await close()
+      } catch (thrown) {
+        failures.push(thrown)
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, failures.map(toMessage).join('; '))
+  }
+}
