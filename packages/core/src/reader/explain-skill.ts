@@ -154,7 +154,7 @@ function* walk(
       isListed,
       isListed ? 'in the catalog of the conversation' : 'not in the catalog when the conversation began',
     ]
-  } else yield ['listed', true, 'not in the catalog of the conversation, told by a later message']
+  } else yield ['listed', true, 'not in the catalog of the conversation; announced by a later message']
   yield ['announced', isAnnounced, `the conversation knows generation ${conversation.generation.number}`]
   const loaded = conversation.ledger.find(name)
   yield [

@@ -13,7 +13,7 @@ export interface AllowedPathsOptions
   /** Folder of skills within each allowed path. @default 'skills' */
   readonly dirName?: string
   /**
-   * More folders within each allowed path, such as `.agents/skills`. Later ones win, and `dirName` wins over all.
+   * More folders within each allowed path, such as `.agents/skills`. Later folders win, and `dirName` wins over all.
    * @default []
    */
   readonly extraDirNames?: readonly string[]

@@ -42,7 +42,7 @@ export function describeFolder(
     return finding('misnamed', message, `rename ${quote(near.name)} to ${quote(skillFile)}`, true)
   }
   if (place.isCategory)
-    return finding('category', 'holds skills and is not one itself', 'ask for one of the skills in it', false)
+    return finding('category', 'contains skills and is not a skill itself', 'name one of its skills', false)
   const message = entries.length === 0 ? 'is empty' : `has no ${skillFile}`
   const fix = `add a ${skillFile} that starts with "---", a name, a description and "---"`
   return finding('no-skill-file', message, fix, place.isExpected)

@@ -271,7 +271,7 @@ export class FileSource implements SkillSource {
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
-  /** Forgets what was read into another store. */
+  /** Forgets the files that were read into another store. */
   #useStore(store: SkillStore): void {
     if (this.#store !== undefined && this.#store !== store) {
       this.#forgetMirror()

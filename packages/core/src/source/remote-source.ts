@@ -122,8 +122,8 @@ export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
 /**
- * A source whose skills come from another machine. A start serves the stored copy at once, whatever the network does. A
- * failed fetch changes nothing. A newer tree replaces the old one as a whole.
+ * A source whose skills come from another machine. A start serves the stored copy at once, even without a network.
+ * A failed fetch changes nothing. A newer tree replaces the old tree as a whole.
  */
 export class RemoteSource implements SkillSource {
   readonly label: string

@@ -13,7 +13,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-/** The promises of `EventBus`, for any test runner: call `check` with a fresh bus for each case. */
+/** The promises of `EventBus`, for any test runner. Call `check` with a fresh bus for each case. */
 export const eventBusConformance: readonly EventBusCase[] = [
   {
     name: 'emit() calls the handlers of a name in order, and waits for slow handlers',

@@ -23,7 +23,7 @@ export interface FileSystemCase {
 
 const MAX = 1_000_000
 
-/** The promises of `FileSystem`, for any test runner: call `check` with a fresh subject for each case. */
+/** The promises of `FileSystem`, for any test runner. Call `check` with a fresh subject for each case. */
 export const fileSystemConformance: readonly FileSystemCase[] = [
   {
     name: 'list() returns the names and kinds of the direct entries of a folder',
@@ -129,7 +129,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       await remove(path)
       await expectCode(async () => await fileSystem.stat(path), 'NOT_FOUND', 'after the removal')
       await put(path, 'two')
-      expectEqual(await read(), 'two', 'there again')
+      expectEqual(await read(), 'two', 'after it came back')
     },
   },
   {
@@ -148,17 +148,17 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       expectEqual((await writable.list(`${root}/a/b`)).length, 1, 'nothing left beside it')
       await writable.move(`${root}/a`, `${root}/z/a`, { inside: root })
       expectEqual(await read(`${root}/z/a/b/c.md`), 'two', 'moved')
-      await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
+      await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old path')
       await write(`${root}/a/x.md`, 'x')
       await expectCode(
         async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }),
         'IO_FAILED',
-        'a taken place',
+        'an occupied path',
       )
       await expectCode(
         async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }),
         'OUTSIDE_ROOT',
-        'a folder beside',
+        'a sibling folder',
       )
     },
   },

@@ -31,7 +31,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       const value = await loaded.call('echo', { text: 'äöü', list: [1, null] })
       assert(
         JSON.stringify(value) === '{"text":"äöü","list":[1,null]}',
-        `it answered ${JSON.stringify(value)}`,
+        `the command returned ${JSON.stringify(value)}`,
       )
       await loaded.close()
     },
@@ -73,7 +73,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       )
       const error = await failure(loaded.call('one', { fail: true }), 'SCRIPT_FAILED')
       assert(error.message.includes('broken'), error.message)
-      assert((await loaded.call('one', {})) === 1, 'it does not go on')
+      assert((await loaded.call('one', {})) === 1, 'it does not stay usable')
       await loaded.close()
     },
   },
@@ -126,7 +126,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       const begun = new Promise<void>(resolve => {
         void loaded
           .call('one', {}, { onLine: () => resolve() })
-          .then(value => assert(value === 'ended', 'it was cut off'))
+          .then(value => assert(value === 'ended', 'the call was cut off'))
       })
       await begun
       await loaded.close()

@@ -28,7 +28,7 @@ export interface SourceCase {
 const text = (name: string, body = 'Body.'): string =>
   renderSkillText({ name, description: `Does ${name}.`, body })
 
-/** The promises of `SkillSource`, for any test runner: call `check` with a fresh subject for each case. */
+/** The promises of `SkillSource`, for any test runner. Call `check` with a fresh subject for each case. */
 export const sourceConformance: readonly SourceCase[] = [
   {
     name: 'read() returns complete contents, sorted, with the label of the source',
@@ -91,7 +91,7 @@ export const sourceConformance: readonly SourceCase[] = [
       await remove('a')
       expectEqual(namesOf(await read(source, store)), ['b'], 'after the removal')
       await put('a/SKILL.md', text('a'))
-      expectEqual(namesOf(await read(source, store)), ['a', 'b'], 'there again')
+      expectEqual(namesOf(await read(source, store)), ['a', 'b'], 'after it came back')
     },
   },
   {
@@ -102,7 +102,7 @@ export const sourceConformance: readonly SourceCase[] = [
       const store = new MemorySkillStore()
       const { entries } = (await read(source, store)).contents
       const bad = entries.find(({ location }) => location === 'bad')
-      expect(bad !== undefined && bad.skill === undefined, 'the broken one is there, without a skill')
+      expect(bad !== undefined && bad.skill === undefined, 'the broken entry exists, without a skill')
       const error = bad?.diagnostics.find(({ severity }) => severity === 'error')
       expectEqual([error?.code, error?.line], ['YAML_INVALID', 3], 'what is wrong')
       await put('bad/SKILL.md', text('bad'))

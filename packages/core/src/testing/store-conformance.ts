@@ -10,7 +10,7 @@ export interface StoreCase {
 
 const encoder = new TextEncoder()
 
-/** The promises of `SkillStore`, for any test runner: call `check` with a fresh store for each case. */
+/** The promises of `SkillStore`, for any test runner. Call `check` with a fresh store for each case. */
 export const storeConformance: readonly StoreCase[] = [
   {
     name: 'get() returns the bytes that were put under their digest',
@@ -69,9 +69,9 @@ export const storeConformance: readonly StoreCase[] = [
       await store.flush()
       expect(store.getRef('name') === second, 'moved')
       store.setRef('name', undefined)
-      expect(store.getRef('name') === undefined, 'gone at once')
+      expect(store.getRef('name') === undefined, 'removed at once')
       await store.flush()
-      expect(store.getRef('name') === undefined, 'gone after flush()')
+      expect(store.getRef('name') === undefined, 'removed after flush()')
     },
   },
   {
@@ -119,9 +119,9 @@ export const storeConformance: readonly StoreCase[] = [
       expect(find('lost') === undefined, 'not found without its revision')
       expect(notes.find('other source', 'pdf') === undefined, 'not found for another source')
       notes.put('source', 'pdf', undefined)
-      expect(find('pdf') === undefined, 'gone at once')
+      expect(find('pdf') === undefined, 'removed at once')
       await store.flush()
-      expect(find('pdf') === undefined, 'gone after flush()')
+      expect(find('pdf') === undefined, 'removed after flush()')
     },
   },
   {
