@@ -456,7 +456,7 @@ test('mcp says that it awaits a root that is not there', () => {
   const { status, stderr } = stoke(['mcp', '--root', folder.at('later'), '--state', folder.at('state')])
   expect([status, stderr]).toEqual([
     0,
-    `skillstoke warning: the folder "${folder.at('later')}" does not exist; it is awaited\n`,
+    `skillstoke warning: the folder "${folder.at('later')}" does not exist yet; its skills appear when it is created\n`,
   ])
 })
 

@@ -2,16 +2,16 @@ import type { Digest } from '../skill/digest.ts'
 
 import type { Skill } from '../skill/skill.ts'
 
-/** What can be called of a skill, and what keeps its newest commands from being called. */
+/** The callable commands of a skill, and the reason why some are missing. */
 export interface CommandOffer {
   readonly commands: readonly CommandSummary[]
-  /** The revision whose code answers; absent when no code does. */
+  /** The revision whose code answers; absent if no code does. */
   readonly revision?: Digest
   /** Why some of the commands in its scripts are missing. */
   readonly problem?: string
 }
 
-/** A command as a model is told of it. */
+/** A command as a model sees it. */
 export interface CommandSummary {
   readonly name: string
   readonly description: string

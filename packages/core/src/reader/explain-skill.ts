@@ -8,7 +8,7 @@ import type { NotSkill } from '../source/not-skill.ts'
 import type { CommandOffer } from './command-offer.ts'
 import { type AskedSkill, folderOf } from './find-asked.ts'
 
-/** The way of a skill into a conversation, in order. */
+/** The steps of a skill into a conversation, in order. */
 export const EXPLANATION_STEPS = [
   'found',
   'parsed',
@@ -23,15 +23,15 @@ export const EXPLANATION_STEPS = [
 export type ExplanationStep = (typeof EXPLANATION_STEPS)[number]
 
 export interface SkillExplanation {
-  /** What was asked for. */
+  /** The question: a name, a folder or a path. */
   readonly name: string
-  /** Name of the skill, if it was asked for by its folder or by a path. */
+  /** Name of the skill, if the question was a folder or a path. */
   readonly skill?: string
-  /** What was meant instead and is not a skill, with the reason. */
+  /** Matching files and folders that are not skills, with the reasons. */
   readonly notSkills?: readonly NotSkill[]
   /**
-   * Up to and including the first step that failed; all of them otherwise. `commands` is there for a skill that has any,
-   * and stops nothing: the text goes its way without them.
+   * The steps up to and including the first failed one, or all steps. The step `commands` exists only for skills with
+   * commands. If it fails, the later steps still follow, because the text is served without commands.
    */
   readonly steps: readonly { readonly step: ExplanationStep; readonly ok: boolean; readonly detail: string }[]
 }
@@ -41,15 +41,15 @@ export interface ToldConversation {
   readonly scope: SkillScope | undefined
   /** The catalog in its system prompt. */
   readonly catalogDetails: SkillCatalog
-  /** The generation of which it was told last. */
+  /** The generation that the conversation was told last. */
   readonly generation: Generation
-  /** Tells whether it was told of a skill. */
+  /** Returns whether the conversation was told of a skill. */
   knows(name: string): boolean
-  /** What it has loaded. */
+  /** The skills that the conversation has loaded. */
   readonly ledger: { find(name: string): { readonly revision: Digest } | undefined }
 }
 
-/** For whom a skill is explained, and from which state. */
+/** The audience of an explanation, and the generation to explain. */
 export interface ExplainedFor {
   readonly generation: Generation
   readonly scope: SkillScope | undefined
@@ -57,12 +57,12 @@ export interface ExplainedFor {
   readonly conversation: ToldConversation | undefined
 }
 
-/** What a question led to. */
+/** The result of a search for the question. */
 interface Answer {
   readonly target?: AskedSkill
   /** The commands of the target. */
   readonly offer?: CommandOffer
-  /** Files and folders that were meant instead. */
+  /** Matching files and folders that are not skills. */
   readonly notSkills?: readonly NotSkill[]
   /** A finding that answers the question, as a sentence. */
   readonly finding?: string
@@ -70,7 +70,7 @@ interface Answer {
 
 type Step = readonly [step: ExplanationStep, ok: boolean, detail: string]
 
-/** Describes the way of a skill, step by step, up to the first step that failed. */
+/** Describes the steps of a skill into a conversation, up to the first failed step. */
 export function explainSkill(asked: string, audience: ExplainedFor, answer: Answer): SkillExplanation {
   const { target, notSkills = [] } = answer
   const steps: { step: ExplanationStep; ok: boolean; detail: string }[] = []
@@ -134,7 +134,7 @@ function* walk(
     yield [
       'listed',
       isListed,
-      isListed ? position : `over the budget; one of ${catalog.omitted.length} omitted`,
+      isListed ? position : `over the budget; one of ${catalog.omitted.length} omitted skills`,
     ]
     return
   }
@@ -143,7 +143,7 @@ function* walk(
     yield [
       'listed',
       false,
-      `over the budget; one of ${count} omitted, which the skill tool finds all the same`,
+      `over the budget; one of ${count} omitted skills, which the skill tool still finds`,
     ]
     return
   }
@@ -152,9 +152,9 @@ function* walk(
     yield [
       'listed',
       isListed,
-      isListed ? 'in the catalog of the conversation' : 'not there when the conversation began',
+      isListed ? 'in the catalog of the conversation' : 'not in the catalog when the conversation began',
     ]
-  } else yield ['listed', true, 'not in the catalog of the conversation, told by a later message']
+  } else yield ['listed', true, 'not in the catalog of the conversation; announced by a later message']
   yield ['announced', isAnnounced, `the conversation knows generation ${conversation.generation.number}`]
   const loaded = conversation.ledger.find(name)
   yield [
@@ -182,7 +182,7 @@ function describeParsing(report: SkillReport): Step {
   return ['parsed', report.serving !== undefined, `${reasons.join('; ')}${live}`]
 }
 
-/** What was decided, or is still to be decided, about the newest text of a skill. */
+/** Codes of the decisions about the newest text of a skill. */
 const DECIDED: readonly DiagnosticCode[] = [
   'SKILL_SHADOWED',
   'SKILL_DISABLED',
@@ -224,7 +224,7 @@ function describeOffer({ commands, revision, problem }: CommandOffer): string {
   return `${problem}; the older code of ${shortDigest(revision)} answers: ${names}`
 }
 
-/** Whether a finding of a source is about an entry of this name: a link that was refused, for example. */
+/** Whether a finding of a source is about an entry of this name, for example a refused link. */
 function isAbout(diagnostic: Diagnostic, name: string): boolean {
   return diagnostic.path?.split('/').at(-1) === name
 }

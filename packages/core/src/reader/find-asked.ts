@@ -1,23 +1,23 @@
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import type { SkillSource } from '../source/skill-source.ts'
 
-/** A folder that somebody asked for. */
+/** A folder that a question may refer to. */
 export interface AskedPlace {
-  /** Absent if it may be in any source. */
+  /** Absent if the folder may be in any source. */
   readonly source?: string
   readonly location: string
 }
 
-/** A skill that somebody asked for, by its name or by the place where it is. */
+/** The skill that a question refers to, by its name or by a path. */
 export interface AskedSkill {
   readonly report: SkillReport
-  /** Path of what was asked for within the folder of the skill; absent for the folder itself and its text. */
+  /** Path within the folder of the skill; absent for the folder itself and its SKILL.md. */
   readonly inside?: string
 }
 
 type Place = Pick<SkillSource, 'label' | 'origin'>
 
-/** Returns where a text can lead: an absolute path, a path within a source, or `source/path`. */
+/** Returns the places that a text may refer to: an absolute path, a path within a source, or `source/path`. */
 export function toPlaces(asked: string, sources: readonly Place[]): readonly AskedPlace[] {
   const path = asked
     .normalize('NFC')
@@ -40,8 +40,8 @@ export function isAt(place: AskedPlace, source: string, location: string): boole
 }
 
 /**
- * Finds a skill by its name, as `source/name`, by the name of its folder, or by a path to its folder or into it. A name goes
- * before a folder, a folder before what is in it, and what is served before what is not.
+ * Finds a skill by its name, by `source/name`, by its folder name, or by a path to its folder or into it. A name wins
+ * over a folder, a folder over a path into it, and a served skill over others.
  */
 export function findAsked(
   asked: string,
@@ -67,20 +67,20 @@ export function findAsked(
   )
 }
 
-/** Name of the folder of a skill, where it is known. */
+/** Returns the name of the folder of a skill; empty if it is unknown. */
 export function folderOf({ location, directory }: SkillReport): string {
   const path = location === '' ? (directory ?? '') : location
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** Finds the innermost skill whose folder a place is in. */
+/** Finds the innermost skill whose folder contains a place. */
 function findAround(places: readonly AskedPlace[], reports: readonly SkillReport[]): AskedSkill | undefined {
   let best: AskedSkill | undefined
   for (const report of reports)
     for (const { source, location } of places) {
       const start = report.location === '' ? '' : `${report.location}/`
       const isInside = location.startsWith(start) && location.length > start.length
-      // Without a source, any first part of a path could be meant for a skill that is the root itself.
+      // Without a source, every path could be inside of a skill that is the root itself.
       if (!isInside || (source ?? (start === '' ? undefined : report.source)) !== report.source) continue
       if (best !== undefined && best.report.location.length >= report.location.length) continue
       best = { report, inside: location.slice(start.length) }

@@ -2,7 +2,7 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import type { Generation } from '../registry/generation.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Finds the served skill of a name; when no skill has the name, the skill whose folder has it. */
+/** Finds the served skill of a name. If no skill has the name, finds the skill whose folder has it. */
 export function findByNameOrFolder(
   generation: Generation,
   name: string,
@@ -14,8 +14,8 @@ export function findByNameOrFolder(
 }
 
 /**
- * Returns the name under which a conversation knows a skill: its own, or, for one that another source comes before, the one that it
- * was asked for by.
+ * Returns the name under which a conversation knows a skill. That is its own name, or, if another source serves that
+ * name, the name in the request.
  */
 export function toKnownName(generation: Generation, skill: Skill, asked: string): string {
   return generation.find(skill.name) === skill ? skill.name : asked

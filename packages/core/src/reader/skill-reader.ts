@@ -18,7 +18,7 @@ import { type CommandOffer, type CommandOffers, NO_COMMANDS } from './command-of
 import type { SkillExplanation, ToldConversation } from './explain-skill.ts'
 import { SkillExplainer } from './skill-explainer.ts'
 
-/** What a reader answers from. All readers of a runtime share it. */
+/** The parts that all readers of a runtime share. */
 export interface ReaderParts {
   readonly registry: SkillRegistry
   readonly sources: SourceReaders
@@ -30,23 +30,26 @@ export interface ReaderParts {
   readonly commands?: CommandOffers
 }
 
-/** What one conversation sees of the skills. */
+/** The skills that one conversation sees. */
 export interface ConversationView {
-  /** Shows what this conversation wrote and no person has approved yet. @default nothing of the kind */
+  /**
+   * Id of the conversation. Includes revisions that it wrote and no person has approved yet.
+   * @default approved ones only
+   */
   readonly id?: string
-  /** Which skills exist for it. @default all */
+  /** The skills that exist for the conversation. @default all */
   readonly scope?: SkillScope
-  /** A generation to answer from; the reader then never looks at the sources. @default the newest */
+  /** A fixed generation to answer from. The reader then never reads the sources. @default the newest */
   readonly pinned?: Generation | undefined
 }
 
 export interface FreshOptions {
-  /** Milliseconds after which the newest known generation is returned as it is. @default Infinity, which is no limit */
+  /** Milliseconds after which the newest known generation is returned. @default Infinity, which is no limit */
   readonly maxWaitMs?: number
 }
 
 export interface SearchOptions {
-  /** How many results there are at most; `Infinity` is all. @default 10 */
+  /** Maximum number of results; `Infinity` for all. @default 10 */
   readonly limit?: number
 }
 
@@ -59,8 +62,9 @@ const KNOWN_FRESH: KnownOptions<FreshOptions> = { maxWaitMs: true }
 const KNOWN_SEARCH: KnownOptions<SearchOptions> = { limit: true }
 
 /**
- * Reads skills: which exist now, what they say, and why one does not arrive. Tools, sessions, scripts, MCP servers and
- * writers take a reader. `forConversation` returns one that sees less, or what a conversation wrote itself.
+ * Reads skills: which exist, what they say, and why a skill does not reach a conversation. Tools, sessions, scripts,
+ * MCP servers and writers accept a reader. `forConversation` returns a reader with a narrower scope, or one that also
+ * sees what the conversation wrote.
  */
 export class SkillReader {
   /** Tests whether a skill of this name exists for this reader. */
@@ -68,14 +72,14 @@ export class SkillReader {
   readonly #parts: ReaderParts
   readonly #view: ConversationView
 
-  /** Made by `createSkillRuntime` and `forConversation`. */
+  /** Called by `createSkillRuntime` and `forConversation` only. */
   constructor(parts: ReaderParts, view: ConversationView = {}) {
     this.#parts = parts
     this.#view = view
     this.isInScope = createScopeTest(view.scope)
   }
 
-  /** The newest generation. Take it once for everything that belongs together. */
+  /** The newest generation. Read it once for everything that belongs together. */
   get current(): Generation {
     const { id, pinned } = this.#view
     if (pinned !== undefined) return pinned
@@ -83,14 +87,14 @@ export class SkillReader {
     return id === undefined ? current : current.forConversation(id)
   }
 
-  /** The skills that this reader may see, given to `forConversation`. */
+  /** The scope of this reader, as given to `forConversation`. */
   get scope(): SkillScope | undefined {
     return this.#view.scope
   }
 
   /**
-   * Waits until what was on disk before the call is visible; takes microseconds while file events can be trusted. A folder
-   * that keeps changing is shown whole or not at all, so the call can take two seconds during continuous writes.
+   * Waits until every change made before the call is visible; takes microseconds while file events are reliable. A
+   * folder that keeps changing is never shown half, so the call can take two seconds during continuous writes.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async fresh(options?: FreshOptions): Promise<Generation> {
@@ -101,7 +105,7 @@ export class SkillReader {
   }
 
   /**
-   * Looks at the folders of one name, and for a folder of that name which is not known yet; at most two seconds.
+   * Reads the folders of one name again, and looks for a new folder of that name. Takes two seconds at most.
    * @throws {SkillError} CLOSED
    */
   async refresh(name: string): Promise<Generation> {
@@ -110,7 +114,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads a skill with its instructions, after a look at its folder.
+   * Reads the folder of a skill again, then returns the skill with its instructions.
    * @throws {SkillError} CLOSED, SKILL_NOT_FOUND, REVISION_NOT_FOUND
    */
   async load(name: string): Promise<LoadedSkill> {
@@ -121,7 +125,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads the instructions of a skill at its revision, without a look at its folder.
+   * Reads the instructions of a skill at its revision, without reading its folder again.
    * @throws {SkillError} REVISION_NOT_FOUND when the store no longer has them
    */
   async readBody(skill: Skill): Promise<string> {
@@ -136,7 +140,7 @@ export class SkillReader {
   }
 
   /**
-   * Reads one file at a revision, which may be an old one.
+   * Reads one file at a revision, which may be old.
    * @throws {SkillError} FILE_NOT_FOUND; REVISION_NOT_FOUND when the store no longer has it
    */
   async readFile({ name, revision, files }: ReadableRevision, path: string): Promise<Uint8Array> {
@@ -152,7 +156,7 @@ export class SkillReader {
     return bytes
   }
 
-  /** Reads which files a revision has; `undefined` when the store does not have the revision. */
+  /** Returns the file list of a revision; `undefined` if the store does not have the revision. */
   async listFiles(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     return await this.#parts.store.getTree(revision)
   }
@@ -165,12 +169,12 @@ export class SkillReader {
     return this.#parts.index.search(this.current.list(), query, { limit, isInScope: this.isInScope })
   }
 
-  /** Renders names and descriptions for a prompt; returns the same object until its text would differ. */
+  /** Renders names and descriptions for a prompt. Returns the same object until the text changes. */
   catalog(): SkillCatalog {
     return this.#parts.catalogs.render(this.current, this.#view.scope)
   }
 
-  /** The commands that can be called of a skill. */
+  /** Returns the callable commands of a skill. */
   commandsOf(skill: Skill): CommandOffer {
     return this.#parts.commands?.offer(skill) ?? NO_COMMANDS
   }
@@ -182,14 +186,14 @@ export class SkillReader {
   }
 
   /**
-   * Tells where a skill stopped on its way to a conversation: found, parsed, eligible, commands, scoped, listed, announced,
-   * loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
+   * Explains at which step a skill stopped on its way into a conversation: found, parsed, eligible, commands, scoped,
+   * listed, announced, loaded. `asked` is a name, the name of a folder, or a path. Answers from the newest generation.
    */
   explain(asked: string, conversation?: ToldConversation): SkillExplanation {
     return this.#explainer(conversation).explain(asked)
   }
 
-  /** Answers like `explain`; when no skill was meant, looks at the sources for the reason. */
+  /** Answers like `explain`. If no skill matches, searches the sources for the reason. */
   async why(asked: string, conversation?: ToldConversation): Promise<SkillExplanation> {
     return await this.#explainer(conversation).why(asked)
   }
@@ -202,7 +206,7 @@ export class SkillReader {
       generation,
       sources: this.#parts.sources,
       commands: this.#parts.commands,
-      // Most questions are about skills that do not get as far, and a catalog of thousands takes long.
+      // A getter, because most explanations end before this step and rendering thousands of skills is slow.
       get catalog() {
         return conversation?.catalogDetails ?? catalogs.render(generation, scope)
       },

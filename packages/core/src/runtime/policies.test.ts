@@ -535,7 +535,7 @@ describe('preScan', () => {
     }
     await using it = await open(files, { preScan: fail })
     expect(it.skills.current.find('pdf')).toBeDefined()
-    expect(it.warnings).toContain('the pre-scan hook failed; the scan goes on')
+    expect(it.warnings).toContain('the pre-scan hook failed; the scan continues')
     await expect(open(files, { preScan: { hook: fail, onError: 'throw' } })).rejects.toMatchObject({
       code: 'HOOK_FAILED',
       message: 'the pre-scan hook failed: no network',
@@ -553,7 +553,7 @@ describe('preScan', () => {
     expect(signal?.aborted).toBe(true)
     expect(slow.skills.current.find('pdf')).toBeDefined()
     await slow.skills.reload()
-    expect(slow.warnings).toContain('the pre-scan hook is still busy; the scan goes on without it')
+    expect(slow.warnings).toContain('the pre-scan hook is still running; the scan continues without it')
   })
 })
 

@@ -110,7 +110,7 @@ describe('SkillRuntime.why() says of what is not a skill', () => {
     ['bare', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
     ['/skills/bare', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
     ['excel', 'no-skill-file', 'has no SKILL.md', 'add a SKILL.md'],
-    ['office', 'category', 'holds skills', 'ask for one of the skills in it'],
+    ['office', 'category', 'contains skills', 'name one of its skills'],
     ['_draft', 'skipped', 'start with "_" are not read at the top', 'rename it'],
     ['set-aside', 'skipped', 'start with "_" are not read at the top', 'rename it'],
     ['inner', 'skipped', 'is in "_drafts", which is skipped', 'move it out of "_drafts"'],

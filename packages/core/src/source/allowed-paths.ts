@@ -12,7 +12,10 @@ export interface AllowedPathsOptions
   > {
   /** Folder of skills within each allowed path. @default 'skills' */
   readonly dirName?: string
-  /** Further folders within each allowed path, such as `.agents/skills`: each yields to the next, all to `dirName`. @default [] */
+  /**
+   * More folders within each allowed path, such as `.agents/skills`. Later folders win, and `dirName` wins over all.
+   * @default []
+   */
   readonly extraDirNames?: readonly string[]
 }
 
@@ -30,10 +33,10 @@ const KNOWN: KnownOptions<AllowedPathsOptions> = {
 }
 
 /**
- * The folders of skills in the paths that an agent may use, for a runtime with `onDuplicate: 'last-wins'`: a later path
- * overrides an earlier one, and within one path `dirName` overrides the others. Folders need not exist yet. Skills are
- * looked for in a folder itself and one level below.
- * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder's name that leads out
+ * Creates sources for the skill folders in the paths that an agent may use. The runtime needs
+ * `onDuplicate: 'last-wins'`: a later path then overrides an earlier one, and within one path `dirName` overrides the
+ * others. Folders need not exist yet. Skills are found in a folder itself and one level below.
+ * @throws {SkillError} INVALID_OPTION for an empty path; INVALID_PATH for a folder name that leaves its path
  */
 export function fromAllowedPaths(
   fileSystem: FileSystem,

@@ -15,16 +15,16 @@ import { DEFAULT_LAYOUT } from './file-layout.ts'
 /** Content of files by path, relative to the skill's folder. */
 export type FileContents = Readonly<Record<string, string | Uint8Array>>
 
-/** A skill's folder whose bytes are already at hand. */
+/** A skill's folder whose bytes are in memory. */
 export interface SkillFolder {
   /** Label of the source. */
   readonly source: string
-  /** Its place within the source, `/`-separated. */
+  /** Location of the folder within the source, `/`-separated. */
   readonly location: string
   readonly files: FileContents
-  /** @default 'SKILL.md', or 'skill.md' when only that is there */
+  /** @default 'SKILL.md', or 'skill.md' if only that file exists */
   readonly skillFile?: string
-  /** Its folder where commands on this machine can reach it. */
+  /** Path of the folder, if commands on this machine can reach it. */
   readonly directory?: string
 }
 
@@ -38,8 +38,8 @@ export interface CaptureContext {
 const encoder = new TextEncoder()
 
 /**
- * Makes an entry of a source from bytes: puts them into the store, parses the text, and says what was wrong. For sources
- * that are no file systems.
+ * Makes a source entry from bytes: stores them, parses the text, and collects diagnostics. For sources that are not
+ * file systems.
  */
 export function captureSkill(folder: SkillFolder, context: CaptureContext): SourceEntry {
   const { source, location, directory } = folder
@@ -78,7 +78,10 @@ function findSkillFile(files: FileContents): string {
   return DEFAULT_LAYOUT.fileNames.find(name => Object.hasOwn(files, name)) ?? 'SKILL.md'
 }
 
-/** What is hidden in names and in files that are no larger than instructions; those are looked through when they are parsed. */
+/**
+ * Finds hidden text in file names and in files up to the size limit of instructions. The parser checks the
+ * instructions.
+ */
 function findHidden(
   files: ReadonlyMap<string, Uint8Array>,
   skillFile: string,
@@ -110,11 +113,11 @@ function toFiles(contents: FileContents, limits: SkillLimits, found: Diagnostic[
   }
   if (files.size > limits.maxFiles) {
     const message = `the skill has ${files.size} files; at most ${limits.maxFiles} are read`
-    found.push(fault('TOO_MANY_FILES', message, 'leave out what does not belong to it'))
+    found.push(fault('TOO_MANY_FILES', message, 'remove files that do not belong to the skill'))
   }
   if (total > limits.maxFolderBytes) {
     const message = `the skill has ${total} bytes; at most ${limits.maxFolderBytes} are read`
-    found.push(fault('FOLDER_TOO_LARGE', message, 'leave out what does not belong to it'))
+    found.push(fault('FOLDER_TOO_LARGE', message, 'remove files that do not belong to the skill'))
   }
   return files
 }

@@ -13,7 +13,7 @@ import { checkSettle } from './settle.ts'
 /** The values of `MissingRootPolicy`. */
 export const MISSING_ROOT_POLICIES = ['wait', 'empty', 'throw'] as const
 
-/** What a root that is not there means. */
+/** What a missing root means. */
 export type MissingRootPolicy = (typeof MISSING_ROOT_POLICIES)[number]
 
 const KNOWN: KnownOptions<FileSourceOptions> = {
@@ -39,7 +39,7 @@ const KNOWN: KnownOptions<FileSourceOptions> = {
   clock: true,
 }
 
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+/** Checks all options. @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
 export function checkFileSourceOptions(options: FileSourceOptions): void {
   checkOptions('FileSource', options, KNOWN)
   checkLayout('FileSource', options.layout)

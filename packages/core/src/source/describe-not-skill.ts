@@ -2,27 +2,27 @@ import type { DirectoryEntry } from '../fs/file-system.ts'
 import { quote } from '../skill/text.ts'
 import type { NotSkill, NotSkillReason } from './not-skill.ts'
 
-/** What is said of something that is not a skill, before it is known where it is. */
+/** A finding without its location. */
 export type NotSkillFinding = Pick<NotSkill, 'reason' | 'message' | 'fix' | 'isExpected'>
 
-// SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL: what was meant is plain.
+// Obvious misspellings: SKILLS.md, Skill.md, skill.txt, SKILL.md.txt, SKIL.md, SKILL.
 const NEARLY = /^sk[il]+s?(?:\.[a-z.]+)?$/i
 
-/** Whether a file name is one that a person takes for SKILL.md. */
+/** Whether a person could take a file name for SKILL.md. */
 export function isNearlySkillFile(name: string): boolean {
   return NEARLY.test(name)
 }
 
-// Texts that repositories have at their top.
+// Documents that repositories usually have at their top.
 const DOCUMENTS =
   /^(?:readme|licen[cs]e|changelog|changes|contributing|code_of_conduct|security|support|notice|agents|claude|gemini|index|todo)\b/i
 
-/** Whether a file in the root of a source looks like a skill that somebody wrote without a folder. */
+/** Whether a file in the root of a source looks like a skill without a folder. */
 export function isLooseText(name: string): boolean {
   return /\.(?:md|markdown)$/i.test(name) && !DOCUMENTS.test(name) && !name.startsWith('.')
 }
 
-/** Describes a folder by what is in it. */
+/** Describes a folder by its entries. */
 export function describeFolder(
   entries: readonly DirectoryEntry[],
   skillFile: string,
@@ -42,13 +42,13 @@ export function describeFolder(
     return finding('misnamed', message, `rename ${quote(near.name)} to ${quote(skillFile)}`, true)
   }
   if (place.isCategory)
-    return finding('category', 'holds skills and is not one itself', 'ask for one of the skills in it', false)
+    return finding('category', 'contains skills and is not a skill itself', 'name one of its skills', false)
   const message = entries.length === 0 ? 'is empty' : `has no ${skillFile}`
   const fix = `add a ${skillFile} that starts with "---", a name, a description and "---"`
   return finding('no-skill-file', message, fix, place.isExpected)
 }
 
-/** Describes a folder whose name the layout skips, by the entry that says so. */
+/** Describes a folder that the layout skips; `skip` is the entry of the layout. */
 export function describeSkipped(skip: string, isExpected: boolean): NotSkillFinding {
   const fix = isPrefix(skip)
     ? 'rename it, or name it as a root of its own'
@@ -56,7 +56,7 @@ export function describeSkipped(skip: string, isExpected: boolean): NotSkillFind
   return finding('skipped', `is skipped: ${describeRule(skip)}`, fix, isExpected)
 }
 
-/** Describes a skill in a folder whose name the layout skips. */
+/** Describes a skill inside a folder that the layout skips. */
 export function describeInSkipped(skip: string, folder: string): NotSkillFinding {
   const message = `is in ${quote(folder)}, which is skipped: ${describeRule(skip)}`
   const fix = `move it out of ${quote(folder)}, or name that folder as a root of its own`
@@ -82,7 +82,7 @@ export function describeIgnored(ignoreFile: string): NotSkillFinding {
   return finding('ignored', `is named by ${quote(ignoreFile)}`, 'take it out of that file', true)
 }
 
-/** Describes a file outside the folders of skills. */
+/** Describes a file outside of skill folders. */
 export function describeFile(name: string, skillFile: string, isExpected: boolean): NotSkillFinding {
   const stem = name.replace(/\.[^.]*$/, '')
   const folder = isNearlySkillFile(name) || stem === '' ? 'my-skill' : stem
@@ -95,7 +95,7 @@ export function describeLink(isDenied: boolean, isExpected: boolean): NotSkillFi
     ? 'is a link, and links are not followed in this source'
     : 'is a link that cannot be followed'
   const fix = isDenied
-    ? 'put the folder itself there'
+    ? 'replace the link with the folder'
     : 'point it at a folder in the root, or allow its target as a link root'
   return finding('link', message, fix, isExpected)
 }

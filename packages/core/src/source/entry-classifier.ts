@@ -8,7 +8,7 @@ import { type DirectoryNode, owningSkills, pathWithin, realPathOf, type ScanPass
 /** The values of `SymlinkPolicy`. */
 export const SYMLINK_POLICIES = ['within-root', 'follow', 'deny'] as const
 
-/** Links inside a source: followed when they stay in the root or an allowed folder, wherever they lead, or never. */
+/** Which links inside a source are followed: those that stay in the root or an allowed folder, all, or none. */
 export type SymlinkPolicy = (typeof SYMLINK_POLICIES)[number]
 
 export interface ClassifierOptions {
@@ -17,7 +17,7 @@ export interface ClassifierOptions {
   readonly layout: LayoutRules
   readonly symlinks: SymlinkPolicy
   readonly nestedSkills: boolean
-  /** How a path within the source is shown to people. */
+  /** Returns how a path within the source is shown to people. */
   readonly displayPath: (path: string) => string
 }
 
@@ -26,17 +26,17 @@ export interface EntryContext {
   readonly node: DirectoryNode
   /** Its absolute path. */
   readonly path: string
-  /** Whether it belongs to a skill, as its folder or below. */
+  /** Whether the directory is the folder of a skill or inside one. */
   readonly inSkill: boolean
   readonly pass: ScanPass
-  /** Receives what was left out and why. */
+  /** Receives a finding for each entry that was left out. */
   readonly findings: Diagnostic[]
 }
 
-/** A file of a skill, a file that is a skill, a directory to walk (with its real path, for links), or nothing to the mirror. */
+/** A file of a skill, a file that is a skill, a directory to walk (with its real path if it is a link), or nothing. */
 export type EntryClass = 'file' | 'standalone' | { readonly realPath?: string } | undefined
 
-/** Decides what each entry of a directory is to the mirror; whatever is left out of a skill is told. */
+/** Decides what each entry of a directory is to the mirror, and reports the entries that a skill leaves out. */
 export class EntryClassifier {
   readonly #options: ClassifierOptions
 
@@ -46,7 +46,7 @@ export class EntryClassifier {
 
   classify(entry: DirectoryEntry, context: EntryContext): Awaitable<EntryClass> {
     const { node, inSkill } = context
-    // Whatever has this name is read, so that a pipe or a link that leads out makes a broken skill and not none.
+    // Reads anything of this name, so that a pipe or a link that leaves the root makes the skill broken, not missing.
     if (entry.name === node.skillFile) return 'file'
     if (isIgnored(node, entry)) return undefined
     if (entry.name.includes('\uFFFD')) {
@@ -73,7 +73,7 @@ export class EntryClassifier {
     }
   }
 
-  /** Whether a SKILL.md in this child, or below, is a skill of its own. */
+  /** Whether a SKILL.md in this child, or below it, is a separate skill. */
   isDiscoverable(parent: DirectoryNode, name: string, inSkill: boolean): boolean {
     const { limits, layout, nestedSkills } = this.#options
     const depth = parent.depth + 1
@@ -94,8 +94,8 @@ export class EntryClassifier {
       return this.#refuse(
         context,
         name,
-        'is a link, and links are not followed here',
-        'put the file itself there',
+        'is a link, and this source does not follow links',
+        'replace the link with the file',
       )
     }
     try {
@@ -105,7 +105,7 @@ export class EntryClassifier {
       if (target.kind === 'file') return 'file'
       return this.#refuse(context, name, 'links to a special file', 'remove the link')
     } catch (thrown) {
-      context.node.isRacy = true // its target may come without a trace in this directory: every sweep lists it again
+      context.node.isRacy = true // the target may appear without a change here, so every sweep lists the directory again
       if (!inSkill && !SkillError.isInstance(thrown, 'IO_FAILED')) return undefined
       return this.#refuse(
         context,
@@ -122,7 +122,7 @@ export class EntryClassifier {
     const realPath = await this.#options.fileSystem.resolve(`${path}/${name}`)
     if (!pass.insideFolders.some(folder => isInside(realPath, folder))) {
       const reason = `links to ${JSON.stringify(realPath)}, which is outside the root`
-      return this.#refuse(context, name, reason, 'allow the folder it leads to as a link root, or copy it')
+      return this.#refuse(context, name, reason, 'allow the target folder as a link root, or copy it')
     }
     for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
       if (isInside(realPathOf(at, pass.rootRealPath), realPath)) {
@@ -132,7 +132,7 @@ export class EntryClassifier {
     return { realPath }
   }
 
-  /** Inside a skill everything is walked to a depth; outside only where skills may be. */
+  /** Whether a directory is walked: inside a skill down to a depth, outside only where skills may be. */
   #isWalked(name: string, context: EntryContext): boolean {
     const { node, inSkill, findings } = context
     if (!inSkill) return this.isDiscoverable(node, name, inSkill)
@@ -144,8 +144,8 @@ export class EntryClassifier {
         code: 'FOLDER_TOO_DEEP',
         severity: 'error',
         path: childPath(node, name),
-        reason: `is more than ${maxFolderDepth} levels inside its skill`,
-        fix: 'move it up, or name it in .skillignore',
+        reason: `is more than ${maxFolderDepth} levels deep in its skill`,
+        fix: 'move it up, or list it in .skillignore',
       }),
     )
     return false
@@ -178,14 +178,14 @@ export class EntryClassifier {
 interface Finding {
   readonly code: DiagnosticCode
   readonly severity: Severity
-  /** Within the source. */
+  /** Path within the source. */
   readonly path: string
-  /** The second half of a sentence that begins with the name of the file. */
+  /** The second half of a sentence that begins with the file name. */
   readonly reason: string
   readonly fix: string
 }
 
-/** A finding about a file or folder, as it is told. */
+/** Makes a diagnostic from a finding about a file or folder. */
 export function toFinding(
   displayPath: (path: string) => string,
   { code, severity, path, reason, fix }: Finding,
@@ -194,7 +194,7 @@ export function toFinding(
   return { code, severity, message: `${JSON.stringify(name)} ${reason}`, path: displayPath(path), fix }
 }
 
-/** Whether the rules of a skill above name the entry; its SKILL.md cannot be ignored. */
+/** Whether an enclosing `.skillignore` names the entry. A SKILL.md cannot be ignored. */
 function isIgnored(node: DirectoryNode, entry: DirectoryEntry): boolean {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
     if (at.ignored === undefined) continue

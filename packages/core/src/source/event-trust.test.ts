@@ -12,7 +12,7 @@ function makeTrust(): { trust: EventTrust; clock: FakeClock } {
   return { trust, clock }
 }
 
-test('sweeps that find nothing come less often, up to a limit', async () => {
+test('sweeps that find nothing become rarer, up to a limit', async () => {
   const { trust, clock } = makeTrust()
   const seen: unknown[] = []
   for (let i = 0; i < 6; i++) {
@@ -24,7 +24,7 @@ test('sweeps that find nothing come less often, up to a limit', async () => {
   expect(seen).toEqual([30_000, 60_000, 120_000, 120_000, 120_000, 120_000])
 })
 
-test('sweeps in a row count once', () => {
+test('requested sweeps in quick succession count once', () => {
   const { trust } = makeTrust()
   for (let i = 0; i < 6; i++) trust.noteAnnounced()
   expect(trust.state().sweepMs).toBe(60_000)

@@ -7,7 +7,7 @@ import type { SourceState } from './skill-source.ts'
 /** The values of `WatchingMode`. */
 export const WATCHING_MODES = ['auto', 'polling', 'off'] as const
 
-/** How a source is followed: by events where they can be had, by sweeps, or only when it is asked. */
+/** How a source detects changes: by events where possible, by sweeps, or only on request. */
 export type WatchingMode = (typeof WATCHING_MODES)[number]
 
 export interface EventTrustOptions {
@@ -17,19 +17,19 @@ export interface EventTrustOptions {
   readonly clock: Clock
   /** Whether the file system can report changes at all. */
   readonly canWatch: boolean
-  /** Why changes below the root cannot be reported, if so. */
+  /** Returns why the file system cannot report changes below the root; `undefined` if it can. */
   readonly findFault: () => string | undefined
-  /** The folders that have no watch, if any. */
+  /** Returns the folders without a watch, if any. */
   readonly findUnwatched: () => UnwatchedFolders | undefined
 }
 
-// The kernel's queue holds 16,384 events; one that delivers this many at once may have dropped others.
+// The kernel queues 16,384 events. So many at once may mean that others were dropped.
 const OVERFLOW_EVENTS = 4_000
 const DISTRUST_MS = 300_000
-/** How much less often everything is swept where sweeps never find anything. */
+/** How many times rarer sweeps become, at most, while they find nothing. */
 const RAREST_SWEEP = 4
 
-/** Whether a sweep found a change that no event announced, although one should have. */
+/** Whether a sweep found a change that an event should have announced and did not. */
 export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode) => boolean): boolean {
   const isExpected = (node: DirectoryNode | undefined): boolean =>
     node !== undefined && (isAnnounced(node) || pass.created.has(node) || node.isLink)
@@ -38,13 +38,13 @@ export function hasUnannounced(pass: ScanPass, isAnnounced: (node: DirectoryNode
   return false
 }
 
-/** Knows how far the events of a source can be relied on, and so how often everything has to be swept. */
+/** Judges how reliable the events of a source are, and derives how often everything has to be swept. */
 export class EventTrust {
   readonly #options: EventTrustOptions
   #fault: string | undefined
   #distrustUntil = Number.NEGATIVE_INFINITY
   #eventsAtOnce = 0
-  /** How often sweeps are due, in multiples of `reconcileMs`. */
+  /** The interval of sweeps, in multiples of `reconcileMs`. */
   #patience = 1
   #judgedAt = Number.NEGATIVE_INFINITY
 
@@ -52,7 +52,7 @@ export class EventTrust {
     this.#options = options
   }
 
-  /** Whether events are used, fully or for a part. */
+  /** Whether events are used, for all folders or for some. */
   get usesEvents(): boolean {
     const { watching, canWatch, findFault } = this.#options
     return watching === 'auto' && canWatch && findFault() === undefined
@@ -75,40 +75,40 @@ export class EventTrust {
     const what = count === 1 ? 'a folder is' : `${count} folders are`
     return {
       mode: 'degraded',
-      reason: `${what} looked at every ${pollMs} ms and on request: ${reason}`,
+      reason: `${what} checked every ${pollMs} ms and on request: ${reason}`,
       sweepMs: reconcileMs,
       unwatched: count,
     }
   }
 
-  /** Counts an event; returns whether so many came at once that others may have been lost. */
+  /** Counts an event. Returns true if so many came at once that others may have been lost. */
   noteEvent(): boolean {
     if (this.#eventsAtOnce++ === 0) this.#options.clock.after(0, () => (this.#eventsAtOnce = 0))
     return this.#eventsAtOnce === OVERFLOW_EVENTS
   }
 
-  /** A watch that worked broke. */
+  /** Notes that a working watch broke. */
   noteFault(message: string): void {
     this.#patience = 1
     this.#fault = message
   }
 
-  /** A sweep sets all watches again and finds out whether the fault is still there. */
+  /** Forgets the fault before a sweep. The sweep sets all watches again and reports a fault that persists. */
   forgetFault(): void {
     this.#fault = undefined
   }
 
-  /** A sweep found what no event had told. */
+  /** Notes that a sweep found a change without an event. */
   noteUnannounced(): void {
     this.#patience = 1
     this.#distrustUntil = this.#options.clock.monotonic() + DISTRUST_MS
   }
 
-  /** A sweep found only what events had told: the next one may come later, up to a limit. */
+  /** Notes that a sweep found only announced changes, so the next sweep may come later, up to a limit. */
   noteAnnounced(): void {
     const { clock, reconcileMs } = this.#options
     const now = clock.monotonic()
-    // Sweeps in a row that somebody asked for prove no more than one of them.
+    // Requested sweeps in quick succession prove no more than a single one.
     if (now - this.#judgedAt < (reconcileMs * this.#patience) / 2) return
     this.#judgedAt = now
     this.#patience = Math.min(RAREST_SWEEP, this.#patience * 2)

@@ -1,17 +1,18 @@
 import { checkOptions, type KnownOptions } from '../options.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
-/** Which files and folders of a source are skills. */
+/** Rules that decide which files and folders of a source are skills. */
 export interface FileLayout {
-  /** What the text of a skill is called, best name first. @default ['SKILL.md', 'skill.md'] */
+  /** File names that make a folder a skill, best name first. @default ['SKILL.md', 'skill.md'] */
   readonly fileNames: readonly string[]
-  /** Whether the root of the source may itself be a skill's folder. @default true */
+  /** Whether the root of the source may itself be the folder of a skill. @default true */
   readonly rootSkill: boolean
-  /** Whether a Markdown file right in the root, README.md apart, is a skill of its own. @default false */
+  /** Whether a Markdown file directly in the root is a skill, except README.md. @default false */
   readonly standaloneFiles: boolean
   /**
-   * Names below which no skill is looked for, `*` standing for any characters; one that begins with `/` counts at the top
-   * level only. The root itself is never skipped. @default DEFAULT_LAYOUT.skip
+   * Names of folders that are not searched for skills. `*` stands for any characters. A name that begins with `/`
+   * applies at the top level only. The root itself is never skipped.
+   * @default DEFAULT_LAYOUT.skip
    */
   readonly skip: readonly string[]
 }
@@ -24,14 +25,17 @@ const KNOWN: KnownOptions<FileLayout> = {
 }
 
 /**
- * @param owner the function or class that takes the layout
+ * Checks the option names of a layout.
+ * @param owner the function or class that accepts the layout
  * @throws {SkillError} INVALID_OPTION with the name of an option that does not exist
  */
 export function checkLayout(owner: string, layout: Partial<FileLayout> | undefined): void {
   checkOptions(owner, layout, KNOWN, { path: 'layout' })
 }
 
-/** Hidden folders, installed packages, caches and build output, and at the top level what begins with an underscore. */
+/**
+ * Skips hidden folders, installed packages, caches, build output, and top-level names that begin with an underscore.
+ */
 export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
   fileNames: Object.freeze(['SKILL.md', 'skill.md']),
   rootSkill: true,
@@ -41,7 +45,7 @@ export const DEFAULT_LAYOUT: FileLayout = Object.freeze({
 
 export const IGNORE_FILE_NAME = '.skillignore'
 
-/** A layout as the mirror asks it. */
+/** A layout in the form that the mirror queries. */
 export class LayoutRules {
   readonly #layout: FileLayout
   readonly #skip: readonly {
@@ -59,12 +63,12 @@ export class LayoutRules {
     }))
   }
 
-  /** The same text for the same layout. */
+  /** The layout as text; equal layouts have equal keys. */
   get key(): string {
     return JSON.stringify(this.#layout)
   }
 
-  /** Whether no skill is looked for below a folder, or in a file; `depth` counts from 1 for what is right in the root. */
+  /** Whether a folder is not searched, or a file is not read; `depth` is 1 for entries of the root. */
   isSkipped(name: string, depth: number): boolean {
     return this.findSkip(name, depth) !== undefined
   }
@@ -81,7 +85,7 @@ export class LayoutRules {
     return this.#layout.standaloneFiles
   }
 
-  /** Whether a file that belongs to no skill is one by itself. */
+  /** Whether a file outside of all skills is a skill by itself. */
   isStandalone(name: string, depth: number): boolean {
     return (
       this.#layout.standaloneFiles &&
@@ -93,12 +97,12 @@ export class LayoutRules {
     )
   }
 
-  /** What the text of a skill may be called. */
+  /** The file names that make a folder a skill. */
   get fileNames(): readonly string[] {
     return this.#layout.fileNames
   }
 
-  /** The text of the skill among the names in a folder; `depth` is 0 for the root. */
+  /** Returns the name of the skill's text among the names in a folder; `depth` is 0 for the root. */
   findSkillFile(isThere: (name: string) => boolean, depth: number): string | undefined {
     if (depth === 0 && !this.#layout.rootSkill) return undefined
     return this.#layout.fileNames.find(isThere)

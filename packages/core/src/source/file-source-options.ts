@@ -11,10 +11,10 @@ import { type FileLayout, LayoutRules } from './file-layout.ts'
 import type { SettlePolicy } from './settle.ts'
 import type { WritableFolder } from './skill-source.ts'
 
-/** What a file source reads, and how. */
+/** Options of a file source. */
 export interface FileSourceOptions {
   readonly fileSystem: FileSystem
-  /** Absolute path of the folder that holds the skills, without a slash at its end. */
+  /** Absolute path of the folder that contains the skills, without a trailing slash. */
   readonly root: string
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
@@ -26,41 +26,48 @@ export interface FileSourceOptions {
   readonly hasDirectories?: boolean
   /** @default 'within-root', and 'deny' when `trust` is `review` */
   readonly symlinks?: SymlinkPolicy
-  /** Absolute folders outside the root into which links may lead. @default [] */
+  /** Absolute folders outside the root that links may lead to. @default [] */
   readonly linkRoots?: readonly string[]
-  /** Whether a SKILL.md inside another skill's folder is a skill of its own. @default true unless `trust` is `review` */
+  /** Whether a SKILL.md inside another skill's folder is a separate skill. @default true unless `trust` is `review` */
   readonly nestedSkills?: boolean
-  /** The same file system when skills may be written here. @default none: read-only */
+  /** The same file system, if skills may be written here. @default none: read-only */
   readonly writable?: WritableFileSystem
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
-  /** How forgiving the texts are read. @default DEFAULT_READING */
+  /** How tolerant the parser is. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
   /**
-   * A root that is not there is `wait`: empty and awaited; when it vanishes later its skills stay for five seconds.
-   * `empty`: empty at once. `throw`: a failure, like a disk that cannot be read. @default 'wait'
+   * What a missing root means. `wait`: the source is empty until the root appears; if the root vanishes later, its
+   * skills stay for five seconds. `empty`: the source is empty at once. `throw`: the reading fails.
+   * @default 'wait'
    */
   readonly onMissing?: MissingRootPolicy
-  /** `auto`: events where they can be had, else sweeps. `off`: read on demand only. @default 'auto' */
+  /** `auto`: events where possible, else sweeps. `off`: read on request only. @default 'auto' */
   readonly watching?: WatchingMode
   /**
-   * How often everything is swept while events work, in milliseconds. Where sweeps find nothing that no event had told, they come
-   * up to eight times less often. @default 30,000
+   * Interval of complete sweeps while events work, in milliseconds. If sweeps find only announced changes, they become
+   * up to four times rarer.
+   * @default 30,000
    */
   readonly reconcileMs?: number
-  /** How often everything is swept without events, in milliseconds. @default 2,000; 300,000 for file systems that have none */
+  /**
+   * Interval of complete sweeps without events, in milliseconds.
+   * @default 2,000; 300,000 for file systems without events
+   */
   readonly pollMs?: number
-  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  /** When a burst of changes counts as finished. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
   readonly limits?: Partial<SkillLimits>
-  /** Whether a known writer works in one of these absolute folders at the moment. */
+  /** Whether a known writer works in one of these absolute folders now. */
   readonly isBusy?: (directories: readonly string[]) => Promise<boolean>
   readonly clock?: Clock
 }
 
 export const DEFAULT_RECONCILE_MS = 30_000
 export const DEFAULT_POLL_MS = 2_000
-/** How often a file system without events is swept, in milliseconds. It is mostly remote, and requests look anyway. */
+/**
+ * Sweep interval of a file system without events, in milliseconds. It is usually remote, and requests read it anyway.
+ */
 export const DEFAULT_REMOTE_POLL_MS = 300_000
 
 /** The options of a file source with their defaults. */
@@ -75,7 +82,10 @@ export interface ResolvedFileSourceOptions
   readonly displayPath: (path: string) => string
 }
 
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+/**
+ * Checks the options and fills in defaults.
+ * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ */
 export function resolveFileSourceOptions(options: FileSourceOptions): ResolvedFileSourceOptions {
   checkFileSourceOptions(options)
   const { fileSystem, root, trust = 'auto', displayRoot = root } = options

@@ -21,7 +21,7 @@ async function open(
   return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
-/** Does something right after a file was read: what another process may do at any moment. */
+/** Runs a callback right after a file was read, as another process may write at any moment. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: ((path: string) => void) | undefined
 
@@ -47,8 +47,8 @@ const read = (
     signal: new AbortController().signal,
   })
 
-describe('FileSource.read() never takes a half for a state', () => {
-  test('what changes while it is read is not settled, and read again', async () => {
+describe('FileSource.read() during writes', () => {
+  test('returns settled: false for files that change during the reading, and reads them again', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/pdf/SKILL.md': text('pdf', 'old'),
       '/skills/pdf/z.md': 'old',
@@ -66,7 +66,7 @@ describe('FileSource.read() never takes a half for a state', () => {
     expect(contents.entries[0]?.skill?.files.map(file => file.size)).toEqual([text('pdf', 'new').length, 3])
   })
 
-  test('an editor’s leftover that appears while it is read costs nothing but another reading', async () => {
+  test('reads again when a swap file of an editor appears, without any other effect', async () => {
     const fileSystem = new InterruptedFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     fileSystem.onRead = () => {
       fileSystem.onRead = undefined
@@ -77,7 +77,7 @@ describe('FileSource.read() never takes a half for a state', () => {
     await skills.close()
   })
 
-  test('a folder that never holds still keeps its last state and is told; the others go live', async () => {
+  test('keeps the last state of a folder that never settles and reports it, while other skills go live', async () => {
     const fileSystem = new InterruptedFileSystem({
       '/skills/noisy/SKILL.md': text('noisy'),
       '/skills/pdf/SKILL.md': text('pdf'),
@@ -99,7 +99,7 @@ describe('FileSource.read() never takes a half for a state', () => {
     expect(noisy.contents.diagnostics).toEqual([
       expect.objectContaining({ code: 'FOLDER_UNSTABLE', path: '/skills/noisy' }),
     ])
-    // From now on nobody waits for it: another save is taken at once, while the noise goes on.
+    // The folder is restless now: saves of other skills are read at once, while it keeps changing.
     expect(watch.hasHints?.()).toBe(false)
     fileSystem.write('/skills/pdf/SKILL.md', text('pdf', 'newer'))
     const other = await read(source, false)
@@ -116,7 +116,7 @@ describe('FileSource.read() never takes a half for a state', () => {
   })
 })
 
-/** Gives other bytes under unchanged facts: what a coarse clock or a restored time can do. */
+/** Returns other bytes under unchanged facts, as a coarse clock or a restored time can cause. */
 class ForgetfulFileSystem extends MemoryFileSystem {
   readonly #frozen = new Map<string, FileStat>()
 
@@ -134,7 +134,7 @@ class ForgetfulFileSystem extends MemoryFileSystem {
   }
 }
 
-test('bytes that changed under unchanged facts are found when everything is hashed again', async () => {
+test('a rehash finds bytes that changed under unchanged facts', async () => {
   const fileSystem = new ForgetfulFileSystem({ '/skills/pdf/SKILL.md': text('pdf', 'aaa') })
   const source = new FileSource({ fileSystem, root: '/skills', label: 'skills', watching: 'off' })
   const context = {
@@ -152,8 +152,8 @@ test('bytes that changed under unchanged facts are found when everything is hash
   expect(after.contents.entries[0]?.skill?.revision).not.toBe(before.contents.entries[0]?.skill?.revision)
 })
 
-describe('FileSource keeps identities', () => {
-  test('an unchanged skill is the same object, whatever happens around it', async () => {
+describe('a FileSource that is read again', () => {
+  test('keeps the object of an unchanged skill when other skills change', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -167,7 +167,7 @@ describe('FileSource keeps identities', () => {
     await skills.close()
   })
 
-  test('reading again all that did not change makes no generation', async () => {
+  test('makes no generation when nothing changed', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills/a/SKILL.md': text('a') }))
     const before = skills.current
     expect((await skills.reload()).generation).toBe(before)
@@ -175,7 +175,7 @@ describe('FileSource keeps identities', () => {
   })
 })
 
-/** Fails once where it is told to. */
+/** A file system whose next listing of one folder fails. */
 class FailingFileSystem extends MemoryFileSystem {
   failList: string | undefined
 
@@ -188,8 +188,8 @@ class FailingFileSystem extends MemoryFileSystem {
   }
 }
 
-describe('FileSource loses nothing when a reading fails', () => {
-  test('a skill that went while the root could not be listed is gone after the next reading', async () => {
+describe('a FileSource after a failed reading', () => {
+  test('removes a skill that was deleted while the root could not be listed', async () => {
     const fileSystem = new FailingFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -204,7 +204,7 @@ describe('FileSource loses nothing when a reading fails', () => {
     expect((await read(source, true)).contents.entries.map(entry => entry.name)).toEqual(['b'])
   })
 
-  test('what was changed when the store was full is read again', async () => {
+  test('reads changes again that a full store could not keep', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)]),
     )
@@ -229,8 +229,8 @@ describe('FileSource loses nothing when a reading fails', () => {
   })
 })
 
-describe('FileSource rules', () => {
-  test('a warning of the budget stays as long as something is left out, and goes when there is room', async () => {
+describe('a FileSource', () => {
+  test('keeps the budget warning while folders are left out, and drops it when there is room', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/b/SKILL.md': text('b'),
@@ -256,7 +256,7 @@ describe('FileSource rules', () => {
     expect([contents.entries.map(entry => entry.name), contents.diagnostics]).toEqual([['b', 'c'], []])
   })
 
-  test('the budget of folders is given back when the root goes', async () => {
+  test('frees the budget of folders when the root is removed', async () => {
     const fileSystem = new MemoryFileSystem()
     const source = new FileSource({
       fileSystem,
@@ -277,7 +277,7 @@ describe('FileSource rules', () => {
     }
   })
 
-  test('two spellings of one folder: the composed one counts, the other is told', async () => {
+  test('serves the composed spelling of two folder names, and reports the other', async () => {
     const skills = await open(
       new MemoryFileSystem({
         '/skills/caf\u00e9/SKILL.md': text('caf\u00e9', 'one'),
@@ -293,7 +293,7 @@ describe('FileSource rules', () => {
     await skills.close()
   })
 
-  test('in a reviewed source a SKILL.md inside a skill is an ordinary file', async () => {
+  test('treats a SKILL.md inside a skill as an ordinary file in a reviewed source', async () => {
     const files = { '/skills/a/SKILL.md': text('a'), '/skills/a/nested/SKILL.md': text('nested') }
     const trusted = await open(new MemoryFileSystem(files))
     expect(trusted.current.list().map(skill => skill.name)).toEqual(['a', 'nested'])
@@ -303,7 +303,7 @@ describe('FileSource rules', () => {
     await reviewed.close()
   })
 
-  test('a .skillignore that cannot be used breaks its skill, with the reason', async () => {
+  test('reports a skill with an unusable .skillignore as broken, with the reason', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/a/SKILL.md': text('a'),
       '/skills/a/.skillignore': 'x\n'.repeat(20_000),
@@ -320,7 +320,7 @@ describe('FileSource rules', () => {
     await skills.close()
   })
 
-  test('a root that is a file is a failure of the source, told with what would be right', async () => {
+  test('reports a root that is a file as a failure of the source, with a way out', async () => {
     const skills = await open(new MemoryFileSystem({ '/skills': 'text' }))
     expect(skills.current.sources()[0]?.diagnostics[0]).toMatchObject({
       code: 'SOURCE_FAILED',
@@ -329,14 +329,14 @@ describe('FileSource rules', () => {
     await skills.close()
   })
 
-  test('an empty label is refused', () => {
+  test('refuses an empty label', () => {
     expect(() => new FileSource({ fileSystem: new MemoryFileSystem(), root: '/', label: '' })).toThrow(
       SkillError,
     )
   })
 })
 
-test('with another store everything is captured again, and what is gone is gone', async () => {
+test('a reading with another store captures everything again, and omits removed skills', async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/a/SKILL.md': text('a'),
     '/skills/a/notes.txt': 'Notes.',

@@ -48,18 +48,18 @@ import { describeMissing, describeRestless, missingFolder } from './source-failu
 import { findUnwatchedNews } from './unwatched-folders.ts'
 import { WorkList } from './work-list.ts'
 
-/** How long a root that vanished keeps its skills, in milliseconds. */
+/** How long the skills of a vanished root are kept, in milliseconds. */
 export const ROOT_GRACE_MS = 5_000
 
 const RETRY_UNSTABLE_MS = 500
-/** Setting the watches of fewer folders takes no time that anybody notices. */
+/** With fewer noted folders, setting their watches takes no noticeable time. */
 const MANY_NOTES = 500
 const CONCURRENCY = 16
 const BUSY_PROBES = 32
 
 /**
- * The skills below one folder of a file system. It keeps a mirror of directories and file facts, so a change costs
- * what changed and not what exists; events only mark directories, and lists and facts decide.
+ * The skills below one folder of a file system. The source keeps a mirror of directories and file facts, so the cost of
+ * a reading depends on what changed and not on what exists. Events only mark directories; lists and facts decide.
  *
  * ```text
  *             found                   gone                          found
@@ -69,7 +69,7 @@ const BUSY_PROBES = 32
  *      +-----------> empty (the mirror is forgotten) <+
  * ```
  *
- * What a reading has to do in a mirrored root is in the `WorkList`.
+ * The `WorkList` holds the pending work of a mirrored root.
  */
 export class FileSource implements SkillSource {
   readonly label: string
@@ -156,7 +156,7 @@ export class FileSource implements SkillSource {
     return await new NotSkillFinder(this.#options, { query, locations, insideFolders }).find(this.#root)
   }
 
-  /** Marks the folder of a skill with everything in it, or the deepest folder above it that is known. */
+  /** Marks the folder of a skill and everything in it, or else the deepest known folder above it. */
   mark(location: string, why: MarkReason): void {
     if (this.#root === undefined) return
     const { node, isExact } = findNearest(this.#root, location)
@@ -198,10 +198,10 @@ export class FileSource implements SkillSource {
       throw thrown
     }
     await this.#drain()
-    // Bytes that were read while somebody wrote may be half of a text under the facts of the whole one.
+    // Bytes read during a write may be half of a text, with the facts of the whole text.
     for (const { directory, file, before } of read)
       if (this.#work.isMoving(listingOf(directory))) file.believed = before
-    // No event can tell of a change in an unwatched folder.
+    // Events never report changes in an unwatched folder.
     if (depth === 'full' && !wasOverflow) this.#judgeEvents(pass, new Set([...announced, ...unwatched]))
     if (!context.final && !this.#isSettled(context))
       return { contents: this.#published.current, settled: false }
@@ -234,26 +234,28 @@ export class FileSource implements SkillSource {
     return this.#onHint !== undefined && this.#trust.usesEvents
   }
 
-  /** Whether so many folders were noted that a start compares them first, and a sweep right after it sets their watches. */
+  /** Whether watches are left to a sweep right after the start, because many noted folders are compared first. */
   #leavesWatches(): boolean {
     return !this.#published.hasBegun && this.#notes.recalled >= MANY_NOTES
   }
 
-  /** What was noted is what is shown, unless it turns out to be something else. */
+  /**
+   * Fills a folder from its note. The noted entry is published unless the comparison with the disk finds a difference.
+   */
   #recall(node: DirectoryNode): readonly DirectoryNode[] | undefined {
     const added = this.#notes.recall(node)
     if (added !== undefined) this.#published.put(node.path, node.entry)
     return added
   }
 
-  /** Whether the outcome of a reading can be shown, if need be without the skills that changed meanwhile. */
+  /** Whether the outcome of a reading can be published, if necessary without skills that changed meanwhile. */
   #isSettled({ isHeld }: SourceReadContext): boolean {
     if (this.#needsSweep) return false
     if (!this.#work.isWaiting()) return true
     if (isHeld === undefined || !this.#published.hasBegun) return false
-    // What was at the path of another folder may be among those that still change.
+    // A replaced folder may be one of those that still change.
     if (this.#published.hasReplaced) return false
-    // While folders come and go, one that was found gone may be somewhere else by now.
+    // While folders come and go, a missing folder may have moved to another path.
     if (!this.#published.hasPendingPaths) return true
     for (const node of this.#work.moving())
       if (node.isAttached && owningSkills(node).length === 0) return false
@@ -269,7 +271,7 @@ export class FileSource implements SkillSource {
     return this.state().unwatched === undefined ? {} : { readAgainMs: this.#options.pollMs }
   }
 
-  /** Forgets what was read into another store. */
+  /** Forgets the files that were read into another store. */
   #useStore(store: SkillStore): void {
     if (this.#store !== undefined && this.#store !== store) {
       this.#forgetMirror()
@@ -279,7 +281,7 @@ export class FileSource implements SkillSource {
   }
 
   async #openRoot(): Promise<DirectoryNode | undefined> {
-    await this.#guard.settled // or a root that comes now would be seen by neither of the two
+    await this.#guard.settled // otherwise guard and stat could both miss a root that is created now
     if (!(await isFolderThere(this.#options.fileSystem, this.#options.root))) return undefined
     if (this.#root === undefined) {
       this.#root = createDirectoryNode({ name: '', parent: undefined, isLink: false, isDiscoverable: true })
@@ -311,13 +313,13 @@ export class FileSource implements SkillSource {
     this.#needsSweep = false
   }
 
-  /** Reads the folders that changed, or whose last reading was rejected, and then looks for what moved meanwhile. */
+  /** Reads folders that changed or whose last reading was rejected, then finds directories that changed meanwhile. */
   async #build(
     pass: ScanPass,
     read: ReadFile[],
     context: SourceReadContext & {
       readonly isHeldFolder: (node: DirectoryNode) => boolean
-      /** Folders that have a file under another name, and no event of their own, are added. */
+      /** Receives folders that hold a changed file under another name and get no event of their own. */
       readonly others: Set<DirectoryNode>
     },
   ): Promise<void> {
@@ -341,7 +343,7 @@ export class FileSource implements SkillSource {
       insideFolders: pass.insideFolders,
       signal: context.signal,
       doubts: context.waitsForWriters === true,
-      // Files from before this process are as whole as they will ever be.
+      // The first reading does not doubt files: they were written before this process started.
       doubtsNew: this.#published.hasBegun,
       read,
     }
@@ -374,7 +376,10 @@ export class FileSource implements SkillSource {
     }
   }
 
-  /** After a failure: the mirror has accepted what the pass found, so the next reading has to build it. */
+  /**
+   * Marks everything again after a failure. The mirror already has what the pass found, so the next reading must build
+   * it.
+   */
   #takeBack(pass: ScanPass, announced: Iterable<DirectoryNode>): void {
     for (const path of pass.removed) this.#published.put(path, undefined)
     for (const folder of pass.affected) this.#work.reject(folder)
@@ -382,7 +387,7 @@ export class FileSource implements SkillSource {
     this.#needsSweep = true
   }
 
-  /** Takes back what was read of a folder that has changed since. */
+  /** Discards what was read of a folder that changed meanwhile. */
   #withdraw(node: DirectoryNode): void {
     for (const owner of owningSkills(node)) if (this.#published.withdraw(owner.path)) this.#work.reject(owner)
   }
@@ -426,11 +431,11 @@ export class FileSource implements SkillSource {
   #announce(node: DirectoryNode): void {
     if (!node.isAttached) return
     this.#work.announce(node)
-    if (this.#work.isRestless(node)) return // looked at again in a while, without holding up the others
+    if (this.#work.isRestless(node)) return // read again later, without delaying other folders
     this.#onHint?.({ area: areaOf(node) })
   }
 
-  /** A folder of no skill can bring a skill of any location, and what is gone from a location can be anywhere. */
+  /** An event in a folder without a skill may add a skill anywhere, and a removed skill may reappear anywhere. */
   #concerns(area: string, location: string): boolean {
     if (this.#root === undefined) return true
     const asked = findNearest(this.#root, location)
@@ -439,7 +444,7 @@ export class FileSource implements SkillSource {
     return !isExact || node.skillFile === undefined
   }
 
-  /** A sweep that finds a change without an event means that events get lost here. */
+  /** If a sweep finds a change without an event, events get lost here. */
   #judgeEvents(pass: ScanPass, announced: ReadonlySet<DirectoryNode>): void {
     if (this.#onHint === undefined || !this.#trust.usesEvents || !this.#published.hasBegun) return
     if (hasUnannounced(pass, node => announced.has(node) || this.#work.isAnnounced(node)))
@@ -448,7 +453,7 @@ export class FileSource implements SkillSource {
   }
 }
 
-/** What hints call the place of a directory: its outermost skill, or itself when it is in no skill. */
+/** Returns the area of a directory, as hints name it: its outermost skill, or itself if it is in no skill. */
 function areaOf(node: DirectoryNode): string {
   return owningSkills(node).at(-1)?.path ?? node.path
 }

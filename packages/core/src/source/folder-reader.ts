@@ -27,9 +27,9 @@ export interface FolderReaderOptions {
   readonly reading: Partial<ReadingPolicy>
   readonly pathOf: (node: DirectoryNode) => string
   readonly displayPath: (path: string) => string
-  /** Whether folders can be named to commands on this machine. */
+  /** Whether commands on this machine can reach folders by their path. */
   readonly hasDirectories: boolean
-  /** Whether files with several names are left out: one of them may be somebody else's. */
+  /** Whether files with several names are left out, because one of the names may be outside of the source. */
   readonly refusesHardLinks: boolean
 }
 
@@ -40,9 +40,9 @@ export interface FolderContext {
   readonly signal: AbortSignal
   /** Whether a file that looks half-written is read again later. */
   readonly doubts: boolean
-  /** The same for files that were not there before. */
+  /** The same for files that did not exist before. */
   readonly doubtsNew: boolean
-  /** Every file whose bytes were read is added, to be fingerprinted again. */
+  /** Receives every file whose bytes were read, for the second fingerprint. */
   readonly read: ReadFile[]
 }
 
@@ -54,13 +54,13 @@ interface ManifestFile {
 
 const MAX_PLAIN_PATHS = 1_000
 
-/** Thrown away by whoever looks again: something vanished between listing and reading. */
+/** The result for a file that vanished between listing and reading. The caller discards it and reads again. */
 export const UNSTABLE: unique symbol = Symbol('unstable')
 
-/** Reads what changed in one skill's folder, captures it, and says what the folder is now: a skill or broken. */
+/** Reads the changed files of one skill's folder, stores them, and returns the folder's entry: a skill or broken. */
 export class FolderReader {
   readonly #options: FolderReaderOptions
-  /** Paths without any fault: the same few names are in every skill. */
+  /** Paths without a fault, cached because the same few names are in every skill. */
   readonly #plainPaths = new Map<string, string>()
 
   constructor(options: FolderReaderOptions) {
@@ -78,7 +78,7 @@ export class FolderReader {
           'error',
           '',
           `the skill has ${files.length} files; at most ${this.#options.limits.maxFiles} are read`,
-          'name what does not belong to it in .skillignore',
+          'list files that do not belong to the skill in .skillignore',
         ),
       )
       return this.#toEntry(folder, undefined, found)
@@ -116,7 +116,7 @@ export class FolderReader {
     return this.#toEntry(folder, skill, diagnostics)
   }
 
-  /** Makes the entry of a folder from what was noted of it. */
+  /** Makes the entry of a folder from its note. */
   recall(folder: DirectoryNode, noted: NotedFolder): SourceEntry {
     const skill = noted.toSkill(this.#place(folder))
     return this.#toEntry(folder, skill, skill.diagnostics)
@@ -156,7 +156,7 @@ export class FolderReader {
               'PATH_COLLISION',
               'error',
               path,
-              `two files are called ${JSON.stringify(path)} in different spellings of Unicode`,
+              `two files have the name ${JSON.stringify(path)} in different Unicode spellings`,
               'rename one of them',
             ),
           )
@@ -176,7 +176,7 @@ export class FolderReader {
     this.#plainPaths.set(path, path)
   }
 
-  /** Makes sure that the bytes of a file are in the store; returns them when they were read. */
+  /** Ensures that the bytes of a file are in the store. Returns them if they were read. */
   async #capture(
     item: ManifestFile,
     folder: DirectoryNode,
@@ -190,7 +190,7 @@ export class FolderReader {
     if (isCaptured && !isSkillFile) return undefined
     const room = limits.maxFolderBytes - total
     const maxBytes = isSkillFile ? Math.min(limits.maxSkillFileBytes, room) : room
-    // Before the file is opened: a process that is held up after that does not make the bytes any older.
+    // Taken before the file is opened, so a suspended process does not make the bytes look older.
     const readAt = clock.now()
     try {
       const opened = fileSystem.read(`${this.#options.pathOf(directory)}/${file.name}`, {
@@ -202,7 +202,7 @@ export class FolderReader {
       if (this.#options.refusesHardLinks && stat.links > 1) {
         throw new SkillError(
           'OUTSIDE_ROOT',
-          'it is a hard link, and those are not read from a reviewed source',
+          'it is a hard link, and a reviewed source does not read hard links',
         )
       }
       const before = file.believed
@@ -242,14 +242,14 @@ export class FolderReader {
     return await looksHalfWritten({ stat, bytes, before: file.believed, readAt, now, readBefore })
   }
 
-  /** To be read again in a moment; what was read before it stays. */
+  /** Discards bytes that look half-written, so that the next reading reads the file again. The accepted state stays. */
   #disbelieve(file: FileNode): typeof UNSTABLE {
     file.stat = undefined
     if (file.believed !== undefined) file.believed = noteDoubt(file.believed, this.#options.clock.now())
     return UNSTABLE
   }
 
-  /** In files that are no larger than instructions; those of the instructions are found when they are parsed. */
+  /** Finds hidden text in files up to the size limit of instructions. The parser checks the instructions themselves. */
   #findHidden({ path }: ManifestFile, folder: DirectoryNode, bytes: Uint8Array): readonly Diagnostic[] {
     const isLooked = path !== folder.skillFile && bytes.length <= this.#options.limits.maxSkillFileBytes
     return isLooked ? describeHiddenFile(this.#display(folder, path), bytes) : []
@@ -273,7 +273,7 @@ export class FolderReader {
             'FOLDER_TOO_LARGE',
             'error',
             `with ${shown} the skill is larger than ${limits.maxFolderBytes} bytes`,
-            'name what does not belong to it in .skillignore',
+            'list files that do not belong to the skill in .skillignore',
           )
     }
     if (isSkillFile) {
@@ -281,7 +281,7 @@ export class FolderReader {
         'SKILL_FILE_UNREADABLE',
         'error',
         `${item.path} cannot be read: ${toMessage(thrown)}`,
-        'put a readable regular file there',
+        'replace it with a readable regular file',
       )
     }
     if (thrown.code === 'OUTSIDE_ROOT' || thrown.code === 'NOT_FOUND') {
@@ -289,7 +289,7 @@ export class FolderReader {
         'LINK_REFUSED',
         'warning',
         `${shown} was left out: ${toMessage(thrown)}`,
-        'copy the file, or allow the folder it leads to as a link root',
+        'copy the file, or allow the folder of its target as a link root',
       )
     }
     if (thrown.code === 'WRONG_KIND') {
@@ -354,7 +354,7 @@ export class FolderReader {
   }
 }
 
-/** `undefined` for a single file, and where a file system tells nothing of the kind. */
+/** Identifies a folder across renames; `undefined` for a single file, or if the file system has no inodes. */
 export function identityOf({ isStandalone, stat }: DirectoryNode): string | undefined {
   if (isStandalone || stat === undefined || stat.ino === 0) return undefined
   return [stat.dev, stat.ino, stat.birthtimeMs].join(':')
@@ -366,7 +366,7 @@ function isLinked(folder: DirectoryNode): boolean {
   return false
 }
 
-/** The name by which the place of a skill goes: its folder's, or that of its single file. */
+/** Returns the name of the skill's folder, or of its single file without the extension. */
 function nameOf(folder: DirectoryNode): string {
   return folder.isStandalone ? folder.name.replace(/\.md$/i, '') : folder.name
 }

@@ -7,7 +7,7 @@ interface Kit {
   readonly files: MemoryFileSystem
   readonly folder: DirectoryNode
   readonly file: FileNode
-  /** The folders that are reported. */
+  /** Returns the folders that are reported. */
   readonly findMoved: () => Promise<readonly DirectoryNode[]>
 }
 
@@ -33,7 +33,7 @@ function makeLink(): Kit {
   return { files, folder, file, findMoved }
 }
 
-test('a link that leads nowhere is reported once, and again when it was there in between', async () => {
+test('a lost link target is reported once, and again after it was back in between', async () => {
   const { files, folder, file, findMoved } = makeLink()
   file.stat = await files.stat(PATH)
   expect(await findMoved()).toEqual([])
@@ -46,7 +46,7 @@ test('a link that leads nowhere is reported once, and again when it was there in
   expect(await findMoved()).toEqual([folder])
 })
 
-test('a link whose target could not be read is reported when the target changes', async () => {
+test('a link with an unreadable target is reported when the target changes', async () => {
   const { files, folder, findMoved } = makeLink()
   expect([await findMoved(), await findMoved()]).toEqual([[], []])
   files.write(PATH, 'y')

@@ -1,19 +1,19 @@
 import { type FileStat, type FileSystem, isSameInode, isSameStat } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 
-/** A link that was followed: to a directory, or to a file in it. */
+/** A followed link to a directory, or to a file in it. */
 export interface FollowedLink {
   readonly directory: DirectoryNode
   readonly file?: FileNode
-  /** Stat of a target that could not be read; it is retried once the stat is a different one, of a directory once the inode is. */
+  /** Stat of an unreadable target. A file is retried when its stat changes, a directory when its inode changes. */
   unreadStat?: FileStat | undefined
-  /** Whether it led nowhere when it was last looked at. */
+  /** Whether the target was missing at the last check. */
   isLost?: boolean
 }
 
 /**
- * Reports the directories in which a link leads to something else than before. Events follow inodes and not names, so the
- * file system is asked.
+ * Reports the directories with a link whose target changed. Events follow inodes and not names, so the links are
+ * checked on the file system.
  */
 export async function findMovedLinks(
   links: Iterable<FollowedLink>,
@@ -27,7 +27,7 @@ export async function findMovedLinks(
     const stat = await statIfThere(fileSystem, path)
     const wasLost = link.isLost === true
     link.isLost = stat === undefined
-    // A link in a folder that cannot be read is lost for as long as that is so, and one look at it finds out.
+    // Report a lost target once; an unreadable folder keeps its links lost for a long time.
     if (stat === undefined && wasLost) continue
     if (file !== undefined) {
       const before = file.stat ?? link.unreadStat

@@ -43,18 +43,18 @@ test.each([
   ['longer, and ends with a line', `${LONG}fourth line\n`, {}, false],
   ['of the same length in place', LONG.toUpperCase(), {}, false],
   ['a word shorter in place', 'first line\nsecond line\na third line that is quite a bit long\n', {}, false],
-  ['a word shorter in place, and lost its end', LONG.slice(0, -2), {}, true],
+  ['a word shorter in place, without its final line feed', LONG.slice(0, -2), {}, true],
   ['much shorter in another file', 'first line\n', { ino: 2 }, false],
   ['in another file, and ends in the middle of a line', 'first', { ino: 2 }, true],
   ['shorter, and moved into its place', 'first', { ino: 2, ctimeMs: NOW - 5 }, false],
   [
-    'shorter, and left alone for a while',
+    'shorter, and not written for a while',
     'first',
     { mtimeMs: NOW - HALF_WRITTEN_MS, ctimeMs: NOW - HALF_WRITTEN_MS },
     false,
   ],
   [
-    'shorter, with a time that has not come yet',
+    'shorter, with a modification time in the future',
     'first',
     { mtimeMs: NOW + 60_000, ctimeMs: NOW + 60_000 },
     false,
@@ -63,7 +63,7 @@ test.each([
   expect(await looks(statOf(facts), text, BEFORE)).toBe(expected)
 })
 
-test('a text that is slightly shorter and a beginning of what it was is doubted', async () => {
+test('a text that is slightly shorter and a beginning of its former text is doubted', async () => {
   const former = bytesOf('line\n'.repeat(40))
   const before = toBelieved(statOf(), former)
   const bytes = former.slice(0, former.length - 5)
@@ -72,7 +72,7 @@ test('a text that is slightly shorter and a beginning of what it was is doubted'
   expect(await looksHalfWritten({ ...text, readBefore: async () => undefined })).toBe(false)
 })
 
-test('a new text is doubted when it ends in the middle of a line, and one that never had a last line feed is not', async () => {
+test('a new text that ends within a line is doubted, and a text that never had a final line feed is not', async () => {
   expect(await looks(statOf(), '---\nname', undefined)).toBe(true)
   expect(await looks(statOf(), '---\n', undefined)).toBe(false)
   const before = toBelieved(statOf(), bytesOf('one'))
@@ -81,7 +81,7 @@ test('a new text is doubted when it ends in the middle of a line, and one that n
   expect(await looks(statOf(), '---\nname', empty)).toBe(true)
 })
 
-test('a file that is just being emptied is doubted, also when its last state was never read', async () => {
+test('a file that is being emptied is doubted, even if its last state was never read', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   const before = toBelieved(statOf({ ctimeMs: NOW - 2_000 }), FORMER, NOW - 1_500)
   expect(await looks(stat, '', before)).toBe(true)
@@ -89,7 +89,7 @@ test('a file that is just being emptied is doubted, also when its last state was
   expect(await looks({ ...stat, ino: 2 }, '', before)).toBe(false)
 })
 
-test('a text is as old as it was when its reading began, however long the process was held up since', async () => {
+test('the age of a text is measured at the start of its reading, even if the process was suspended later', async () => {
   const read = async (stat: FileStat): Promise<boolean> =>
     await looksHalfWritten({
       stat,
@@ -103,12 +103,12 @@ test('a text is as old as it was when its reading began, however long the proces
   expect(await read(statOf({ mtimeMs: NOW + 900, ctimeMs: NOW + 900 }))).toBe(true)
 })
 
-test('a text of another size under the time of the whole one is doubted, however long ago that was', async () => {
+test('a text with another size but the same time as the whole text is doubted, at any age', async () => {
   const stat = statOf({ mtimeMs: NOW - 1_000, ctimeMs: NOW - 1_000 })
   expect(await looks(stat, '', toBelieved(stat, FORMER, NOW - 900))).toBe(true)
   expect(await looks(stat, LONG, toBelieved(stat, FORMER, NOW - 900))).toBe(false)
   const doubted = noteDoubt(toBelieved(stat, FORMER, NOW - 900), NOW - HALF_WRITTEN_MS)
   expect(await looks(stat, '', noteDoubt(doubted, NOW))).toBe(false)
-  // A change within a tick of the clock may well have the same time.
+  // A change within one tick of the clock may have the same time.
   expect(await looks(stat, 'first line\n', toBelieved(stat, FORMER, NOW - 990))).toBe(false)
 })

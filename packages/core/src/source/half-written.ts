@@ -1,25 +1,28 @@
 import type { FileStat } from '../fs/file-system.ts'
 
-/** What is remembered of a file that was read and believed. */
+/** What is kept of a file that was read and did not look half-written. */
 export interface BelievedText {
   readonly ino: number
   readonly size: number
   readonly endsLine: boolean
-  /** When it was changed last; absent if a change right after the reading could have had the same time. */
+  /** Time of the last change; absent if a change right after the reading could have had the same time. */
   readonly ctimeMs?: number
-  /** When other bytes were first doubted. */
+  /** When different bytes were first doubted. */
   readonly doubtedAt?: number
 }
 
-/** How long a file that looks half-written has to stay as it is before it is believed, in milliseconds. */
+/** How long a file that looks half-written must stay unchanged before it is accepted, in milliseconds. */
 export const HALF_WRITTEN_MS = 250
 
 const LINE_FEED = 0x0a
 
-/** Longer than a tick of any clock that file systems take their times from. */
+/** Longer than a tick of any clock that provides file times. */
 const TICK_MS = 15
 
-/** `now` is the wall time right before the bytes were read, in milliseconds since the epoch. */
+/**
+ * Makes the record of an accepted file; `now` is the wall time right before the bytes were read, in milliseconds since
+ * the epoch.
+ */
 export function toBelieved(
   { ino, ctimeMs }: FileStat,
   bytes: Uint8Array,
@@ -29,31 +32,31 @@ export function toBelieved(
   return now - ctimeMs > TICK_MS ? { ...text, ctimeMs } : text
 }
 
-/** Notes when the file was first doubted since: where a file system sets no times, a time that stays says nothing for long. */
+/** Notes when the file was first doubted. The doubt must end, because some file systems never change their times. */
 export function noteDoubt(believed: BelievedText, now: number): BelievedText {
   return believed.doubtedAt === undefined ? { ...believed, doubtedAt: now } : believed
 }
 
-/** A text that became shorter by less than this part may just as well be a whole one with a word less. */
+/** A text that shrank by less than this share may be complete, for example with one word removed. */
 const SLIGHTLY = 0.1
 
 export interface WrittenText {
   readonly stat: FileStat
   readonly bytes: Uint8Array
-  /** What was believed of the file before. */
+  /** The last accepted state of the file. */
   readonly before: BelievedText | undefined
   /** Wall time right before the bytes were read, in milliseconds since the epoch. */
   readonly readAt: number
-  /** Wall time after that, which can be a good deal later: a process may be held up. */
+  /** Wall time after the bytes were read. It can be much later than `readAt`, because a process may be suspended. */
   readonly now: number
-  /** Reads the bytes that were believed before. */
+  /** Reads the bytes of the last accepted state. */
   readonly readBefore: () => Promise<Uint8Array | undefined>
 }
 
 /**
- * Whether bytes look as if somebody were in the middle of writing them: the file has become a good deal shorter in place, or is
- * a beginning of what it was, or has lost the line feed at its end, or is new and ends in the middle of a line. Nothing
- * is said of a file that was moved into its place, which is how a whole text is saved, nor of one that nobody has written to for a while.
+ * Whether bytes look like an unfinished write. The file shrank a lot in place, is a beginning of its former text, lost
+ * its final line feed, or is new and ends within a line. A file that was moved into place (an atomic save) is never
+ * doubted, nor is a file without recent writes.
  */
 export async function looksHalfWritten({
   stat,
@@ -63,13 +66,13 @@ export async function looksHalfWritten({
   now,
   readBefore,
 }: WrittenText): Promise<boolean> {
-  // A file that is being emptied loses its bytes first, and has its new times a moment later.
+  // A truncated file loses its bytes first and gets its new times a moment later.
   const isNewDoubt = now - (before?.doubtedAt ?? now) < HALF_WRITTEN_MS
   const hasOldTimes = bytes.length === 0 || before?.ctimeMs === stat.ctimeMs
   if (isNewDoubt && hasOldTimes && before?.ino === stat.ino && before.size !== bytes.length) return true
   const isFuture = stat.mtimeMs - now > HALF_WRITTEN_MS
   if (isFuture || readAt - stat.mtimeMs >= HALF_WRITTEN_MS) return false
-  // Moving a file changes its inode, and only that.
+  // A rename updates ctime but not mtime, so the file was moved into place.
   if (stat.ctimeMs !== stat.mtimeMs) return false
   const endsLine = bytes.at(-1) === LINE_FEED
   if (before === undefined || before.size === 0) return !endsLine

@@ -10,8 +10,8 @@ import type { DirectoryNode, IgnoreFile, ScanPass } from './mirror.ts'
 const NO_RULES: Pick<IgnoreFile, 'text' | 'stat'> = { text: '', stat: undefined }
 
 /**
- * Keeps the rules of each folder's `.skillignore` as the file has them. They hold whether or not the folder has a SKILL.md at
- * the moment: a checkout takes it away and brings it back.
+ * Keeps the rules of each folder's `.skillignore`. The rules stay in force while SKILL.md is missing, because a
+ * checkout removes SKILL.md and adds it again.
  */
 export class IgnoreFiles {
   readonly #options: Pick<ClassifierOptions, 'fileSystem' | 'limits' | 'displayPath'>
@@ -20,18 +20,21 @@ export class IgnoreFiles {
     this.#options = options
   }
 
-  /** Whether the file is as it was read; the rules decide what is listed, so a change counts as one of the directory. */
+  /**
+   * Whether the file is unchanged. The rules decide what is listed, so a change of the file is a change of the
+   * directory.
+   */
   async isUnchanged(node: DirectoryNode, path: string): Promise<boolean> {
     const before = node.ignored?.stat
     if (before === undefined) return true
     try {
       return isSameStat(before, await this.#options.fileSystem.stat(`${path}/${IGNORE_FILE_NAME}`))
     } catch {
-      return false // reading it again finds out what happened
+      return false // the next reading finds the reason
     }
   }
 
-  /** Reads the rules of a folder anew; returns whether they are other ones now. */
+  /** Reads the rules of a folder again. Returns true if they changed. */
   async update(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],
@@ -61,14 +64,14 @@ export class IgnoreFiles {
       const { bytes, stat } = await fileSystem.read(`${path}/${IGNORE_FILE_NAME}`, options)
       return { text: decodeUnmarkedText(bytes), stat }
     } catch (thrown) {
-      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // gone since it was listed: looked at again
+      if (SkillError.isInstance(thrown, 'NOT_FOUND')) return undefined // removed after the listing; checked again later
       findings.push(
         toFinding(displayPath, {
           code: 'IGNORE_FILE_INVALID',
           severity: 'error',
           path: node.path === '' ? IGNORE_FILE_NAME : `${node.path}/${IGNORE_FILE_NAME}`,
           reason: `cannot be used: ${toMessage(thrown)}`,
-          fix: 'put a small readable text file there, or remove it',
+          fix: 'replace it with a small, readable text file, or remove it',
         }),
       )
       return undefined

@@ -9,7 +9,7 @@ import { NO_SETTLE } from './settle.ts'
 
 const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx\n`
 
-test('what .skillignore names stays ignored while SKILL.md is gone, and when it is back', async () => {
+test('.skillignore stays in force while SKILL.md is missing, and when it is back', async () => {
   const files = new MemoryFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/.skillignore': '.env\ndrafts/\n',
@@ -32,7 +32,7 @@ test('what .skillignore names stays ignored while SKILL.md is gone, and when it 
   await skills.reload()
   expect([names(), pathsOf('pdf')]).toEqual([['pdf'], all])
 
-  // The file itself says otherwise: with another text, and when it goes.
+  // The rules end when the file changes or is removed.
   files.write('/skills/pdf/.skillignore', '.env\n')
   await skills.reload()
   expect([names(), pathsOf('pdf').includes('.env')]).toEqual([['hidden', 'pdf'], false])
@@ -41,7 +41,7 @@ test('what .skillignore names stays ignored while SKILL.md is gone, and when it 
   expect(pathsOf('pdf')).toContain('.env')
 })
 
-test('.skillignore holds in folders that have no SKILL.md, after a restart too', async () => {
+test('.skillignore applies in folders without a SKILL.md, even after a restart', async () => {
   const files = new MemoryFileSystem({
     '/skills/pdf/.skillignore': 'drafts/\n',
     '/skills/pdf/drafts/hidden/SKILL.md': text('hidden'),
@@ -52,7 +52,7 @@ test('.skillignore holds in folders that have no SKILL.md, after a restart too',
   expect(skills.current.list().map(({ name }) => name)).toEqual(['other'])
 })
 
-/** A disk on which one visit of a folder ends after everything else: its list comes late, and so does the first text read. */
+/** A disk on which one folder is listed late, and its SKILL.md is read late once. */
 class SlowFileSystem extends MemoryFileSystem {
   slow: string | undefined
 
@@ -71,12 +71,12 @@ class SlowFileSystem extends MemoryFileSystem {
   }
 }
 
-/** In each turn of the event loop a disk in memory does all that can be done without the one who waits. */
+/** Waits for turns of the event loop. In each turn, a disk in memory does all other pending work. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }
 
-test('rules of the root that come with a change in a skill hold for it, whichever is seen last', async () => {
+test('new rules of the root apply to a skill that changes at the same time, in either order', async () => {
   const files = new SlowFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',
@@ -91,7 +91,7 @@ test('rules of the root that come with a change in a skill hold for it, whicheve
   expect(generation.find('pdf')?.files.map(({ path }) => path)).toEqual(['SKILL.md', 'new.md'])
 })
 
-/** A disk on which some folders cannot be read for a while. */
+/** A disk on which some folders are unreadable for a while. */
 class LockedFileSystem extends MemoryFileSystem {
   locked: (path: string) => boolean = () => false
 
@@ -110,7 +110,7 @@ class LockedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('a folder within a skill is read again as soon as the skill can be read', async () => {
+test('an unreadable folder within a skill is read again when the skill changes', async () => {
   const files = new LockedFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/pdf/references/guide.md': 'x',
@@ -125,7 +125,7 @@ test('a folder within a skill is read again as soon as the skill can be read', a
   files.write('/skills/pdf/references/guide.md', 'y')
   expect(await describe()).toEqual([['broken', 'DIRECTORY_UNREADABLE']])
   files.locked = () => false
-  // The event is that of the skill's folder: permissions are changed there.
+  // The event is in the skill's folder, because its permissions changed there.
   files.write('/skills/pdf/SKILL.md', text('pdf').replace('x', 'z'))
   expect(await describe()).toEqual([['ok']])
 })

@@ -21,25 +21,25 @@ export interface MemorySourceOptions {
   readonly label: string
   /** @default 'auto' */
   readonly trust?: SourceTrust
-  /** How forgiving the texts are read. @default DEFAULT_READING */
+  /** How tolerant the parser is. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
 }
 
 const KNOWN: KnownOptions<MemorySourceOptions> = { label: true, trust: true, reading: true }
 
-/** A skill given by the host: what its text says, and the other files of its folder. */
+/** A skill from the host: its text fields and the other files of its folder. */
 export interface MemorySkill extends SkillDefinition {
   readonly files?: FileContents
 }
 
-/** Skills that a host keeps itself, in a program or a database; each change of them is live at once. */
+/** Skills that the host itself keeps, in a program or a database. Each change is live at once. */
 export class MemorySource implements SkillSource {
   readonly label: string
   readonly origin: string
   readonly trust: SourceTrust
   readonly reading: Partial<ReadingPolicy>
   readonly #folders = new Map<string, FileContents>()
-  /** What was captured of a folder, as long as its files are the same. */
+  /** The captured entry of each folder, valid while its files are the same object. */
   readonly #captured = new Map<string, { readonly files: FileContents; readonly entry: SourceEntry }>()
   #store: SkillStore | undefined
   #contents: SourceContents = EMPTY_CONTENTS
@@ -57,18 +57,18 @@ export class MemorySource implements SkillSource {
     for (const skill of skills) this.put(skill)
   }
 
-  /** Adds a skill, or replaces the one of its name. */
+  /** Adds a skill, or replaces the skill of the same name. */
   put(skill: MemorySkill): void {
     this.putFolder(skill.name, { ...skill.files, 'SKILL.md': renderSkillText(skill) })
   }
 
-  /** Adds or replaces a whole folder: `SKILL.md` and what else it holds. */
+  /** Adds or replaces a whole folder: `SKILL.md` and all other files. */
   putFolder(location: string, files: FileContents): void {
     this.#folders.set(location, Object.freeze({ ...files }))
     this.#hint(location)
   }
 
-  /** Removes a skill by the name or location under which it was put; returns whether there was one. */
+  /** Removes a skill by its name or location. Returns true if the skill existed. */
   remove(location: string): boolean {
     const isThere = this.#folders.delete(location)
     this.#captured.delete(location)

@@ -24,41 +24,41 @@ import { hasRulesAbove, MOST_DIRECTORIES } from './noted-folder.ts'
 
 export interface ScannerOptions extends ClassifierOptions {
   readonly clock: Clock
-  /** Absolute path of a directory of the mirror. */
+  /** Returns the absolute path of a directory of the mirror. */
   readonly pathOf: (node: DirectoryNode) => string
   readonly onEvent: (node: DirectoryNode) => void
-  /** Called when a watch that worked breaks: events may be lost. */
+  /** Called when a working watch breaks, so that events may be lost. */
   readonly onWatchError: (error: Error) => void
   readonly isWatching: () => boolean
-  /** Fills a directory that was not looked at yet with what is noted of it; returns the directories in it. */
+  /** Fills a new directory from its note. Returns the directories in it, or `undefined` without a note. */
   readonly recall: (node: DirectoryNode) => readonly DirectoryNode[] | undefined
 }
 
-/** `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
+/** How a directory is visited. `look`: list it again. `sweep`: trust unchanged facts. `rehash`: trust nothing. */
 export type VisitDepth = 'look' | 'sweep' | 'rehash'
 
-/** Directories without a watch. */
+/** The directories without a watch. */
 export interface UnwatchedFolders {
   readonly count: number
-  /** What the latest attempt to watch one of them failed with. */
+  /** The error of the latest failed attempt to watch a directory. */
   readonly reason: string
 }
 
-// A change within this time after the last one may leave the same facts behind (git calls such entries racy).
+// Two changes within this time may leave identical facts (git calls such entries racy).
 const RACY_WINDOW_MS = 2_000
-/** How soon a watch that was refused is tried again: limits change, and permissions do. */
+/** Retry interval of a refused watch. Limits and permissions may change. */
 const REFUSED_RETRY_MS = 10_000
-/** A watch that breaks this soon never worked. */
+/** A watch that breaks within this time never worked. */
 const WORKING_MS = 1_000
 const CONCURRENCY = 16
 const ENTRIES_PER_SLICE = 200
 
-/** Whether facts could hide a change that follows right away; `readAt` is a time before what they tell of was read. */
+/** Whether facts could hide a change that follows at once; `readAt` is a time before the bytes or the list was read. */
 export function isRacyStat(stat: FileStat, readAt: number): boolean {
   return readAt - Math.max(stat.mtimeMs, stat.ctimeMs) < RACY_WINDOW_MS
 }
 
-/** Brings the mirror of directories and file facts up to date with the disk; reads no skill. */
+/** Updates the mirror of directories and file facts from the disk. Reads no skill. */
 export class MirrorScanner {
   readonly #options: ScannerOptions
   readonly #classifier: EntryClassifier
@@ -76,7 +76,7 @@ export class MirrorScanner {
     this.#ignoreFiles = new IgnoreFiles(options)
   }
 
-  /** Forgets everything below a root that is gone. */
+  /** Forgets everything below a removed root. */
   reset(root: DirectoryNode): void {
     for (const node of subtree(root)) {
       node.isAttached = false
@@ -89,7 +89,7 @@ export class MirrorScanner {
     this.#hasExceededBudget = false
   }
 
-  /** The links that are in use now. */
+  /** The followed links that still exist. */
   *links(): Generator<FollowedLink> {
     for (const link of this.#links) {
       const { directory, file } = link
@@ -99,7 +99,7 @@ export class MirrorScanner {
     }
   }
 
-  /** Directories that cannot be watched, and have to be looked at instead. */
+  /** The directories that cannot be watched and must be checked instead. */
   *unwatched(): Generator<DirectoryNode> {
     for (const node of this.#unwatched) {
       if (node.isAttached && node.refusedAt !== undefined) yield node
@@ -107,13 +107,13 @@ export class MirrorScanner {
     }
   }
 
-  /** Why they cannot be watched; `undefined` when all others can. */
+  /** Counts the directories without a watch and gives the reason; `undefined` if there are none. */
   describeUnwatched(): UnwatchedFolders | undefined {
     const count = [...this.unwatched()].length
     return count === 0 ? undefined : { count, reason: this.#refusal }
   }
 
-  /** Findings about folders that belong to no skill, and about the source as a whole. */
+  /** Returns findings about folders outside of skills and about the source as a whole. */
   sourceFindings(): Diagnostic[] {
     const findings: Diagnostic[] = []
     for (const node of this.#nodesWithFindings) {
@@ -124,9 +124,9 @@ export class MirrorScanner {
       findings.push({
         code: 'SCAN_BUDGET_EXCEEDED',
         severity: 'warning',
-        message: `there are more than ${this.#options.limits.maxDirectories} folders; the rest was not looked at`,
+        message: `there are more than ${this.#options.limits.maxDirectories} folders; the remaining folders were not scanned`,
         path: this.#options.displayPath(''),
-        fix: 'name a folder that holds only skills',
+        fix: 'use a root that contains only skills',
       })
     }
     return findings
@@ -143,7 +143,7 @@ export class MirrorScanner {
     await walkBreadthFirst(start, item => this.#visit(item.node, item.depth, pass), CONCURRENCY, signal)
   }
 
-  /** Forgets a directory and everything below it. */
+  /** Removes a directory and everything below it from the mirror. */
   detach(node: DirectoryNode, pass: ScanPass): void {
     if (!node.isAttached) return
     for (const each of subtree(node)) {
@@ -174,16 +174,16 @@ export class MirrorScanner {
     try {
       const found = fileSystem.stat(path)
       stat = isPending(found) ? await found : found
-      if (stat.kind !== 'directory') throw new SkillError('NOT_FOUND', `${path} is no directory any more`)
+      if (stat.kind !== 'directory') throw new SkillError('NOT_FOUND', `${path} is no longer a directory`)
     } catch (thrown) {
       return this.#fail(node, thrown, pass)
     }
-    // Another visit may have found meanwhile that it is gone, or that other rules hold for it.
+    // A concurrent visit may have detached the node: the directory is gone, or new ignore rules cover it.
     if (!node.isAttached) return []
     const isNew = node.stat === undefined
     const isReplaced = node.stat !== undefined && !isSameInode(node.stat, stat)
     if (isReplaced) this.#forgetContents(node, pass)
-    // What was recalled is watched, unless it turned out to be another folder.
+    // A recalled directory already has a watch, unless another folder is at its path now.
     if (!isRecalled || isReplaced) this.#arm(node, path, depth === 'look')
     let forced: readonly DirectoryNode[] = []
     if (
@@ -212,18 +212,18 @@ export class MirrorScanner {
     return node.directories.size === 0 ? [] : await this.#childrenToVisit(node, inner, forced)
   }
 
-  /** Takes what is noted of a new directory for what is known of it, so that it is compared and not listed. */
+  /** Fills a new directory from its note, so that the scan compares it instead of listing it. */
   #recall(node: DirectoryNode, path: string, pass: ScanPass): boolean {
     if (node.stat !== undefined || !node.isDiscoverable || isInSkill(node) || hasRulesAbove(node))
       return false
     if (this.#directories + MOST_DIRECTORIES > this.#options.limits.maxDirectories) return false
     const added = this.#options.recall(node)
     if (added === undefined) return false
-    // It may have been there before, under a folder that this reading has forgotten.
+    // The directory may have existed before, below a folder that this pass detached.
     pass.removed.delete(node.path)
     this.#directories += added.length
     for (const each of added) pass.created.add(each)
-    // What changes from here on makes an event, and what changed before makes a difference.
+    // Armed before the comparison: later changes cause an event, earlier ones a difference.
     this.#arm(node, path, false)
     return true
   }
@@ -239,7 +239,7 @@ export class MirrorScanner {
     for (const child of node.directories.values()) {
       if (isForced.has(child)) items.push({ node: child, depth: 'look' })
       else if (depth !== 'look' || child.isStandalone) items.push({ node: child, depth })
-      // What could not be read may be readable now.
+      // An unreadable directory may be readable now.
       else if (child.findings.length > 0) items.push({ node: child, depth })
       else if (await this.#isReplaced(child)) items.push({ node: child, depth: 'look' })
     }
@@ -251,7 +251,7 @@ export class MirrorScanner {
       const stat = await this.#options.fileSystem.stat(this.#options.pathOf(node))
       return node.stat === undefined || !isSameInode(node.stat, stat)
     } catch {
-      return true // whatever is wrong with it, the visit finds out and says so
+      return true // the visit finds and reports the reason
     }
   }
 
@@ -260,16 +260,16 @@ export class MirrorScanner {
       const { parent } = node
       if (parent === undefined) throw thrown
       this.detach(node, pass)
-      // It may have been moved, and its new place is to be seen at the same time.
+      // The directory may have moved. Listing its parent again finds the new path in the same pass.
       if (pass.listed.has(parent) || pass.revisited.has(parent)) return []
       pass.revisited.add(parent)
       return [{ node: parent, depth: 'look' }]
     }
     if (node.parent === undefined) throw thrown
     if (!node.isAttached) return []
-    // Unreadable is not deleted: what was known of it stays, and the next visit tries again.
+    // Unreadable is not removed: keep the known contents and retry at the next visit.
     node.isRacy = true
-    // Its skill is broken, not gone, also for a process that has never read it.
+    // The skill is broken and not removed, even for a process that never read it.
     if (node.stat === undefined && node.isDiscoverable && !isInSkill(node) && pass.wasServed(node.path)) {
       node.skillFile = 'SKILL.md'
       pass.removed.delete(node.path)
@@ -287,7 +287,7 @@ export class MirrorScanner {
     return []
   }
 
-  /** Watches a directory; one that an event named is watched anew, because it may be another one by now. */
+  /** Watches a directory. After an event, sets the watch anew because the path may have another directory now. */
   #arm(node: DirectoryNode, path: string, anew: boolean): void {
     const { fileSystem, isWatching, clock } = this.#options
     if (fileSystem.watch === undefined || !isWatching() || (node.unwatch !== undefined && !anew)) return
@@ -304,7 +304,7 @@ export class MirrorScanner {
     unwatchBefore?.()
   }
 
-  /** There are as many watches as directories, so what one keeps is kept small. */
+  /** Every directory has a watch, so the closure keeps few references. */
   #watch(node: DirectoryNode, path: string): (() => void) | undefined {
     const since = this.#options.clock.monotonic()
     const stop = this.#options.fileSystem.watch?.(
@@ -334,7 +334,7 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  /** Takes over a fresh list of entries; returns the directories that are new or have to be looked at again. */
+  /** Applies a fresh list of entries. Returns the directories that are new or must be listed again. */
   async #reconcile(
     node: DirectoryNode,
     entries: readonly DirectoryEntry[],
@@ -370,7 +370,7 @@ export class MirrorScanner {
             code: 'PATH_COLLISION',
             severity: 'error',
             path: node.path === '' ? entry.name : `${node.path}/${entry.name}`,
-            reason: 'is there twice, in different spellings of Unicode; this one is left out',
+            reason: 'exists twice, in different Unicode spellings; this entry was left out',
             fix: 'rename one of the two',
           }),
         )
@@ -396,7 +396,7 @@ export class MirrorScanner {
     return forced
   }
 
-  /** Forgets what is not listed any more. */
+  /** Removes entries that are no longer listed. */
   #removeOthers(node: DirectoryNode, seen: ReadonlySet<string>, pass: ScanPass): void {
     for (const [name, child] of node.directories) if (!seen.has(name)) this.detach(child, pass)
     for (const name of node.files.keys()) {
@@ -407,7 +407,7 @@ export class MirrorScanner {
   }
 
   #updateSkillFile(node: DirectoryNode, entries: readonly DirectoryEntry[], pass: ScanPass): void {
-    // A pipe or a link that leads out counts too: reading it finds the fault, and the skill is shown as broken.
+    // A pipe or a link that leaves the root counts too: the failed reading then shows the skill as broken.
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
     const skillFile = node.isDiscoverable
@@ -434,7 +434,7 @@ export class MirrorScanner {
     this.#markChanged(node, pass)
   }
 
-  /** Whether the directory is new to the mirror. */
+  /** Adds a directory. Returns true if it is new to the mirror. */
   #addDirectory(
     parent: DirectoryNode,
     name: string,
@@ -450,7 +450,7 @@ export class MirrorScanner {
     if (known !== undefined) this.detach(known, pass)
     if (this.#directories >= this.#options.limits.maxDirectories) {
       this.#hasExceededBudget = true
-      parent.isRacy = true // to be listed again by the next sweep, when there may be room
+      parent.isRacy = true // the next sweep lists it again and may have room
       return false
     }
     this.#directories++
@@ -506,7 +506,7 @@ export class MirrorScanner {
         () => false,
       )
     } catch {
-      return false // reading it again finds out what happened
+      return false // the next reading finds the reason
     }
   }
 
@@ -526,7 +526,7 @@ function affectOwners(node: DirectoryNode, pass: ScanPass): void {
     if (at.skillFile !== undefined && at.isAttached) pass.affected.add(at)
 }
 
-/** Whether another entry has the composed spelling of the same name, which then is the one that counts. */
+/** Whether another entry has the same name in composed (NFC) spelling. The composed entry is the one that counts. */
 function isOtherSpelling(name: string, entries: readonly DirectoryEntry[]): boolean {
   if (!NOT_ASCII.test(name)) return false
   const composed = name.normalize('NFC')

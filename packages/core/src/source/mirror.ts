@@ -5,7 +5,7 @@ import type { IgnoreRules } from '../skill/manifest.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { BelievedText } from './half-written.ts'
 
-/** What is known of one file of a skill's folder. */
+/** The known state of one file of a skill's folder. */
 export interface FileNode {
   readonly name: string
   readonly isLink: boolean
@@ -14,79 +14,79 @@ export interface FileNode {
   digest: Digest | undefined
   /** How many bytes were read. */
   size: number
-  /** The bytes were read so soon after a change that a later change could show the same facts. */
+  /** Whether a later change could show the same facts, because the bytes were read right after a change. */
   isRacy: boolean
-  /** What was read last and did not look half-written; `undefined` until then. */
+  /** The last state that did not look half-written; `undefined` until then. */
   believed: BelievedText | undefined
-  /** Whether the file had other names when it was read: an edit under one of them sends no event here. */
+  /** Whether the file had other names when it was read. An edit under another name causes no event here. */
   isShared: boolean
-  /** What was found in its bytes. */
+  /** Findings about the bytes of the file. */
   findings: readonly Diagnostic[]
-  /** Why it could not be read. */
+  /** Why the file could not be read. */
   fault: Diagnostic | undefined
 }
 
 /**
- * What is known of one directory. Directories outside skills are mirrored only for the skills below them; a skill's
- * folder is mirrored whole.
+ * The known state of one directory. Outside of skills, only directories that may contain skills are mirrored. The
+ * folder of a skill is mirrored completely.
  */
 export interface DirectoryNode {
   readonly name: string
-  /** Relative to the root, in the spelling of the disk; empty for the root. */
+  /** Path relative to the root, in the spelling of the disk; empty for the root. */
   readonly path: string
   /** Levels below the root. */
   readonly depth: number
   readonly parent: DirectoryNode | undefined
   readonly isLink: boolean
-  /** Not a directory at all: a single file of the parent that is a skill of its own. */
+  /** Whether the node stands for a single file of the parent that is a skill by itself. */
   readonly isStandalone: boolean
-  /** The path with links resolved, for directories reached through a link. */
+  /** The path with links resolved, for directories that were reached through a link. */
   realPath: string | undefined
-  /** Whether a SKILL.md here (or below) is a skill of its own. */
+  /** Whether a SKILL.md in the directory, or below it, is a separate skill. */
   readonly isDiscoverable: boolean
   isAttached: boolean
   stat: FileStat | undefined
   isRacy: boolean
   unwatch: (() => void) | undefined
-  /** Monotonic time at which a watch was refused; `undefined` where one works or none was tried. */
+  /** Monotonic time at which a watch was refused; `undefined` if a watch works or none was tried. */
   refusedAt: number | undefined
-  /** Name of the skill's text when this is a skill's folder. */
+  /** Name of the skill's text, if the directory is the folder of a skill. */
   skillFile: string | undefined
   ignored: IgnoreFile | undefined
-  /** Most directories have none in them, so there is a map of their own only for those that do. */
+  /** Subdirectories by name. Most directories have none and share one empty map. */
   directories: ReadonlyMap<string, DirectoryNode>
   readonly files: Map<string, FileNode>
-  /** What was left out here and why: links that lead out, special files, unreadable directories. */
+  /** Findings about entries that were left out: links that leave the root, special files, unreadable directories. */
   findings: readonly Diagnostic[]
-  /** Built from the folder's files; `undefined` until then and for directories that are no skill. */
+  /** The entry built from the folder's files; `undefined` until then, and for directories that are not skills. */
   entry: SourceEntry | undefined
 }
 
-/** The `.skillignore` of a directory as it was read last. */
+/** The `.skillignore` of a directory as it was last read. */
 export interface IgnoreFile {
   readonly text: string
   readonly rules: IgnoreRules
-  /** `undefined` once the file is gone. */
+  /** Facts of the file; `undefined` after its removal. */
   readonly stat: FileStat | undefined
 }
 
-/** What one pass over the mirror found. */
+/** The results of one pass over the mirror. */
 export interface ScanPass {
   readonly insideFolders: readonly string[]
   readonly rootRealPath: string
-  /** Whether a skill was served from a location, in this process or before. */
+  /** Whether a skill was served from a location, in this process or an earlier one. */
   readonly wasServed: (location: string) => boolean
-  /** Skill folders that have to be built again. */
+  /** Skill folders that must be built again. */
   readonly affected: Set<DirectoryNode>
-  /** Locations at which a skill was and no longer is. */
+  /** Locations that no longer hold a skill. */
   readonly removed: Set<string>
-  /** Directories whose list was read, to be fingerprinted again. */
+  /** Directories that were listed, for the second fingerprint. */
   readonly listed: Set<DirectoryNode>
-  /** Directories in which something differed from the mirror. */
+  /** Directories that differed from the mirror. */
   readonly changed: Set<DirectoryNode>
-  /** Directories that are listed again because something in them was gone. */
+  /** Directories that are listed again because an entry vanished. */
   readonly revisited: Set<DirectoryNode>
-  /** Directories that were not in the mirror before. */
+  /** Directories that are new to the mirror. */
   readonly created: Set<DirectoryNode>
 }
 
@@ -143,7 +143,7 @@ export function createFileNode(name: string, isLink: boolean): FileNode {
 const MOST_NAMES = 1_000
 const names = new Map<string, string>()
 
-/** One string for each of the names that are in many folders, such as `SKILL.md`: a listing makes new ones each time. */
+/** Returns one shared string for names that many folders have, such as `SKILL.md`. Each listing creates new strings. */
 function shareName(name: string): string {
   const known = names.get(name)
   if (known !== undefined) return known
@@ -154,13 +154,13 @@ function shareName(name: string): string {
 const NO_DIRECTORIES: ReadonlyMap<string, DirectoryNode> = new Map()
 const NO_FINDINGS: readonly Diagnostic[] = Object.freeze([])
 
-/** Puts a directory into the one above it. */
+/** Adds a directory to its parent. */
 export function attach(child: DirectoryNode, parent: DirectoryNode): void {
   if (parent.directories === NO_DIRECTORIES) parent.directories = new Map()
   ;(parent.directories as Map<string, DirectoryNode>).set(child.name, child)
 }
 
-/** Takes a directory out of the one above it; those below it stay with it. */
+/** Removes a directory from its parent. Its own subdirectories stay attached to it. */
 export function takeOut({ parent, name }: DirectoryNode): void {
   if (parent === undefined || !parent.directories.has(name)) return
   ;(parent.directories as Map<string, DirectoryNode>).delete(name)
@@ -172,12 +172,12 @@ export function unwatch(node: DirectoryNode): void {
   node.unwatch = undefined
 }
 
-/** The directory whose list shows a node's files. */
+/** Returns the directory whose list contains the files of a node. */
 export function listingOf(node: DirectoryNode): DirectoryNode {
   return node.isStandalone ? (node.parent as DirectoryNode) : node
 }
 
-/** Skill folders that hold this directory, itself included, from the inside out. */
+/** Returns the skill folders that contain a directory, itself included, innermost first. */
 export function owningSkills(node: DirectoryNode): DirectoryNode[] {
   const owners: DirectoryNode[] = []
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent) {
@@ -186,14 +186,14 @@ export function owningSkills(node: DirectoryNode): DirectoryNode[] {
   return owners
 }
 
-/** Whether a directory belongs to a skill, as its folder or below. */
+/** Whether a directory is the folder of a skill or inside one. */
 export function isInSkill(node: DirectoryNode): boolean {
   for (let at: DirectoryNode | undefined = node; at !== undefined; at = at.parent)
     if (at.skillFile !== undefined) return true
   return false
 }
 
-/** The directory and everything below it, parents first. */
+/** Yields the directory and everything below it, parents first. */
 export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
   const queue = [node]
   for (let i = 0; i < queue.length; i++) {
@@ -203,19 +203,19 @@ export function* subtree(node: DirectoryNode): Generator<DirectoryNode> {
   }
 }
 
-/** The path of a directory in the file system, given the root's own; that of the parent for a single file. */
+/** Returns the absolute path of a directory; for a single-file skill, the path of its parent. */
 export function absolutePathOf(node: DirectoryNode, root: string): string {
   const { path } = listingOf(node)
   return path === '' ? root : root === '/' ? `/${path}` : `${root}/${path}`
 }
 
-/** The path of a directory relative to one of its ancestors; empty for the ancestor itself. */
+/** Returns the path of a directory relative to one of its ancestors; empty for the ancestor itself. */
 export function pathWithin(ancestor: DirectoryNode, node: DirectoryNode): string {
   if (ancestor === node) return ''
   return ancestor.path === '' ? node.path : node.path.slice(ancestor.path.length + 1)
 }
 
-/** The path with links resolved, given the root's own. */
+/** Returns the path of a directory with links resolved. */
 export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
   if (node.realPath !== undefined) return node.realPath
   return node.parent === undefined ? rootRealPath : `${realPathOf(node.parent, rootRealPath)}/${node.name}`
@@ -223,14 +223,14 @@ export function realPathOf(node: DirectoryNode, rootRealPath: string): string {
 
 export const NOT_ASCII: RegExp = /[^\u0020-\u007e]/
 
-/** A folder by its name in a location, which the disk may compose of other characters. */
+/** Finds a folder by its name in a location. The disk may spell the name in decomposed Unicode. */
 function findChild(node: DirectoryNode, segment: string): DirectoryNode | undefined {
   const known = node.directories.get(segment)
   if (known !== undefined || !NOT_ASCII.test(segment)) return known
   return [...node.directories.values()].find(({ name }) => name.normalize('NFC') === segment)
 }
 
-/** The folder at a location, or the deepest one above it that the mirror knows. */
+/** Finds the folder at a location, or the deepest known folder above it. */
 export function findNearest(
   root: DirectoryNode,
   location: string,

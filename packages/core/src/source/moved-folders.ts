@@ -3,14 +3,14 @@ import type { DirectoryNode } from './mirror.ts'
 import type { PublishedContents } from './published-contents.ts'
 
 /**
- * Folders that were moved and could not be read yet under their new path: until then they go on under the old one, so that a
- * move is never a removal.
+ * Moved folders that could not be read yet under their new path. Until then, the old path stays published, so a move
+ * never looks like a removal.
  */
 export class MovedFolders {
-  /** The paths that are shown although nothing is there any more. */
+  /** Paths that stay published although their folders are gone. */
   readonly #held = new Set<string>()
 
-  /** To be called before contents are shown. */
+  /** Must be called before contents are published. */
   hold(rejected: readonly DirectoryNode[], published: PublishedContents): void {
     for (const path of this.#held) if (!published.isPending(path)) published.put(path, undefined)
     this.#held.clear()

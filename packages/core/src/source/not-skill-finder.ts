@@ -32,20 +32,20 @@ export interface NotSkillFinderOptions
   readonly root: string
 }
 
-/** Folders that are listed on one look, at most. */
+/** Maximum number of folders that one search lists. */
 const MAX_LISTED = 2_000
-/** Texts that are read for their names on one look, at most. */
+/** Maximum number of texts that one search reads for their names. */
 const MAX_READ = 500
 
 /**
- * Finds what lies in a source and is not a skill. It looks at the disk when it is asked, and only at folders outside of
+ * Finds files and folders of a source that are not skills. It reads the disk only when asked, and only outside of
  * skills, so ten thousand skills in one folder cost one listing.
  */
 export class NotSkillFinder {
   readonly #options: NotSkillFinderOptions
   readonly #query: NotSkillQuery
   readonly #insideFolders: readonly string[]
-  /** Folders with skills somewhere below them. */
+  /** Folders that contain skills at any depth. */
   readonly #categories = new Set<string>()
   readonly #found = new Map<string, NotSkill>()
   #listed = 0
@@ -85,14 +85,14 @@ export class NotSkillFinder {
     }
   }
 
-  /** Looks at a folder outside of skills; returns the folders in it that the mirror knows. */
+  /** Examines a folder outside of skills. Returns its subfolders that the mirror knows. */
   async #lookAtFolder(node: DirectoryNode): Promise<readonly DirectoryNode[]> {
     const entries = await this.#list(node.path)
     if (entries === undefined) return []
     const { layout } = this.#options
     const isThere = (name: string): boolean =>
       entries.some(entry => entry.name === name && entry.kind !== 'directory')
-    // A SKILL.md that came after the last reading makes a skill of the folder in a moment.
+    // A SKILL.md that appeared after the last reading is about to make the folder a skill.
     if (layout.findSkillFile(isThere, node.depth) !== undefined && node.isDiscoverable) return []
     if (node.parent !== undefined) {
       const isCategory = this.#categories.has(normalize(node.path))
@@ -115,7 +115,7 @@ export class NotSkillFinder {
     return inner
   }
 
-  /** Looks at an entry that the mirror left out. */
+  /** Examines an entry that the mirror left out. */
   async #lookAtEntry(parent: DirectoryNode, { name, kind }: DirectoryEntry): Promise<void> {
     const { layout, limits, symlinks } = this.#options
     const path = toPath(parent.path, name)
@@ -124,7 +124,7 @@ export class NotSkillFinder {
     if (kind === 'file') {
       const isExpected =
         depth === 1 && !layout.hasStandaloneFiles && (isLooseText(name) || isNearlySkillFile(name))
-      // In a folder, the folder itself is told to have a file that is nearly a SKILL.md.
+      // Inside a folder, the finding about the folder already names such a file.
       if (isExpected || (this.#isAskedFor(path) && !isNearlySkillFile(name)))
         await this.#add(path, describeFile(name, this.#skillFile, isExpected), path)
       return
@@ -141,7 +141,7 @@ export class NotSkillFinder {
     }
   }
 
-  /** Skipped by a pattern, such as `_*`, may be skills that somebody set aside; `node_modules` never is. */
+  /** Folders that a pattern such as `_*` skips may be skills that a person set aside; `node_modules` never is. */
   async #lookIntoSkipped(path: string, skip: string, kind: FileKind): Promise<void> {
     if (!skip.includes('*') || kind !== 'directory') {
       await this.#add(path, describeSkipped(skip, false))
@@ -157,7 +157,7 @@ export class NotSkillFinder {
     }
   }
 
-  /** Looks for skills that the `.skillignore` of a skill above them names. */
+  /** Finds skills that the `.skillignore` of an enclosing skill names. */
   async #lookIntoSkill(skill: DirectoryNode): Promise<void> {
     const rules = skill.ignored?.rules
     if (rules === undefined || !this.#options.nestedSkills) return
@@ -196,12 +196,12 @@ export class NotSkillFinder {
       const parsed = parseSkill(bytes, { limits, policy: reading })
       return parsed.ok ? parsed.value.name : undefined
     } catch (thrown) {
-      if (SkillError.isInstance(thrown)) return undefined // nothing can be read there, so it has no name
+      if (SkillError.isInstance(thrown)) return undefined // unreadable, so it has no name
       throw thrown
     }
   }
 
-  /** Path of the text that would make a folder a skill. */
+  /** Returns the path of the text that would make a folder a skill. */
   async #findText(path: string): Promise<string | undefined> {
     const entries = await this.#list(path)
     const name = this.#options.layout.fileNames.find(each =>
@@ -210,7 +210,7 @@ export class NotSkillFinder {
     return name === undefined ? undefined : toPath(path, name)
   }
 
-  /** The entries of a folder; `undefined` if it cannot be listed, or if enough folders were. */
+  /** Lists a folder. Returns `undefined` if the folder cannot be listed or the limit is reached. */
   async #list(path: string): Promise<readonly DirectoryEntry[] | undefined> {
     const { fileSystem } = this.#options
     this.#query.signal?.throwIfAborted()
@@ -223,7 +223,7 @@ export class NotSkillFinder {
     try {
       return await fileSystem.list(this.#absolute(path))
     } catch (thrown) {
-      if (SkillError.isInstance(thrown)) return undefined // gone, or unreadable, which the source reports itself
+      if (SkillError.isInstance(thrown)) return undefined // removed or unreadable; the source itself reports it
       throw thrown
     }
   }
@@ -232,7 +232,7 @@ export class NotSkillFinder {
     try {
       return (await this.#options.fileSystem.stat(this.#absolute(path))).kind === 'directory'
     } catch (thrown) {
-      if (SkillError.isInstance(thrown)) return false // it leads nowhere
+      if (SkillError.isInstance(thrown)) return false // a broken link
       throw thrown
     }
   }

@@ -1,22 +1,22 @@
 import type { KnownOptions } from '../options.ts'
 
-/** Why something that lies in a source is not a skill. */
+/** Reasons why a file or folder of a source is not a skill. */
 export const NOT_SKILL_REASONS = [
-  /** The folder has no SKILL.md, but a file with nearly that name. */
+  /** The folder has no SKILL.md, but a file with a similar name. */
   'misnamed',
   /** The folder has no SKILL.md. */
   'no-skill-file',
-  /** The folder holds skills and is none itself. */
+  /** The folder contains skills and is not a skill itself. */
   'category',
   /** The layout skips names like this one. */
   'skipped',
-  /** It is deeper than skills are looked for. */
+  /** The folder is deeper than skills are searched for. */
   'too-deep',
-  /** A .skillignore names it. */
+  /** A .skillignore names the folder. */
   'ignored',
-  /** It is a file, and a skill is a folder. */
+  /** The entry is a file, and a skill is a folder. */
   'file',
-  /** It is a link that is not followed. */
+  /** The entry is a link that is not followed. */
   'link',
 ] as const
 
@@ -31,28 +31,28 @@ export interface NotSkill {
   /** The path as people see it. */
   readonly path: string
   readonly reason: NotSkillReason
-  /** What is wrong, as the second half of a sentence that starts with the path. */
+  /** The second half of a sentence that starts with the path. */
   readonly message: string
-  /** The way to make it a skill. */
+  /** How to make the entry a skill. */
   readonly fix: string
   /** Whether a person would expect a skill here; false for `node_modules`, for example. */
   readonly isExpected: boolean
-  /** The name in its text; absent if there is no text that can be read, or if names were not asked for. */
+  /** The name in the skill's text; absent if the text is unreadable or names were not requested. */
   readonly skillName?: string
 }
 
-/** What was found on one look. */
+/** The result of one search. */
 export interface NotSkills {
   /** Sorted by location. */
   readonly found: readonly NotSkill[]
-  /** False if there were too many folders to look at all of them. */
+  /** False if there were too many folders to search all of them. */
   readonly isComplete: boolean
 }
 
 export interface NotSkillQuery {
-  /** Whether texts are read for the names in them. @default false */
+  /** Whether texts are read for their names. @default false */
   readonly withNames?: boolean
-  /** A path within the source that has to be explained if anything is there, expected or not. */
+  /** A path within the source that must be explained if it exists, even if no skill is expected there. */
   readonly location?: string
   readonly signal?: AbortSignal
 }

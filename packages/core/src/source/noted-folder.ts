@@ -16,13 +16,13 @@ import {
   subtree,
 } from './mirror.ts'
 
-/** Changes with the form of a note. */
+/** Version of the note format; must change with it. */
 export const NOTE_FORM = 2
 
-/** Folders with more directories in them are not noted. */
+/** Folders with more directories are not noted. */
 export const MOST_DIRECTORIES = 100
 
-// One row of facts: seven of a `FileStat`, flags, and how many bytes were read.
+// One row of facts: seven fields of a `FileStat`, the flags, and the number of bytes read.
 const FACTS = 9
 const FLAGS = 7
 const SIZE = 8
@@ -32,11 +32,11 @@ const ENDS_LINE = 4
 const DISCOVERABLE = 8
 const PREFIX = 'sha256:'
 
-/** The text of a note. */
+/** The JSON text of a note. */
 interface NoteText {
-  /** Index of the directory above it, and name; the folder itself comes first and has neither. */
+  /** Index of the parent, and name. The folder of the skill comes first; its parent index is -1. */
   readonly directories: readonly (readonly [parent: number, name: string])[]
-  /** In the order of the manifest. */
+  /** Files in the order of the manifest. */
   readonly files: readonly (readonly [directory: number, name: string, digest: string])[]
   readonly skillFile: string
   readonly fields: SkillDescription
@@ -44,21 +44,21 @@ interface NoteText {
   readonly bodyDigest: Digest
   readonly revision: Digest
   readonly diagnostics: readonly Diagnostic[]
-  /** What the words of the diagnostics depend on, where there are any. */
+  /** The options that the diagnostic messages depend on; absent without diagnostics. */
   readonly wording?: string
 }
 
-/** A folder as it was noted. */
+/** A folder restored from its note. */
 export interface NotedFolder {
   readonly skillFile: string
   readonly files: readonly SkillFile[]
-  /** Puts the skill together as it was. */
+  /** Restores the skill. */
   toSkill(place: SkillPlace): Skill
 }
 
 /**
- * Notes what is known of a skill's folder. `undefined` for what is better read each time: broken skills, links, skills within
- * skills, files with several names, anything that was left out or could not be read.
+ * Writes down the state of a skill's folder. Returns `undefined` for folders that every start reads again: broken
+ * skills, links, nested skills, files with several names, and folders with entries that were left out or unreadable.
  */
 export function noteFolder(folder: DirectoryNode, wording: string): FolderNote | undefined {
   const { skill, isLinked } = folder.entry ?? {}
@@ -96,8 +96,8 @@ export function noteFolder(folder: DirectoryNode, wording: string): FolderNote |
 }
 
 /**
- * Fills a folder of the mirror that was not looked at yet with what is noted of it; returns the directories that this adds.
- * `undefined` when its findings were noted in other words.
+ * Fills a new folder of the mirror from its note. Returns the directories that this adds, or `undefined` if the
+ * diagnostics of the note were worded for other options.
  */
 export function recallFolder(
   folder: DirectoryNode,
@@ -150,7 +150,7 @@ export function recallFolder(
   return { noted: { skillFile, files: manifest, toSkill }, added: nodes.slice(1) }
 }
 
-/** Whether a `.skillignore` above a folder may name files in it; a note says nothing of what is there. */
+/** Whether a `.skillignore` above a folder may name files in it. A note does not contain such rules. */
 export function hasRulesAbove({ parent }: DirectoryNode): boolean {
   for (let at = parent; at !== undefined; at = at.parent) if ((at.ignored?.text ?? '') !== '') return true
   return false
@@ -171,7 +171,7 @@ interface PlacedFile {
   readonly file: FileNode
 }
 
-/** The files of a manifest in the mirror; `undefined` if the mirror has others, or other bytes of them. */
+/** Returns the files of a manifest in the mirror, or `undefined` if the mirror has other files or other bytes. */
 function findFiles(
   folder: DirectoryNode,
   directories: readonly DirectoryNode[],
@@ -236,7 +236,7 @@ function freezeValue(value: unknown): void {
   Object.freeze(value)
 }
 
-/** Whether a value is the same after it was written as JSON and read again. */
+/** Whether a value survives a round trip through JSON unchanged. */
 function isPlainValue(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isPlainValue)
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)

@@ -7,25 +7,26 @@ import type { DirectoryNode } from './mirror.ts'
 import { NOTE_FORM, noteFolder, recallFolder } from './noted-folder.ts'
 
 /**
- * The notes of a source: what an earlier process knew of each folder is taken for what the first reading compares with the disk, so
- * that a start reads only what has changed. Only on a disk, where facts are the same for every process.
+ * The notes of a source. A note holds what an earlier process knew of a folder. The first reading compares notes with
+ * the disk, so a start reads only what changed. Notes exist only for disks, because only disk facts are the same for
+ * every process.
  */
 export class NotedFolders {
   readonly #reader: FolderReader
   readonly #fileSystem: FileSystem
-  /** What a note depends on besides the folder itself. */
+  /** The options that a note depends on. A note with another key is not used. */
   readonly #key: string
-  /** What the findings in a note depend on besides that. */
+  /** The options that the diagnostics in a note depend on, in addition to the key. */
   readonly #wording: string
   /** How many folders were filled from a note. */
   #recalled = 0
-  /** Folders that were read since they were noted; `undefined` for those that are gone. */
+  /** Folders that were read since they were noted; `undefined` for removed folders. */
   readonly #changed = new Map<string, DirectoryNode | undefined>()
   #notes: FolderNotes | undefined
   #writing: Promise<void> | undefined
-  /** Ends in the same step in which nothing was left to note. */
+  /** Reset synchronously when the queue is empty, so a later change starts a new run. */
   #isWriting = false
-  /** Whether the mirror is changing at the moment. */
+  /** Whether the mirror is changing now. */
   #isReading = false
 
   constructor(options: ResolvedFileSourceOptions, reader: FolderReader) {
@@ -51,7 +52,7 @@ export class NotedFolders {
     this.#wording = JSON.stringify([label, displayRoot])
   }
 
-  /** To be called before a mirror is filled. A store that cannot be asked has no notes: every folder is read. */
+  /** Must be called before a mirror is filled. If the store fails, no notes are used and every folder is read. */
   async begin(store: SkillStore): Promise<void> {
     this.#changed.clear()
     this.#recalled = 0
@@ -63,7 +64,7 @@ export class NotedFolders {
     return this.#recalled
   }
 
-  /** Fills a folder of the mirror that was not looked at yet; returns the directories in it, or nothing when there is no note. */
+  /** Fills a new folder of the mirror from its note. Returns the directories in it, or `undefined` without a note. */
   recall(folder: DirectoryNode): readonly DirectoryNode[] | undefined {
     const note = folder.isLink ? undefined : this.#find(folder.path)
     const recalled = note === undefined ? undefined : recallFolder(folder, note, this.#wording)
@@ -74,7 +75,7 @@ export class NotedFolders {
     return added
   }
 
-  /** A store that cannot be asked has no notes: the folder is read. */
+  /** Finds a note. If the store fails, returns `undefined`, and the folder is read. */
   #find(path: string): FolderNote | undefined {
     try {
       return this.#notes?.find(this.#key, path)
@@ -83,23 +84,23 @@ export class NotedFolders {
     }
   }
 
-  /** To be called when a folder was read, or is gone. */
+  /** Must be called when a folder was read or removed. */
   change(location: string, folder: DirectoryNode | undefined): void {
     if (this.#notes !== undefined) this.#changed.set(location, folder)
   }
 
-  /** A reading begins: the mirror is no longer what was shown last. */
+  /** Stops writing notes while a reading changes the mirror. */
   pause(): void {
     this.#isReading = true
   }
 
-  /** A reading has ended: notes what it has changed, little by little. */
+  /** Starts to note what the last reading changed, in small steps. */
   resume(): void {
     this.#isReading = false
     void this.finish()
   }
 
-  /** Resolves when everything is noted, or a reading has begun. */
+  /** Resolves when every change is noted, or when a reading has begun. */
   async finish(): Promise<void> {
     if (!this.#isWriting) this.#writing = this.#write()
     await this.#writing

@@ -2,9 +2,9 @@ import { applySorted, binarySearch } from '../skill/compare.ts'
 import type { Diagnostic } from '../skill/diagnostic.ts'
 import { EMPTY_CONTENTS, type SourceContents, type SourceEntry } from '../skill/source-contents.ts'
 
-/** The contents that a source has shown last, and what it has built since and not shown yet. */
+/** The contents that a source published last, and the changes that it has not published yet. */
 export class PublishedContents {
-  /** Folders that were built while something else was still changing; `undefined` for those that are gone. */
+  /** Folders that were built while other folders were still changing; `undefined` for removed folders. */
   readonly #pending = new Map<string, SourceEntry | undefined>()
   #current: SourceContents = EMPTY_CONTENTS
 
@@ -16,14 +16,14 @@ export class PublishedContents {
     return this.#pending.size > 0
   }
 
-  /** Whether a path will come or go. */
+  /** Whether the next publication adds or removes a path. */
   get hasPendingPaths(): boolean {
     for (const [path, entry] of this.#pending)
       if (entry === undefined || this.find(path) === undefined) return true
     return false
   }
 
-  /** Whether another folder will be shown at a path. */
+  /** Whether the next publication has another folder at a known path. */
   get hasReplaced(): boolean {
     for (const [path, entry] of this.#pending) {
       const shown = entry === undefined ? undefined : this.find(path)
@@ -32,38 +32,38 @@ export class PublishedContents {
     return false
   }
 
-  /** Whether anything was ever shown. */
+  /** Whether anything was ever published. */
   get hasBegun(): boolean {
     return this.#current !== EMPTY_CONTENTS
   }
 
-  /** Keeps what was found in the folder of a path until it is shown. */
+  /** Keeps the result for a path until the next publication. */
   put(path: string, entry: SourceEntry | undefined): void {
     this.#pending.set(path.normalize('NFC'), entry)
   }
 
-  /** Takes back what was found, so that the folder goes on as it was shown; returns whether there was anything. */
+  /** Discards the result for a path, so that its published state stays. Returns true if there was a result. */
   withdraw(path: string): boolean {
     return this.#pending.delete(path.normalize('NFC'))
   }
 
-  /** What is shown of a path. */
+  /** Returns the published entry of a path. */
   find(path: string): SourceEntry | undefined {
     const index = binarySearch(this.#current.entries, path.normalize('NFC'), entry => entry.location)
     return index < 0 ? undefined : this.#current.entries[index]
   }
 
-  /** The paths that will be shown no longer. */
+  /** The paths that the next publication removes. */
   removed(): readonly string[] {
     return [...this.#pending].flatMap(([path, entry]) => (entry === undefined ? path : []))
   }
 
-  /** Whether something else is to be shown of a path. */
+  /** Whether a path has an unpublished result. */
   isPending(path: string): boolean {
     return this.#pending.has(path.normalize('NFC'))
   }
 
-  /** Shows everything that was put, in one step; the same object when nothing differs. */
+  /** Publishes all results in one step. Returns the same object if nothing changed. */
   publish(diagnostics: readonly Diagnostic[]): SourceContents {
     const before = this.#current
     const entries = this.#applyPending(before.entries)
@@ -74,13 +74,13 @@ export class PublishedContents {
     return this.#current
   }
 
-  /** Shows that there is nothing. */
+  /** Publishes empty contents. */
   clear(diagnostics: readonly Diagnostic[]): SourceContents {
     this.withdrawAll()
     return this.publish(diagnostics)
   }
 
-  /** Nothing of what is shown counts any more, unless it is put again before the next showing. */
+  /** Marks every published path as removed, unless a new result is put before the next publication. */
   withdrawAll(): void {
     this.#pending.clear()
     for (const { location } of this.#current.entries) this.#pending.set(location, undefined)

@@ -10,11 +10,11 @@ import { FileSource } from './file-source.ts'
 const text = (name: string, body = 'x'): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** A disk that refuses to watch some folders, and counts how often folders are listed. */
+/** A disk that refuses to watch some folders, and records which folders are listed. */
 class RefusingFileSystem extends MemoryFileSystem {
   refused: (path: string) => boolean = () => false
   watchAttempts = 0
-  /** The paths whose facts were asked for. */
+  /** The paths whose facts were read. */
   readonly stated = new Set<string>()
   readonly #breakers = new Set<(error: Error) => void>()
   #lists: string[] = []
@@ -26,7 +26,7 @@ class RefusingFileSystem extends MemoryFileSystem {
     return super.watch(path, onEvent)
   }
 
-  /** Breaks every watch that was set. */
+  /** Breaks every watch. */
   breakWatches(): void {
     for (const each of [...this.#breakers]) each(new Error('the queue overflowed'))
   }
@@ -41,7 +41,7 @@ class RefusingFileSystem extends MemoryFileSystem {
     return await super.list(path)
   }
 
-  /** The folders that were listed since the last call. */
+  /** Returns the folders that were listed since the last call. */
   takeLists(): readonly string[] {
     return this.#lists.splice(0)
   }
@@ -64,7 +64,7 @@ async function open(
   files.refused = refused
   const clock = new FakeClock()
   const source = new FileSource({ fileSystem: files, root: '/skills', label: 'skills', clock })
-  // Time stands still: whatever waited for a timer would never end.
+  // Time stands still, so a call that waits for a timer would never end.
   const skills = await createSkillRuntime({ sources: [source], clock })
   await clock.advance(3_000)
   files.takeLists()
@@ -77,8 +77,8 @@ async function open(
   }
 }
 
-describe('a watch that is refused', () => {
-  test('is looked at on request, without waiting and without reading anything else', async () => {
+describe('a refused watch', () => {
+  test('makes each request check the folder, without waiting and without reading anything else', async () => {
     await using it = await open(path => path === '/skills/b')
     for (let call = 0; call < 5; call++) await it.skills.fresh()
     expect(new Set(it.files.takeLists())).toEqual(new Set(['/skills/b']))
@@ -88,13 +88,13 @@ describe('a watch that is refused', () => {
     expect(it.skills.status()[0]).toMatchObject({
       mode: 'degraded',
       unwatched: 1,
-      reason: 'a folder is looked at every 2000 ms and on request: "/skills/b": ENOSPC',
+      reason: 'a folder is checked every 2000 ms and on request: "/skills/b": ENOSPC',
       sweepMs: 30_000,
       failures: 0,
     })
   })
 
-  test('costs a look at that folder every two seconds when nobody asks', async () => {
+  test('makes the source check that folder every two seconds without requests', async () => {
     await using it = await open(path => path === '/skills/b')
     await it.clock.advance(20_000)
     const lists = it.files.takeLists()
@@ -106,7 +106,7 @@ describe('a watch that is refused', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('does not put off the sweep of everything', async () => {
+  test('does not postpone the sweep of everything', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.stated.clear()
     await it.clock.advance(20_000)
@@ -115,7 +115,7 @@ describe('a watch that is refused', () => {
     expect(it.files.stated).toContain('/skills/a/SKILL.md')
   })
 
-  test('is set again when limits change, and events tell as before', async () => {
+  test('is set again when the limits change, and events work as before', async () => {
     await using it = await open(path => path === '/skills/b')
     it.files.refused = () => false
     await it.clock.advance(12_000)
@@ -129,7 +129,7 @@ describe('a watch that is refused', () => {
     expect(await it.bodyOf('b')).toBe('edited')
   })
 
-  test('for every folder still leaves each request a look, and attempts are rare', async () => {
+  test('of every folder still lets each request see changes, with rare attempts to watch', async () => {
     await using it = await open(() => true)
     it.files.watchAttempts = 0
     for (let call = 0; call < 20; call++) {
@@ -145,7 +145,7 @@ describe('a watch that is refused', () => {
   })
 })
 
-test('a watch that worked and breaks is a reason to read everything again', async () => {
+test('a working watch that breaks causes a full reading', async () => {
   await using it = await open(() => false)
   await it.clock.advance(5_000)
   it.files.takeLists()
@@ -157,7 +157,7 @@ test('a watch that worked and breaks is a reason to read everything again', asyn
   expect(await it.bodyOf('a')).toBe('edited')
 })
 
-test('of many unwatched folders none is listed that has not changed, and each is followed', async () => {
+test('of many unwatched folders, only changed folders are listed, and all changes are found', async () => {
   const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
   await using kit = await open(() => true, names)
   await kit.skills.fresh()
@@ -171,7 +171,7 @@ test('of many unwatched folders none is listed that has not changed, and each is
   expect(kit.skills.status()[0]?.mode).toBe('degraded')
 })
 
-test('of an unwatched folder with many folders in it, only its own facts are asked for until they differ', async () => {
+test('an unwatched folder with many subfolders costs one check of its facts until they change', async () => {
   const names = Array.from({ length: 200 }, (_, number) => `skill-${number}`)
   await using kit = await open(path => path === '/skills', names)
   await kit.skills.fresh()

@@ -13,7 +13,7 @@ import { FakeClock, type SourceSubject, sourceConformance } from '../testing/ind
 
 const encoder = new TextEncoder()
 
-/** A remote place in this process: a test says what it holds and how it answers. */
+/** A remote origin in this process. A test sets its files and its answers. */
 class Place implements TreeFetcher {
   readonly files = new Map<string, string>()
   stored: FileTree | undefined
@@ -89,7 +89,7 @@ for (const each of sourceConformance)
     await each.check(subject())
   })
 
-test('what was fetched earlier is served at once, while the network says nothing', async () => {
+test('serves the stored copy at once while the network does not answer', async () => {
   const place = new Place()
   place.put('pdf', 'Old.')
   place.stored = place.tree()
@@ -99,7 +99,7 @@ test('what was fetched earlier is served at once, while the network says nothing
   expect(skills.status()[0]?.lastReadAt).toBeUndefined()
 })
 
-test('what arrives in the background is shown without anybody asking', async () => {
+test('publishes a tree that arrives in the background, without a request', async () => {
   const place = new Place()
   place.put('pdf', 'Old.')
   place.stored = place.tree()
@@ -114,7 +114,7 @@ test('what arrives in the background is shown without anybody asking', async () 
   expect(skills.status()[0]?.lastReadAt).toBeDefined()
 })
 
-test('the first start waits for a place of which nothing is known, and not longer than it was told', async () => {
+test('the first start waits for a source without a stored copy, at most firstWaitMs', async () => {
   const clock = new FakeClock()
   const place = new Place()
   const arrival = Promise.withResolvers<void>()
@@ -135,7 +135,7 @@ test('the first start waits for a place of which nothing is known, and not longe
   expect(skills.current.sources()[0]?.diagnostics).toEqual([])
 })
 
-test('a failing place keeps its skills, says so, and is asked again later and later', async () => {
+test('keeps the skills of a failing source, reports the failure, and retries at growing intervals', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -152,7 +152,7 @@ test('a failing place keeps its skills, says so, and is asked again later and la
     waits.push(status?.retryMs)
     await clock.advance(status?.retryMs ?? 0)
   }
-  // Half of what is doubled each time: this clock's dice always show the middle.
+  // Half of the doubled delay each time, because the random number of this clock is always 0.5.
   expect(waits).toEqual([1000, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 150000, 150000, 150000])
   expect(skills.current.digest).toBe(digest)
   place.answer = () => undefined
@@ -162,7 +162,7 @@ test('a failing place keeps its skills, says so, and is asked again later and la
   expect((await skills.load('pdf')).body).toBe('Another.')
 })
 
-test('a place that asks for patience is not asked before', async () => {
+test('does not ask a server again before its retryAfterMs is over', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.answer = () => {
@@ -176,7 +176,7 @@ test('a place that asks for patience is not asked before', async () => {
   expect(place.fetches).toBe(2)
 })
 
-test('a fetch that never ends is given up, and says after how long', async () => {
+test('a fetch that never ends times out, and the error names the timeout', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -207,13 +207,13 @@ test('conversations and loaded skills never wait for another machine', async () 
   await skills.load('pdf')
   await skills.fresh()
   expect(place.fetches).toBe(1)
-  skills.reload().catch(() => undefined) // which does wait, until the end
+  skills.reload().catch(() => undefined) // pending forever
   await session.update()
   await skills.load('pdf')
   await skills.fresh()
 })
 
-test('looking at what is here does not make a failure forgotten', async () => {
+test('a failure stays reported while the stored files are read', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Body.')
@@ -228,7 +228,7 @@ test('looking at what is here does not make a failure forgotten', async () => {
   expect(skills.current.sources()[0]?.diagnostics.map(({ code }) => code)).toEqual(['SOURCE_FAILED'])
 })
 
-test('reload waits for a fetch that began after the call', async () => {
+test('reload() waits for a fetch that began after the call', async () => {
   const place = new Place()
   place.put('pdf', 'First.')
   place.stored = place.tree()
@@ -243,7 +243,7 @@ test('reload waits for a fetch that began after the call', async () => {
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('it is polled, and closing ends a fetch under way', async () => {
+test('the source is polled, and close() ends a running fetch', async () => {
   const clock = new FakeClock()
   const place = new Place()
   const skills = await open(place, { clock, pollMs: 60_000 })
@@ -263,7 +263,7 @@ test('it is polled, and closing ends a fetch under way', async () => {
   expect([isStopped, place.isClosed]).toEqual([true, true])
 })
 
-test('asked only by hand, it is not asked for what this machine has', async () => {
+test('a source with manual polling is not asked while a stored copy exists', async () => {
   const clock = new FakeClock()
   const place = new Place()
   place.put('pdf', 'Old.')
@@ -276,7 +276,7 @@ test('asked only by hand, it is not asked for what this machine has', async () =
   expect((await skills.load('pdf')).body).toBe('New.')
 })
 
-test('paths that lead out of their folder, or clash, are left out and named', async () => {
+test('paths that lead outside their folder or collide are left out and reported', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   for (const path of ['../evil/SKILL.md', '/etc/SKILL.md', 'a//SKILL.md', 'pdf/SKILL.md/x'])
@@ -290,7 +290,7 @@ test('paths that lead out of their folder, or clash, are left out and named', as
   expect(told?.every(([code]) => code === 'FILE_SKIPPED')).toBe(true)
 })
 
-test('reviewed by default: what is fetched waits for approval', async () => {
+test('fetched skills wait for an approval by default', async () => {
   const place = new Place()
   place.put('pdf', 'Body.')
   const source = new RemoteSource(place, { label: 'team', origin: 'https://x.test/a' })

@@ -37,28 +37,31 @@ export interface FetchContext {
   readonly store: SkillStore
   readonly hasher: Hasher
   readonly signal: AbortSignal
-  /** What is shown now. */
+  /** The tree that the source serves now. */
   readonly known: FileTree | undefined
 }
 
 export interface FetchResult {
-  /** What is there now; absent when that is what is known already, or must not be taken. */
+  /** The newest tree; absent if it is the known one or must not be accepted. */
   readonly tree?: FileTree
-  /** What people should know about the place as it is now, for example that its history was rewritten. */
+  /** Findings about the state of the remote source, for example that its history was rewritten. */
   readonly notices?: readonly Diagnostic[]
 }
 
-/** How the files of a remote place come to this machine. */
+/** Fetches the files of a remote source to this machine. */
 export interface TreeFetcher {
-  /** The place is on this machine: it is asked first, and what was kept is for when that fails. */
+  /** Whether the origin is on this machine. It is then asked first, and the stored copy is used only if that fails. */
   readonly isLocal?: boolean
-  /** What was fetched last, from this machine alone; `undefined` when nothing was. */
+  /** Returns the tree that was fetched last, without network access; `undefined` if there is none. */
   restore(context: FetchContext): Promise<FileTree | undefined>
-  /** Asks the remote place, and ends soon after an abort. Calls do not overlap. Throws when it cannot be reached or gives nonsense. */
+  /**
+   * Asks the remote origin; ends soon after an abort. Calls do not overlap. Throws if the origin is unreachable or
+   * sends invalid data.
+   */
   fetch(context: FetchContext): Promise<FetchResult>
-  /** Who changed a folder of a tree last. */
+  /** Returns who last changed a folder of a tree. */
   describeChange?(tree: FileTree, location: string): Promise<SourceChange | undefined>
-  /** Whether a tree comes after an earlier version, where the place has a history. */
+  /** Whether a tree is newer than an earlier version, for origins with a history. */
   follows?(tree: FileTree, earlier: string): Promise<boolean>
   close?(): Promise<void>
 }
@@ -66,33 +69,35 @@ export interface TreeFetcher {
 /** The values of `PollingMode`. */
 export const POLLING_MODES = ['auto', 'manual'] as const
 
-/** Whether a remote place is asked now and then, or only on `reload`. */
+/** Whether a remote origin is asked at intervals, or only on `reload`. */
 export type PollingMode = (typeof POLLING_MODES)[number]
 
 export interface RemoteSourceOptions {
   /** Name of the source in digests and messages: short, and the same on every machine. */
   readonly label: string
-  /** What is followed, as people write it: a URL. The key of lasting state. */
+  /** The URL of the origin as people write it. It is also the key of persistent state. */
   readonly origin: string
-  /** @default 'review': a change waits for approval */
+  /** @default 'review': a change waits for an approval */
   readonly trust?: SourceTrust
   /** Which files and folders are skills. @default DEFAULT_LAYOUT */
   readonly layout?: Partial<FileLayout>
-  /** How forgiving the texts are read. @default DEFAULT_READING */
+  /** How tolerant the parser is. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
   readonly limits?: Partial<SkillLimits>
-  /** How often the place is asked, in milliseconds, give or take a fifth. @default 300,000 */
+  /** Interval of fetches, in milliseconds, with 20 % jitter. @default 300,000 */
   readonly pollMs?: number
-  /** After how long a fetch is given up, in milliseconds. @default 60,000 */
+  /** Timeout of one fetch, in milliseconds. @default 60,000 */
   readonly timeoutMs?: number
   /**
-   * How long the very first reading waits for a place of which this machine has nothing yet, in milliseconds; the skills
-   * come as soon as they are there. @default 10,000
+   * How long the very first reading waits when this machine has no stored copy, in milliseconds. Skills that arrive
+   * later appear when they arrive.
+   * @default 10,000
    */
   readonly firstWaitMs?: number
   /**
-   * `auto`: the place is asked at the start and then now and then. `manual`: only on `reload`, and when this machine has
-   * nothing of it yet. @default 'auto'
+   * `auto`: the origin is asked at the start and then at intervals. `manual`: only on `reload`, and at a start without
+   * a stored copy.
+   * @default 'auto'
    */
   readonly polling?: PollingMode
   readonly clock?: Clock
@@ -117,8 +122,8 @@ export const DEFAULT_FETCH_TIMEOUT_MS = 60_000
 export const DEFAULT_FIRST_WAIT_MS = 10_000
 
 /**
- * Skills of another machine. What was fetched last is shown at once, whatever the network does; a fetch that fails
- * changes nothing; a newer state is shown whole.
+ * A source whose skills come from another machine. A start serves the stored copy at once, even without a network.
+ * A failed fetch changes nothing. A newer tree replaces the old tree as a whole.
  */
 export class RemoteSource implements SkillSource {
   readonly label: string
@@ -142,19 +147,19 @@ export class RemoteSource implements SkillSource {
   #onHint: ((hint: SourceHint) => void) | undefined
   #hasBegun = false
   #tree: FileTree | undefined
-  /** Fetched, and shown by the next reading. */
+  /** A fetched tree that the next reading publishes. */
   #arrived: FileTree | undefined
   #refused: readonly Diagnostic[] = []
   #notices: readonly Diagnostic[] = []
-  /** Why the place on this machine could not be read at first; later failures are thrown. */
+  /** Why a local origin could not be read at the start. Later failures are thrown. */
   #firstFault: Diagnostic | undefined
   #running: Promise<void> | undefined
-  /** What a fetch that nobody waited for failed with. */
+  /** The failure of a background fetch; the next reading throws it. */
   #failure: { readonly thrown: unknown } | undefined
-  /** The last fetch failed. */
+  /** Whether the last fetch failed. */
   #isUnreachable = false
   #isAwaited = false
-  /** A fetch has ended since the last reading. */
+  /** Whether a fetch has ended since the last reading. */
   #hasNews = false
   #shown: SourceContents = EMPTY_CONTENTS
   #shownFrom: SourceContents | undefined
@@ -212,12 +217,12 @@ export class RemoteSource implements SkillSource {
         return await this.#show(context, true)
       }
       const fetching = this.#start(context)
-      // Nobody waits for the network for what is on this machine already.
+      // With a stored copy, the first reading does not wait for the network.
       const waitMs = this.#tree === undefined ? (this.#options.firstWaitMs ?? DEFAULT_FIRST_WAIT_MS) : 0
       const isLate = waitMs === 0 || (await this.#wait(waitAtMost(this.#clock, waitMs, fetching))) === LATE
       if (isLate) return await this.#show(context, true)
     } else if (context.depth !== 'hinted') {
-      if (this.#running !== undefined) await this.#wait(this.#running) // it began before whoever asks now
+      if (this.#running !== undefined) await this.#wait(this.#running) // it began before this request
       await this.#wait(this.#start(context))
     }
     this.#hasNews = false
@@ -248,12 +253,12 @@ export class RemoteSource implements SkillSource {
       const tree = await this.#fetcher.restore({ store, hasher, signal, known: undefined })
       if (tree !== undefined) this.#take(tree)
     } catch (thrown) {
-      // What is kept here and cannot be read is no reason not to ask for it again.
+      // An unreadable stored copy must not prevent a fetch.
       if (signal.aborted) throw thrown
     }
   }
 
-  /** Shows what was kept all the same, and says what is wrong with the place. */
+  /** Asks a local origin once. If that fails, the stored copy is served with a diagnostic. */
   async #askFirst(context: SourceReadContext): Promise<void> {
     await this.#wait(this.#start(context))
     this.#hasNews = false
@@ -262,7 +267,7 @@ export class RemoteSource implements SkillSource {
     this.#failure = undefined
   }
 
-  /** While a reading waits for a fetch, its end needs no hint. */
+  /** Waits for a fetch. While a reading waits, the end of the fetch needs no hint. */
   async #wait<T>(work: Promise<T>): Promise<T> {
     this.#isAwaited = true
     try {
@@ -272,7 +277,7 @@ export class RemoteSource implements SkillSource {
     }
   }
 
-  /** Asks the remote place; the outcome is taken up by a reading, which is asked for when nobody waits. */
+  /** Starts a fetch. The next reading uses the outcome; if no reading waits, a hint requests one. */
   #start(context: SourceReadContext): Promise<void> {
     this.#firstFault = undefined
     const abort = new AbortController()
@@ -312,9 +317,9 @@ export class RemoteSource implements SkillSource {
     this.#refused = this.#files.replace(tree).map(path => ({
       code: 'FILE_SKIPPED',
       severity: 'warning',
-      message: `the path ${JSON.stringify(path)} leads out of its folder or clashes with another; it was left out`,
+      message: `the path ${JSON.stringify(path)} leads outside its folder or collides with another; the file was left out`,
       path: this.origin,
-      fix: 'remove or rename it where it comes from',
+      fix: 'remove or rename the file at its origin',
     }))
   }
 
@@ -328,7 +333,7 @@ export class RemoteSource implements SkillSource {
     return { contents: this.#combine(contents), settled: true, isStored }
   }
 
-  /** The contents with what is to be said about the place; the same object as long as nothing differs. */
+  /** Adds the diagnostics of the origin to the contents. Returns the same object if nothing changed. */
   #combine(contents: SourceContents): SourceContents {
     const awaited: Diagnostic[] =
       this.#tree === undefined && this.#notices.length === 0

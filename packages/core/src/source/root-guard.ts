@@ -1,8 +1,8 @@
 import type { FileSystem } from '../fs/file-system.ts'
 
 /**
- * Notices when a root appears, vanishes or is replaced by another folder, through the nearest folder above it that
- * exists. Other changes in that folder are not reported.
+ * Detects when a root appears, vanishes or is replaced by another folder. It watches the nearest existing folder above
+ * the root, and does not report other changes there.
  */
 export class RootGuard {
   readonly #fileSystem: FileSystem
@@ -20,7 +20,7 @@ export class RootGuard {
     this.#onChange = onChange
   }
 
-  /** Resolves when the checks for all events so far are done. */
+  /** Resolves when the events so far have been checked. */
   get settled(): Promise<void> {
     return this.#checking
   }
@@ -39,7 +39,7 @@ export class RootGuard {
   }
 
   #onEvent(): void {
-    // One check that has not begun stands for all events until it does: a busy folder above costs no more than a quiet one.
+    // A pending check covers all events until it begins, so a busy parent folder costs no more than a quiet one.
     if (this.#isCheckPending) return
     this.#isCheckPending = true
     this.#checking = this.#checking.then(() => {
@@ -57,7 +57,7 @@ export class RootGuard {
     this.#onChange()
   }
 
-  /** Watches the nearest existing folder above the root, again when it was replaced. */
+  /** Watches the nearest existing folder above the root; sets the watch again if that folder was replaced. */
   async #arm(): Promise<void> {
     for (let path = parentOf(this.#root); path !== undefined; path = parentOf(path)) {
       const identity = await this.#identify(path)
@@ -74,9 +74,9 @@ export class RootGuard {
         )
         if (close !== undefined) this.#watched = { path, identity, close }
       } catch {
-        return // the sweep finds a changed root too, only later; the root's own watch reports the fault
+        return // a sweep still finds a changed root, only later; the root's own watch reports the fault
       }
-      // What was created between finding the folder and watching it made no event.
+      // A folder created between the stat and the watch causes no event, so check again.
       if (path !== parentOf(this.#root)) await this.#arm()
       return
     }
@@ -87,7 +87,7 @@ export class RootGuard {
       const { dev, ino, birthtimeMs } = await this.#fileSystem.stat(path)
       return `${dev}:${ino}:${birthtimeMs}`
     } catch {
-      return undefined // missing and unreachable are the same to the guard
+      return undefined // the guard treats missing and unreachable alike
     }
   }
 }

@@ -3,7 +3,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { SymlinkPolicy } from './entry-classifier.ts'
 import type { ScanPass } from './mirror.ts'
 
-/** A root, and where its links may lead. */
+/** A root and the policy for its links. */
 export interface ScannedRoot {
   readonly fileSystem: FileSystem
   readonly root: string
@@ -11,7 +11,7 @@ export interface ScannedRoot {
   readonly linkRoots: readonly string[]
 }
 
-/** @throws {SkillError} WRONG_KIND if the root is a file */
+/** Returns false if the root does not exist. @throws {SkillError} WRONG_KIND if the root is a file */
 export async function isFolderThere(fileSystem: FileSystem, root: string): Promise<boolean> {
   try {
     const { kind } = await fileSystem.stat(root)
@@ -24,8 +24,8 @@ export async function isFolderThere(fileSystem: FileSystem, root: string): Promi
 }
 
 /**
- * Starts a pass over the mirror; resolves to `undefined` if the root is gone.
- * @param wasServed whether a skill was served from a location, in this process or before
+ * Starts a pass over the mirror. Resolves to `undefined` if the root does not exist.
+ * @param wasServed whether a skill was served from a location, in this process or an earlier one
  */
 export async function createScanPass(
   { fileSystem, root, symlinks, linkRoots }: ScannedRoot,

@@ -7,11 +7,11 @@ import type { DirectoryNode, FileNode } from './mirror.ts'
 export interface ReadFile {
   readonly directory: DirectoryNode
   readonly file: FileNode
-  /** What was believed of the file before. */
+  /** The last accepted state of the file. */
   readonly before?: BelievedText | undefined
 }
 
-/** What a pass has looked at. */
+/** The files and directories that a pass has read. */
 export interface LookedAt {
   readonly read: readonly ReadFile[]
   readonly listed: Iterable<DirectoryNode>
@@ -21,8 +21,8 @@ export interface LookedAt {
 const CONCURRENCY = 16
 
 /**
- * The second fingerprint: the directories in which something no longer is as it was read. Where a watch was armed
- * before the first one, events tell the same for all but recently changed files, and those alone are asked again.
+ * Takes the second fingerprint: finds directories that changed since they were read. Where a watch was armed before the
+ * first fingerprint, events report changes, so only recently changed files are checked again.
  */
 export async function findMoved(
   fileSystem: FileSystem,

@@ -25,7 +25,7 @@ test(`several skills, or very many hints of one, wait for 80 ms ${verifies('P24'
   expect(many.remainingMs()).toBe(80)
 })
 
-test('however long it goes on, nobody waits more than 2 s, or 30 s while a known writer works', async () => {
+test('a wait ends after 2 s, or after 30 s while a known writer works', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   for (let waited = 0; waited < 1_990; waited += 10) {
@@ -36,7 +36,7 @@ test('however long it goes on, nobody waits more than 2 s, or 30 s while a known
   expect(settle.remainingMs()).toBeLessThanOrEqual(10)
   await clock.advance(10)
   expect(settle.isOverdue).toBe(true)
-  // Once it was seen in a burst, its pauses do not count as its end.
+  // After a known writer was seen in a burst, its pauses do not end the burst.
   settle.noteBusy()
   expect(settle.isOverdue).toBe(false)
   await clock.advance(28_000)
@@ -61,7 +61,7 @@ describe('a wait', () => {
     concerns: () => true,
   })
 
-  test('is for areas that were hinted before it', async () => {
+  test('includes only areas that were hinted before it', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -75,7 +75,7 @@ describe('a wait', () => {
     expect([settle.isAwaited(wait), settle.isOpen]).toEqual([false, true])
   })
 
-  test('takes along what has rested for as long as a burst ends', async () => {
+  test('also includes areas that have rested for as long as a burst takes to end', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = { ...everything(settle), concerns: () => false }
@@ -87,7 +87,7 @@ describe('a wait', () => {
     expect([...settle.take([wait]).areas.keys()]).toEqual(['pdf'])
   })
 
-  test('does not take two edits for a burst because a reading met the second', async () => {
+  test('does not merge two edits into a burst because the second happened during a reading', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     for (let edit = 0; edit < 5; edit++) {
@@ -100,7 +100,7 @@ describe('a wait', () => {
     }
   })
 
-  test('goes on while a known writer works', () => {
+  test('continues while a known writer works', () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     const wait = everything(settle)
@@ -110,7 +110,7 @@ describe('a wait', () => {
     expect(settle.remainingMs(wait)).toBe(80)
   })
 
-  test('goes on for an area that a reading could not show, and its time counts from the first hint', async () => {
+  test('continues for an area that could not be published, and counts its time from the first hint', async () => {
     const clock = new FakeClock()
     const settle = new Settle(DEFAULT_SETTLE, clock)
     settle.hint('pdf')
@@ -132,7 +132,7 @@ describe('a wait of a caller', () => {
     /** Hints areas. */
     readonly save: (...areas: string[]) => void
     readonly ask: (isMine?: (area: string) => boolean) => SettleWait
-    /** Milliseconds until a wait is over; `write` is called every `everyMs`. */
+    /** Returns the milliseconds until a wait ends; `write` is called every `everyMs`. */
     readonly wait: (asked: SettleWait, everyMs: number, write: (count: number) => void) => Promise<number>
   }
 
@@ -162,7 +162,7 @@ describe('a wait of a caller', () => {
     }
   }
 
-  test('ends in the first pause after 80 ms, if the same skills are saved together again and again', async () => {
+  test('ends in the first pause after 80 ms if the same skills are saved together again and again', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -182,7 +182,7 @@ describe('a wait of a caller', () => {
     expect(await wait(ask(), everyMs, () => save('pdf', 'maps'))).toBe(expected)
   })
 
-  test('ends if each save changes the folder above and other skills', async () => {
+  test('ends if each save changes the parent folder and other skills', async () => {
     const { settle, save, ask, wait } = open()
     save('', 'skill-0')
     const asked = ask()
@@ -198,7 +198,7 @@ describe('a wait of a caller', () => {
     expect(await wait(ask(), 1_000, () => undefined)).toBe(50)
   })
 
-  test('goes on while a batch does, and takes all of it', async () => {
+  test('continues during a batch, and includes all of it', async () => {
     const { clock, settle, save, ask, wait } = open()
     save('skill-a')
     await clock.advance(1)
@@ -211,7 +211,7 @@ describe('a wait of a caller', () => {
     expect([taken.areas.size, taken.held.size]).toEqual([101, 0])
   })
 
-  test('goes on through the stalls of a batch', async () => {
+  test('continues through the stalls of a batch', async () => {
     const { save, ask, wait } = open()
     save('skill-a', 'skill-b')
     const asked = ask()
@@ -222,19 +222,19 @@ describe('a wait of a caller', () => {
     expect(await wait(asked, 5, batch)).toBe(5 * (4 * 32 + 19) + 80 + 65)
   })
 
-  test('goes on for one folder whose files are written one after the other', async () => {
+  test('continues for one folder whose files are written one after the other', async () => {
     const { save, ask, wait } = open()
     for (let i = 0; i < 20; i++) save('pdf')
     expect(await wait(ask(), 10, count => (count <= 50 ? save('pdf') : undefined))).toBe(500 + 80)
   })
 
-  test('ends after 2 s, however long a batch goes on', async () => {
+  test('ends after 2 s even if a batch continues', async () => {
     const { save, ask, wait } = open()
     save('skill-a', 'skill-b')
     expect(await wait(ask(), 5, count => save(`skill-${count}`))).toBe(2_000)
   })
 
-  test('goes on while a known writer pauses', async () => {
+  test('continues while a known writer pauses', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -246,7 +246,7 @@ describe('a wait of a caller', () => {
     expect(settle.remainingMs(asked)).toBe(80)
   })
 
-  test('ends in a pause also after a reading that could show nothing', async () => {
+  test('ends in a pause even after a reading that could publish nothing', async () => {
     const { settle, save, ask, wait } = open()
     save('pdf', 'maps')
     const asked = ask()
@@ -256,7 +256,7 @@ describe('a wait of a caller', () => {
     expect(await wait(asked, 50, again)).toBe(20)
   })
 
-  test('for one skill takes along what was saved together with it, and nothing that is still written', async () => {
+  test('for one skill includes areas that were saved together with it, but none that are still written', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf', 'maps', 'mail')
     const asked = ask(area => area === 'pdf')
@@ -267,7 +267,7 @@ describe('a wait of a caller', () => {
     expect([[...taken.areas.keys()], [...taken.held]]).toEqual([['pdf', 'maps'], ['mail']])
   })
 
-  test('is not for a skill that is saved a moment after a lone edit', async () => {
+  test('does not include a skill that is saved a moment after a lone edit', async () => {
     const { clock, settle, save, ask } = open()
     save('pdf')
     const asked = ask()
@@ -277,7 +277,7 @@ describe('a wait of a caller', () => {
   })
 })
 
-test('after a reading that could show nothing, every wait is for everything', async () => {
+test('after a reading that could publish nothing, every wait includes everything', async () => {
   const clock = new FakeClock()
   const settle = new Settle(DEFAULT_SETTLE, clock)
   const wait: SettleWait = { order: 0, isWhole: false, concerns: () => false }
@@ -293,7 +293,7 @@ test('after a reading that could show nothing, every wait is for everything', as
   expect(settle.isOpen).toBe(false)
 })
 
-test('settleOf() takes the values of the source first, and no longest wait cuts its quiet time short', () => {
+test('settleOf() prefers the values of the source, and no longest wait shortens its quiet time', () => {
   expect(settleOf(undefined, DEFAULT_SETTLE)).toEqual(DEFAULT_SETTLE)
   expect(settleOf({ settleMs: 5, maxWaitMs: 50 }, DEFAULT_SETTLE)).toEqual({
     ...DEFAULT_SETTLE,

@@ -10,7 +10,7 @@ export interface SettlePolicy {
   readonly burstMs: number
   /** Longest wait while changes keep coming. @default 2,000 */
   readonly maxWaitMs: number
-  /** Longest wait while a version control operation is known to run. @default 30,000 */
+  /** Longest wait while a known version control operation is running. @default 30,000 */
   readonly maxBusyMs: number
 }
 
@@ -23,6 +23,7 @@ const KNOWN: KnownOptions<SettlePolicy> = {
 const WINDOWS = Object.keys(KNOWN) as readonly (keyof SettlePolicy)[]
 
 /**
+ * Checks a settle policy.
  * @param path the option that holds the policy, as `tuning.settle`
  * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
  */
@@ -38,12 +39,12 @@ export const DEFAULT_SETTLE: SettlePolicy = Object.freeze({
   maxBusyMs: 30_000,
 })
 
-/** No waiting at all: for sources whose every change is whole. */
+/** A policy without waiting, for sources whose every change is complete in itself. */
 export const NO_SETTLE: SettlePolicy = Object.freeze({ settleMs: 0, burstMs: 0, maxWaitMs: 0, maxBusyMs: 0 })
 
 /**
- * Returns the policy of one source: its own values first, then those of the runtime. A quiet time that a source asks for is
- * never cut short by a longest wait that only the runtime has.
+ * Returns the policy of one source: its own values first, then those of the runtime. The longest waits of the runtime
+ * never shorten a quiet time that the source sets.
  */
 export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy): SettlePolicy {
   const quietMs = Math.max(own.settleMs ?? 0, own.burstMs ?? 0)
@@ -55,42 +56,42 @@ export function settleOf(own: Partial<SettlePolicy> = {}, general: SettlePolicy)
   })
 }
 
-// One atomic save makes up to eight events; more than two saves' worth is many.
+// One atomic save causes up to eight events. More than two saves count as many.
 const MANY_HINTS = 16
 
-/** How far a burst had come when a wait began. */
+/** The progress of a burst when a wait began. */
 export interface BurstMoment {
-  /** Time of the last hint, or of the moment itself if no burst was under way. */
+  /** Time of the last hint, or of the moment itself outside of a burst. */
   readonly at: number
-  /** Sum of all times between hints that were too short to be a pause, up to the moment. */
+  /** Sum of the intervals between hints that were too short to be a pause, up to the moment. */
   readonly busyMs: number
 }
 
-/** What a caller waits for. */
+/** The wait of a caller. */
 export interface SettleWait {
-  /** `Settle.order` when the wait began: areas of later bursts are not waited for. */
+  /** `Settle.order` when the wait began. The wait ignores areas of later bursts. */
   readonly order: number
-  /** `Settle.moment` when the wait began. @default separate saves are waited for as if they were one batch */
+  /** `Settle.moment` when the wait began. @default separate saves are treated as one batch */
   readonly since?: BurstMoment
-  /** Whether the reading takes every area with it, so that all have to be quiet. */
+  /** Whether the reading includes every area, so that all areas must be quiet. */
   readonly isWhole: boolean
-  /** Whether changes in an area matter to it. */
+  /** Whether changes in an area matter to the caller. */
   readonly concerns: (area: string) => boolean
 }
 
-/** An area that was hinted, and that no reading has looked at since. */
+/** A hinted area that no reading has included since. */
 interface OpenArea {
-  /** The number of the burst that opened it; 0 without a hint. */
+  /** Number of the burst that opened the area; 0 without a hint. */
   readonly order: number
   readonly firstAt: number
   readonly lastAt: number
   readonly hints: number
 }
 
-/** What one reading looks at. */
+/** The areas that one reading includes. */
 export interface TakenAreas {
   readonly areas: ReadonlyMap<string, OpenArea>
-  /** The areas that stay open, because nobody waits for them and they may still change. */
+  /** Areas that stay open, because no caller waits for them and they may still change. */
   readonly held: ReadonlySet<string>
   readonly writer: OpenArea | undefined
   readonly wasBusy: boolean
@@ -99,8 +100,8 @@ export interface TakenAreas {
 }
 
 /**
- * Tells from hints when to read. Without a caller, the areas that were hinted since the last reading are one burst. A caller waits
- * for the burst that its request met, and not for saves that come later:
+ * Decides from hints when to read. Without a caller, the areas hinted since the last reading are one burst. A caller
+ * waits for the burst that was running at its request, and not for later saves:
  *
  * ```text
  *   one batch        |||||||||| |||||||||||||| ||||||||||      busy most of the time: the wait lasts until it is quiet
@@ -111,10 +112,10 @@ export class Settle {
   readonly #policy: SettlePolicy
   readonly #clock: Clock
   readonly #areas = new Map<string, OpenArea>()
-  /** A writer that was noticed without a hint. */
+  /** A writer that was detected without a hint. */
   #writer: OpenArea | undefined
   #wasBusy = false
-  /** Whether the next reading has to take everything. */
+  /** Whether the next reading must include every area. */
   #isWhole = false
   #order = 0
   #lastHintAt = Number.NEGATIVE_INFINITY
@@ -135,55 +136,58 @@ export class Settle {
     this.#areas.set(area, { ...before, lastAt: now, hints: before.hints + 1 })
   }
 
-  /** Rises with each burst: when a hint opens an area that does not belong to the burst before. */
+  /** Number of the current burst. It grows when a hint opens an area outside of the burst before. */
   get order(): number {
     return this.#order
   }
 
-  /** Returns how far the burst has come, for a wait that begins now. */
+  /** Returns the progress of the burst, for a wait that begins now. */
   get moment(): BurstMoment {
     const now = this.#clock.monotonic()
     const goesOn = this.isOpen && now - this.#lastHintAt < this.#policy.burstMs
     return { at: goesOn ? this.#lastHintAt : now, busyMs: this.#busyMs }
   }
 
-  /** Whether a burst is under way, or over and not read yet. */
+  /** Whether a burst is running, or has ended and was not read yet. */
   get isOpen(): boolean {
     return this.#writer !== undefined || this.#areas.size > 0
   }
 
-  /** Whether no reading has looked yet at something that was hinted before the wait. */
+  /** Whether an area that was hinted before the wait has not been read yet. */
   isAwaited(wait: SettleWait): boolean {
     for (const [area, { order }] of this.#areas) if (isFor(wait, area, order)) return true
     return false
   }
 
-  /** Notes that the burst goes on, without knowing where. */
+  /** Prolongs the burst without a known area. */
   prolong(): void {
     const now = this.#clock.monotonic()
     this.#writer = { order: 0, firstAt: this.#writer?.firstAt ?? now, lastAt: now, hints: 0 }
   }
 
-  /** Opens again what a reading has taken and could not show in part. The next one takes everything, when all of it is quiet. */
+  /**
+   * Reopens the areas of a reading that could not be published. The next reading includes everything, once all of it is
+   * quiet.
+   */
   retryWhole(taken: TakenAreas): void {
     this.#putBack(taken)
     this.#isWhole = true
     this.prolong()
   }
 
-  /** Notes that a known writer works: what it does belongs together, however often it pauses within the burst. */
+  /** Notes that a known writer works. Its changes belong together, even if it pauses within the burst. */
   noteBusy(): void {
     this.#wasBusy = true
     this.prolong()
   }
 
-  /** Forgets the writer: nobody waits for it any longer. */
+  /** Forgets the writer, so that no reading waits for it. */
   endBusy(): void {
     this.#writer = undefined
     this.#wasBusy = false
   }
 
-  /** Milliseconds until what is waited for can be read, by default everything; 0 when it is quiet or has taken too long. */
+  /** Returns the milliseconds until a wait can be read, by default for everything; 0 if it is quiet or overdue. */
   remainingMs(wait?: SettleWait): number {
     const open = this.#find(wait)
     if (open.length === 0) return 0
@@ -199,12 +203,12 @@ export class Settle {
     return Math.max(0, Math.min(quietAt, firstAt + maxWaitMs) - this.#clock.monotonic())
   }
 
-  /** Whether the burst lasts longer than the policy waits, which is longer when a known writer was seen in it. */
+  /** Whether the burst lasts longer than the policy allows. The limit is longer while a known writer works. */
   get isOverdue(): boolean {
     return this.#areOverdue(this.#find())
   }
 
-  /** Begins a reading of what is waited for, by default of everything. A hint from now on opens its area again. */
+  /** Begins a reading of the awaited areas, by default of all areas. Later hints open their areas again. */
   take(waits?: readonly SettleWait[]): TakenAreas {
     const { settleMs, burstMs } = this.#policy
     const now = this.#clock.monotonic()
@@ -214,9 +218,9 @@ export class Settle {
     const isTaken = (area: string, { order, lastAt }: OpenArea): boolean =>
       isAll ||
       awaited.has(area) ||
-      // Nobody waits for it, and it may be what somebody asks for by name.
+      // It has rested and no caller waits for it, but a caller may ask for it by name.
       now - lastAt >= burstMs ||
-      // What was saved together is shown together, also to a caller that asks for a part of it.
+      // Areas that were saved together are published together, even for a caller that asks for one of them.
       (now - lastAt >= settleMs && bursts.has(order))
     const areas = new Map([...this.#areas].filter(([area, open]) => isTaken(area, open)))
     const writer = this.#writer
@@ -228,22 +232,22 @@ export class Settle {
     return taken
   }
 
-  /** Opens areas again that changed while a reading looked at them. */
+  /** Reopens areas that changed while they were read. */
   reopen(areas: readonly string[], taken: TakenAreas): void {
     for (const area of areas) if (!taken.held.has(area)) this.#reopen(area, taken.areas.get(area))
   }
 
-  /** Starts over. */
+  /** Discards all open areas. */
   reset(): void {
     this.take()
   }
 
-  /** Whether the next area belongs to the burst that is under way, after a time without a hint. */
+  /** Whether the next area belongs to the current burst, after a time without a hint. */
   #goesOnAfter(sinceLastMs: number): boolean {
     const { settleMs, burstMs } = this.#policy
     const [first] = this.#areas.values()
     if (first === undefined) return false
-    // Skills that are saved together follow each other at once; a save that comes later than that is an edit of its own.
+    // Skills that are saved together follow each other at once; a later save is a separate edit.
     return sinceLastMs < (isMany(this.#areas.size, first.hints) ? burstMs : settleMs / 2)
   }
 
@@ -254,7 +258,7 @@ export class Settle {
     return Math.max(lastAt + settleMs, since.at + burstMs)
   }
 
-  /** Whether separate saves have come since. A batch may stall, but is busy for most of its time. */
+  /** Whether separate saves have come since. A batch may stall, but is busy most of the time. */
   #areSeparate({ at, busyMs }: BurstMoment): boolean {
     const ownBusyMs = this.#busyMs - busyMs
     const restedMs = this.#lastHintAt - at - ownBusyMs
@@ -275,7 +279,7 @@ export class Settle {
       order: before?.order ?? 0,
       firstAt: before?.firstAt ?? since?.firstAt ?? now,
       lastAt: since?.lastAt ?? now,
-      // A reading that the next edit met does not make one burst of the two.
+      // An edit during a reading must not turn the edits before and after it into one burst.
       hints: since?.hints ?? before?.hints ?? 0,
     })
   }
@@ -291,7 +295,7 @@ export class Settle {
     return new Map([...this.#areas].filter(([area, open]) => isAwaited(area, open)))
   }
 
-  /** What is waited for, the writer last. */
+  /** Returns the awaited areas, with the writer last. */
   #find(wait?: SettleWait): OpenArea[] {
     const isAll = wait === undefined || wait.isWhole || this.#wasBusy || this.#isWhole
     const open: OpenArea[] = []

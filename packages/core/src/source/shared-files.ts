@@ -3,13 +3,15 @@ import type { DirectoryNode, FileNode } from './mirror.ts'
 import type { ReadFile } from './second-fingerprint.ts'
 
 /**
- * Files that have several names in one mirror. The kernel reports an edit under the name by which it was made; under the
- * others the same bytes have changed.
+ * Files with several names in one mirror. The kernel reports an edit only under the name that the writer used, although
+ * the bytes change under all names.
  */
 export class SharedFiles {
   readonly #byInode = new Map<string, Set<ReadFile>>()
 
-  /** Notes a file whose bytes were read; returns the directories in which it has names that were read before it changed. */
+  /**
+   * Notes a file whose bytes were read. Returns the directories where other names of it were read before it changed.
+   */
   note({ directory, file }: ReadFile): readonly DirectoryNode[] {
     const { stat } = file
     if (file.isShared !== true || stat === undefined) return []
@@ -37,7 +39,7 @@ function isCurrent({ directory, file }: ReadFile): boolean {
   return directory.isAttached && directory.files.get(file.name) === file
 }
 
-/** Whether something in a directory may change without an event there. */
+/** Whether a file in a directory may change without an event there. */
 export function hasSilentFiles({ files }: DirectoryNode): boolean {
   return [...files.values()].some(({ isLink, isShared }: FileNode) => isLink || isShared === true)
 }

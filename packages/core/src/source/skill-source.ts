@@ -8,11 +8,11 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { NotSkillQuery, NotSkills } from './not-skill.ts'
 import type { SettlePolicy } from './settle.ts'
 
-/** The values of `SourceReadDepth`; each looks at more than the one before. */
+/** The values of `SourceReadDepth`; each reads more than the one before. */
 export const SOURCE_READ_DEPTHS = ['hinted', 'full', 'rehash'] as const
 
 /**
- * How much of a source is looked at: only what was hinted since the last reading, everything (trusting unchanged file
+ * How much of a source is read: only the areas hinted since the last reading, everything (trusting unchanged file
  * facts), or everything with all bytes hashed again.
  */
 export type SourceReadDepth = (typeof SOURCE_READ_DEPTHS)[number]
@@ -22,145 +22,155 @@ export interface SourceReadContext {
   readonly hasher: Hasher
   readonly depth: SourceReadDepth
   /**
-   * When false, a source that changed while it was read answers `settled: false` and is asked again.
-   * When true, time is up: folders that will not hold still keep their last state.
+   * If false, a source that changed while it was read returns `settled: false` and is read again. If true, the deadline
+   * is reached: folders that are still changing keep their last state.
    */
   readonly final: boolean
-  /** Whether the host waits for writers at all; not where every change is whole. @default false */
+  /** Whether the host waits for writers; false if every change is complete in itself. @default false */
   readonly waitsForWriters?: boolean
   /**
-   * Whether changes go on in an area, as hints name areas. A source that can leaves such an area as it was shown last, and shows
-   * the others. @default no area
+   * Whether an area, as hints name it, is still changing. If possible, the source keeps the published state of such an
+   * area and publishes the others.
+   * @default no area
    */
   readonly isHeld?: (area: string) => boolean
-  /** Whether a skill was served from a location, in this process or before. @default never */
+  /** Whether a skill was served from a location, in this process or an earlier one. @default never */
   readonly wasServed?: (location: string) => boolean
   readonly signal: AbortSignal
 }
 
 export interface SourceReading {
-  /** Complete contents; those of the last reading when `settled` is false. */
+  /** Complete contents; if `settled` is false, the contents of the last reading. */
   readonly contents: SourceContents
-  /** Whether nothing changed while it was read. */
+  /** Whether nothing changed during the reading. */
   readonly settled: boolean
   /**
-   * The areas that changed while they were read, of a reading that is settled otherwise. They stay as they were shown last, and
-   * the host soon reads them again. @default none
+   * Areas that changed during an otherwise settled reading. They keep their published state, and the host soon reads
+   * them again.
+   * @default none
    */
   readonly unsettled?: readonly string[]
-  /** Whether these are contents of an earlier time, because the place itself was not reached yet. @default false */
+  /** Whether the contents are a stored copy, because the origin has not been reached yet. @default false */
   readonly isStored?: boolean
-  /** When the source wants to be read again without a hint, in milliseconds from now. */
+  /** When the host should read the source again without a hint, in milliseconds from now. */
   readonly readAgainMs?: number
 }
 
-/** How a source learns of changes. `degraded`: events for a part, sweeps for the rest. */
+/** How a source detects changes. `degraded`: events for some folders, sweeps for the rest. */
 export type SourceWatchMode = 'events' | 'polling' | 'degraded' | 'manual'
 
 export interface SourceState {
   readonly mode: SourceWatchMode
   /** Why the mode is not `events`. */
   readonly reason?: string
-  /** How often everything is swept in this mode, in milliseconds; absent when it is not. */
+  /** Interval of complete sweeps in this mode, in milliseconds; absent if there are none. */
   readonly sweepMs?: number
-  /** How many folders are looked at on request and every few seconds instead, while events tell of all others. */
+  /** How many folders have no watch. They are checked on request and every few seconds; events report all others. */
   readonly unwatched?: number
 }
 
-/** One hint: something in this area (a skill's folder, mostly) may have changed. */
+/** A hint that something in an area may have changed. An area is usually the folder of a skill. */
 export interface SourceHint {
   readonly area: string
 }
 
-/** Why one folder is read: it may have `changed`, or the store has `lost` bytes of it, and all of it is stored again. */
+/**
+ * Why one folder is read: it may have `changed`, or the store has `lost` some of its bytes and all are stored again.
+ */
 export type MarkReason = 'changed' | 'lost'
 
-/** A watch that is running. */
+/** A running watch. */
 export interface SourceWatch {
-  /** Ends the reports. */
+  /** Stops the hints. */
   stop(): void
-  /** Whether a hinted reading has something to look at. @default false */
+  /** Whether a hinted reading would find work. @default false */
   hasHints?(): boolean
   /** Resolves when every change made before the call has been reported. @default at once */
   drain?(): Promise<void>
-  /** Whether a known writer, such as a version control operation, is in the middle of its work. @default false */
+  /** Whether a known writer, such as a version control operation, is still working. @default false */
   isBusy?(): Promise<boolean>
   /**
-   * Whether a change in an area can be a change of what is at a location. Present if the source reads areas one by one: it then
-   * respects `isHeld`. @default every change can, and every reading waits for all areas
+   * Whether a change in an area can affect a location. Present if the source reads areas one by one; such a source
+   * respects `isHeld`.
+   * @default every change can, and every reading waits for all areas
    */
   concerns?(area: string, location: string): boolean
 }
 
-/** What a source knows of its own versions. */
+/** The versions of a source. */
 export interface SourceVersions {
-  /** The name of the state that was read last: a commit, a digest. `undefined` before the first one. */
+  /** Returns the version that was read last: a commit or a digest. `undefined` before the first reading. */
   current(): string | undefined
-  /** Whether that state comes after an earlier one; true for a source without an order. */
+  /** Whether the current version is newer than an earlier one; true for a source without an order. */
   follows(earlier: string): Promise<boolean>
-  /** Who changed a folder last; `undefined` if the source does not know. */
+  /** Returns who last changed a folder; `undefined` if the source does not know. */
   describeChange(location: string): Promise<SourceChange | undefined>
 }
 
-/** A change as the source itself knows it, a commit for example. */
+/** A change as the source itself records it, for example a commit. */
 export interface SourceChange {
   readonly author: { readonly kind: 'commit'; readonly name: string }
   readonly cause: 'fetch'
   readonly note?: string
 }
 
-/** The folder of a source that may be written to. */
+/** A folder of a source that may be written to. */
 export interface WritableFolder {
   readonly fileSystem: WritableFileSystem
-  /** Absolute, without a slash at its end. */
+  /** Absolute path without a trailing slash. */
   readonly root: string
-  /** What the text of a skill may be called there, best name first. */
+  /** File names that make a folder a skill, best name first. */
   readonly fileNames: readonly string[]
-  /** Sizes beyond which its skills are broken. @default DEFAULT_LIMITS */
+  /** Size limits; a skill beyond them is broken. @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
-  /** Whether the source looks for no skill in a folder of this name. @default in none */
+  /** Whether the source does not search a folder of this name for skills. @default false */
   isSkipped?(name: string): boolean
 }
 
 /**
- * Where skills come from. A source answers with its complete contents and never reports edits. Hints only say when to
- * read again, so a lost hint costs time and never correctness.
+ * A source of skills. A source returns its complete contents and never reports edits. Hints only say when to read
+ * again, so a lost hint costs time and never correctness.
  *
- * A simple source has `label`, `origin`, `trust`, `read` and `state`, and nothing else. It is read at the start, on `reload`,
- * when a skill is loaded, and as often as `state` says.
+ * A simple source has only `label`, `origin`, `trust`, `read` and `state`. It is read at the start, on `reload`, when a
+ * skill is loaded, and at the interval that `state` returns.
  */
 export interface SkillSource {
-  /** Short name given by the host; part of the generation's digest, so never a path of one machine. */
+  /** Short name given by the host. It is part of the generation's digest, so it must not be a path of one machine. */
   readonly label: string
-  /** What it is on this machine (an absolute path, a URL): the key of lasting state. */
+  /** The source on this machine (an absolute path or a URL). It is the key of persistent state. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** How forgiving its texts are read; the revision served last is read in the same way after a restart. */
+  /** How tolerant the parser is. After a restart, the last served revision is parsed in the same way. */
   readonly reading?: Partial<ReadingPolicy>
-  /** Where its skills may be written to; absent when they may not. */
+  /** The folder where skills may be written; absent for a read-only source. */
   readonly writable?: WritableFolder
   /**
-   * Whether reading it means asking another machine. Such a source is read at its own pace and on `reload`, never because a
-   * skill is loaded or a conversation takes its next step. @default false
+   * Whether reading the source means asking another machine. Such a source is read at its own intervals and on
+   * `reload`. Loading a skill or continuing a conversation never reads it.
+   * @default false
    */
   readonly isRemote?: boolean
-  /** When a burst of changes here counts as finished. @default the policy of the runtime */
+  /** When a burst of changes counts as finished. @default the policy of the runtime */
   readonly settle?: Partial<SettlePolicy>
-  /** Present if the source has versions: commits, releases. */
+  /** Present if the source has versions, such as commits or releases. */
   readonly versions?: SourceVersions
   /**
-   * Reads the contents, capturing all bytes in the store before they are returned. Calls never overlap.
-   * Throws when the source as a whole fails; the last contents then stay.
+   * Reads the contents and stores all bytes before it returns them. Calls never overlap. Throws if the source as a
+   * whole fails; the last contents then stay.
    */
   read(context: SourceReadContext): Promise<SourceReading>
-  /** Returns how the source learns of changes now. */
+  /** Returns how the source detects changes now. */
   state(): SourceState
   /** Starts reporting hints; called before the first reading. */
   watch?(onHint: (hint: SourceHint) => void): SourceWatch
-  /** Marks one folder for the next hinted reading. Without it, that reading is a full one. */
+  /** Marks one folder for the next hinted reading. Without this method, a full reading is made instead. */
   mark?(location: string, why: MarkReason): void
-  /** Finds what lies here and is not a skill, by looking at it now. Nothing is collected before. */
+  /**
+   * Finds files and folders that are not skills. The search runs at the time of the call; nothing is collected before.
+   */
   findNotSkills?(query?: NotSkillQuery): Promise<NotSkills>
-  /** Ends what the source has started, after the last reading. It may be read again later. */
+  /**
+   * Stops everything that the source has started. Called after the last reading; the source may be read again later.
+   */
   close?(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { Diagnostic } from '../skill/diagnostic.ts'
 import { quote } from '../skill/text.ts'
 import type { StoreFault } from '../store/skill-store.ts'
 
-/** What is told when a place could not be read; `rest` says what is shown of it all the same. */
+/** Describes a source that could not be read; `rest` is the part of the message that says what is still served. */
 export function describeFailure(
   origin: string,
   thrown: unknown,
@@ -17,18 +17,18 @@ export function describeFailure(
   }
 }
 
-/** What is told while something is wrong with the store. */
+/** Describes a fault of the store. */
 export function describeStoreFault({ message, isStoring }: StoreFault): Diagnostic {
   const diagnostic = { code: 'STORE_FAILED', severity: 'warning' } as const
   if (isStoring) return { ...diagnostic, message }
   return {
     ...diagnostic,
-    message: `what is read is not being stored: ${message}; it is served from memory and does not outlive this process`,
-    fix: 'make room for the state directory, or make it writable; what is missing is stored then',
+    message: `files cannot be stored: ${message}; they are served from memory until this process ends`,
+    fix: 'free space for the state directory, or make it writable; the missing files are then stored',
   }
 }
 
-/** A root that has to exist and does not. */
+/** Creates the error for a root that must exist and does not. */
 export function missingFolder(path: string): SkillError {
   return new SkillError(
     'SOURCE_MISSING',
@@ -36,19 +36,19 @@ export function missingFolder(path: string): SkillError {
   )
 }
 
-/** A root that does not exist, which is no failure. */
+/** Describes a missing root that is not a failure. */
 export function describeMissing(path: string): Diagnostic {
-  const message = `the folder ${quote(path)} does not exist; it is awaited`
+  const message = `the folder ${quote(path)} does not exist yet; its skills appear when it is created`
   return { code: 'ROOT_MISSING', severity: 'info', message, path }
 }
 
-/** A folder of a skill that did not come to rest in time; `path` within the source, and as people see it. */
+/** Describes a skill's folder that did not settle in time; `path` is within the source, `displayPath` is for people. */
 export function describeRestless(path: string, displayPath: string): Diagnostic {
   return {
     code: 'FOLDER_UNSTABLE',
     severity: 'warning',
-    message: `the folder ${quote(path)} keeps changing while it is read; its last state stays`,
+    message: `the folder ${quote(path)} keeps changing while it is read; its last state is still served`,
     path: displayPath,
-    fix: 'keep files that are written all the time out of the folder, or name them in .skillignore',
+    fix: 'move files that are written all the time out of the folder, or list them in .skillignore',
   }
 }

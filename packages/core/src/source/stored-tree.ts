@@ -7,7 +7,7 @@ import { revisionOf, type SkillFile } from '../skill/manifest.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 import type { FetchContext } from './remote-source.ts'
 
-/** A file as it was fetched, in memory. */
+/** A fetched file in memory. */
 export interface FetchedFile {
   readonly path: string
   readonly kind: TreeFile['kind']
@@ -16,8 +16,8 @@ export interface FetchedFile {
 }
 
 /**
- * Keeps what was fetched in the store, so that it is there after a restart, and makes a tree of it. Its version is the digest of
- * all its files.
+ * Stores fetched files, so that they survive a restart, and makes a tree of them. The version of the tree is the digest
+ * of all its files.
  */
 export function storeTree(
   origin: string,
@@ -43,7 +43,7 @@ export function storeTree(
   return toTree(revision, kept, others, store)
 }
 
-/** What was kept last of a place; `undefined` when nothing was, or the store has lost it. */
+/** Returns the tree that was stored last for an origin; `undefined` if there is none or the store has lost it. */
 export async function restoreTree(
   origin: string,
   { store }: Pick<FetchContext, 'store'>,
@@ -55,7 +55,7 @@ export async function restoreTree(
   return toTree(revision, files, [], store)
 }
 
-/** What a tree has below a folder, by the paths within it: what is shown of an entry that cannot be had anew. */
+/** Lists the files of a tree below a folder, with paths relative to it. Keeps an entry that cannot be fetched again. */
 export async function listFilesBelow(
   tree: FileTree | undefined,
   folder: string,
@@ -70,14 +70,14 @@ export async function listFilesBelow(
   return files
 }
 
-/** What is told of an entry that was not taken: it takes no other with it. */
+/** Describes an entry that was refused. Other entries are not affected. */
 export function refuseTreeEntry(path: string, message: string): Diagnostic {
   return {
     code: 'ENTRY_REFUSED',
     severity: 'warning',
-    message: `${message}; it was left out, or stays as it was`,
+    message: `${message}; the entry was left out, or keeps its last state`,
     path,
-    fix: 'correct it where it comes from',
+    fix: 'correct the entry at its origin',
   }
 }
 

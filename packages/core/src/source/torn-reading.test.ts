@@ -8,7 +8,7 @@ import { FileSource } from './file-source.ts'
 const FILE = '/skills/pdf/SKILL.md'
 const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
 
-/** Has the times of a clock, and may be written to between the facts and the bytes of a reading. */
+/** A file system with the times of a clock. A file may be written between its facts and its bytes. */
 class TimedFileSystem extends MemoryFileSystem {
   readonly clock = new FakeClock()
   onOpened: (() => void) | undefined
@@ -35,7 +35,7 @@ class TimedFileSystem extends MemoryFileSystem {
   }
 }
 
-test('half a text that was read under the facts of the whole one does not count when it is read again', async () => {
+test('half a text that was read with the facts of the whole text is not published later', async () => {
   const files = new TimedFileSystem()
   const { clock } = files
   files.write(FILE, text('old'))
@@ -53,7 +53,7 @@ test('half a text that was read under the facts of the whole one does not count 
   expect(await skills.readBody(skills.current.get('pdf'))).toBe('a longer text that is whole')
 })
 
-test('half a text that is written into an emptied file does not count, also when the empty file was read', async () => {
+test('half a text that is written into an emptied file is not published, even if the empty file was read', async () => {
   const files = new TimedFileSystem()
   const { clock } = files
   files.write(FILE, text('old'))

@@ -2,7 +2,7 @@ import type { FileSystem } from '../fs/file-system.ts'
 import type { DirectoryNode, FileNode } from './mirror.ts'
 import { findMoved } from './second-fingerprint.ts'
 
-/** Folders without a watch, and how to look at them. */
+/** The folders without a watch, and how to check them. */
 export interface LookedUnwatched {
   readonly nodes: readonly DirectoryNode[]
   readonly fileSystem: FileSystem
@@ -10,10 +10,13 @@ export interface LookedUnwatched {
   readonly signal: AbortSignal
 }
 
-/** With more entries than this in unwatched folders, comparing facts costs less than listing them. */
+/** With more entries than this in unwatched folders, comparing facts is cheaper than listing them. */
 const MAX_LISTED_ENTRIES = 100
 
-/** Finds the unwatched folders that a reading has to list: all of a few, else those whose facts differ or cannot be trusted. */
+/**
+ * Finds the unwatched folders that a reading must list: all of them if few, else those whose facts differ or are
+ * unreliable.
+ */
 export async function findUnwatchedNews({
   nodes,
   fileSystem,
@@ -35,7 +38,7 @@ function hasUntrustedFacts(node: DirectoryNode): boolean {
   return filesOf(node).some(file => file.stat === undefined || file.isRacy)
 }
 
-/** The files that listing a folder shows, skills of a single file included. */
+/** Returns the files that a listing of the folder shows, including single-file skills. */
 function filesOf(node: DirectoryNode): FileNode[] {
   const standalone = [...node.directories.values()].filter(({ isStandalone }) => isStandalone)
   return [node, ...standalone].flatMap(({ files }) => [...files.values()])

@@ -11,7 +11,7 @@ function folder(name: string, parent?: DirectoryNode): DirectoryNode {
 const keep = (): void => undefined
 
 describe('WorkList marks', () => {
-  test('an event ends a suspicion, and a mark without an event does not', () => {
+  test('announce() ends a suspicion, and mark() does not', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.suspect(node)
@@ -22,7 +22,7 @@ describe('WorkList marks', () => {
     expect(work.isAnnounced(node)).toBe(true)
   })
 
-  test('takeMarked() leaves nothing marked, and keeps what was rejected', () => {
+  test('takeMarked() removes all marks, and keeps rejected folders', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -32,7 +32,7 @@ describe('WorkList marks', () => {
     expect([...work.rejected()]).toEqual([node])
   })
 
-  test('a directory that is gone is not waited for, and not withdrawn', () => {
+  test('a removed directory is neither awaited nor withdrawn', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -45,7 +45,7 @@ describe('WorkList marks', () => {
 })
 
 describe('WorkList attempts', () => {
-  test('a folder that stays rejected to the end is restless, with everything in it', () => {
+  test('a folder that stays rejected to the end becomes restless, with everything in it', () => {
     const work = new WorkList()
     const node = folder('pdf')
     const inside = createDirectoryNode({ name: 'a', parent: node, isLink: false, isDiscoverable: true })
@@ -57,7 +57,7 @@ describe('WorkList attempts', () => {
     expect([work.isRestless(inside), work.isWaiting()]).toEqual([true, false])
   })
 
-  test('a restless folder that was read is waited for again only after a reading in which it held still', () => {
+  test('a restless folder is awaited again only after a reading without new marks in it', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.reject(node)
@@ -72,7 +72,7 @@ describe('WorkList attempts', () => {
     expect(work.isRestless(node)).toBe(false)
   })
 
-  test('a folder that is withdrawn when time is up is restless from then on', () => {
+  test('a folder that is withdrawn at the deadline becomes restless', () => {
     const work = new WorkList()
     const node = folder('pdf')
     work.announce(node)
@@ -95,7 +95,7 @@ test('a request marks a directory, and no reading waits for it or withdraws it',
   expect([...work.takeMarked()]).toEqual([node])
 })
 
-test('a folder that is rejected by a reading that is not the final one is read again by the next one', () => {
+test('a folder that is rejected by a reading before the deadline is read again by the next reading', () => {
   const work = new WorkList()
   const node = folder('pdf')
   work.reject(node)

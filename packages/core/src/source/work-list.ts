@@ -1,12 +1,9 @@
 import { type DirectoryNode, owningSkills } from './mirror.ts'
 
-/**
- * Why a directory is compared with the disk by the next reading: a change was announced, is only suspected, or a caller
- * wants to know.
- */
+/** Why the next reading compares a directory with the disk: an event, a suspicion, or the request of a caller. */
 type Mark = 'announced' | 'suspected' | 'requested'
 
-/** What the last reading of a skill's folder came to, unless it was accepted. */
+/** The state of a skill's folder whose last reading was not accepted. */
 type Attempt = 'due' | 'restless' | 'calming'
 
 interface Work {
@@ -17,11 +14,11 @@ interface Work {
 const NO_WORK: Work = { mark: undefined, attempt: undefined }
 
 /**
- * What is to be done below the root, and why: the state of each directory that is not at rest. A directory is marked until
- * the next reading compares it with the disk.
+ * The pending work below the root: the state of each directory that is not at rest. A directory stays marked until a
+ * reading compares it with the disk.
  *
  * ```text
- *                event, request, moved while it was read
+ *                event, request, changed during a reading
  *   unmarked ----------------------------------------------> announced
  *       |     half-written, vanished              event          ^
  *       +---------------------------> suspected -----------------+
@@ -29,10 +26,10 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
  *   takeMarked(): announced, suspected, requested -> unmarked
  * ```
  *
- * A request marks what has no mark as requested. That says nothing about changes, so no reading waits for it.
+ * A request marks an unmarked directory as requested. A request is no sign of a change, so no reading waits for it.
  *
- * The folder of a skill also has an attempt, until a reading of it is accepted. A source waits for marked directories to
- * come to rest, except in restless and calming folders.
+ * The folder of a skill also has an attempt until a reading of it is accepted. A source waits until marked directories
+ * are at rest, except in restless and calming folders.
  *
  * ```text
  *               reject()          endReading()
@@ -46,17 +43,17 @@ const NO_WORK: Work = { mark: undefined, attempt: undefined }
 export class WorkList {
   readonly #work = new Map<DirectoryNode, Work>()
 
-  /** Marks a directory in which an event happened. */
+  /** Marks a directory after an event in it. */
   announce(node: DirectoryNode): void {
     this.#set(node, { mark: 'announced' })
   }
 
-  /** Marks a directory without an event; a suspicion stays one. */
+  /** Marks a directory without an event. A suspected directory stays suspected. */
   mark(node: DirectoryNode): void {
     this.#set(node, { mark: this.#moving(node) ?? 'announced' })
   }
 
-  /** Marks a directory in which something looks unfinished, although no event said so. */
+  /** Marks a directory that looks unfinished although no event reported it. */
   suspect(node: DirectoryNode): void {
     this.#set(node, { mark: this.#moving(node) ?? 'suspected' })
   }
@@ -66,7 +63,7 @@ export class WorkList {
     this.#set(node, { mark: this.#get(node).mark ?? 'requested' })
   }
 
-  /** Starts a reading: returns the marked directories, none of which is marked any longer. Those that are held stay marked. */
+  /** Starts a reading: returns the marked directories and removes their marks. Held directories stay marked. */
   takeMarked(isHeld: (node: DirectoryNode) => boolean = () => false): ReadonlySet<DirectoryNode> {
     const taken = new Set([...this.marked()].filter(node => !isHeld(node)))
     for (const node of taken) this.#set(node, { mark: undefined })
@@ -77,12 +74,12 @@ export class WorkList {
     for (const [node, { mark }] of this.#work) if (mark !== undefined) yield node
   }
 
-  /** The marked directories in which something may change, of which a request alone says nothing. */
+  /** The marked directories that may be changing. A request alone is no sign of a change. */
   *moving(): Generator<DirectoryNode> {
     for (const node of this.marked()) if (this.#moving(node) !== undefined) yield node
   }
 
-  /** Whether something may have changed in a directory since it was taken. */
+  /** Whether a directory may have changed since `takeMarked()` returned it. */
   isMoving(node: DirectoryNode): boolean {
     return this.#moving(node) !== undefined
   }
@@ -95,12 +92,14 @@ export class WorkList {
     return this.#get(node).mark === 'announced'
   }
 
-  /** Notes that the last reading of a skill's folder must not be shown. The next reading repeats it, whatever its facts say. */
+  /**
+   * Discards the last reading of a skill's folder. The next reading repeats it, even if the file facts are unchanged.
+   */
   reject(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'restless' : 'due' })
   }
 
-  /** Notes that a skill's folder was read, or is none any longer. */
+  /** Accepts the last reading of a folder, or notes that the folder is no longer a skill. */
   accept(folder: DirectoryNode): void {
     this.#set(folder, { attempt: this.#isOverdue(folder) ? 'calming' : undefined })
   }
@@ -116,27 +115,27 @@ export class WorkList {
     for (const [folder, { attempt }] of this.#work) if (attempt === 'due') yield folder
   }
 
-  /** Whether a directory belongs to a skill that did not come to rest in time. */
+  /** Whether a directory belongs to a skill that did not settle in time. */
   isRestless(node: DirectoryNode): boolean {
     return owningSkills(node).some(owner => this.#isOverdue(owner))
   }
 
-  /** Whether a directory is marked that is expected to come to rest. */
+  /** Whether a marked directory is still expected to settle. */
   isWaiting(): boolean {
     for (const node of this.moving()) if (node.isAttached && !this.isRestless(node)) return true
     return false
   }
 
   /**
-   * Ends a reading whose outcome is shown. When it was the final one, folders that are still rejected become restless.
-   * Calming ones that hold still are normal again. `withdraw` takes back what was read of a directory that is marked again,
-   * and may reject folders.
+   * Ends a reading whose outcome is published. After the final reading, folders that are still rejected become
+   * restless. Calming folders without new marks become normal again. `withdraw` discards what was read of a directory
+   * that is marked again, and may reject folders.
    */
   endReading(withdraw: (node: DirectoryNode) => void, isFinal = true): void {
     const moving = new Set<DirectoryNode>()
     for (const node of this.marked()) {
       if (!node.isAttached)
-        this.#set(node, { mark: undefined }) // its parent's list says that it is gone, and that stays
+        this.#set(node, { mark: undefined }) // the list of the parent no longer has it
       else if (this.#moving(node) !== undefined) {
         withdraw(node)
         for (const owner of owningSkills(node)) moving.add(owner)

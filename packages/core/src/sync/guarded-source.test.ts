@@ -8,7 +8,7 @@ const fail = (): never => {
 }
 const reject = (): Promise<never> => Promise.reject(new Error('a fault'))
 
-/** A source one of whose methods fails always. */
+/** A source with one method that always fails. */
 class FaultySource extends MemorySource {
   constructor(faults: Partial<SkillSource>, watchFaults: Partial<SourceWatch> = {}) {
     super({ label: 'faulty' }, [{ name: 'weak', description: 'Does it.', body: 'First.' }])
@@ -34,7 +34,7 @@ const sources: Readonly<Record<string, () => FaultySource>> = {
 }
 
 describe.each(Object.keys(sources))('a source whose %s fails', method => {
-  test('harms no other source, is read all the same, and is logged once', async () => {
+  test('does not affect other sources, is still read, and has its failure logged once', async () => {
     const errors: unknown[] = []
     const logger = {
       ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },

@@ -7,8 +7,8 @@ const NOTHING_FOUND: NotSkills = { found: [], isComplete: true }
 const INCOMPLETE: NotSkills = { found: [], isComplete: false }
 
 /**
- * Asks a source everything but its contents. A source that fails here is read again whenever its skills are asked for, and harms
- * no other source. Each method's failure is logged once.
+ * Calls every method of a source except `read`, and catches their failures. A failing source is read again whenever its
+ * skills are requested, and other sources are not affected. Failures are logged once for each method.
  */
 export class GuardedSource {
   readonly #source: SkillSource
@@ -23,17 +23,17 @@ export class GuardedSource {
   state(): SourceState {
     return this.#call('state', () => this.#source.state(), {
       mode: 'manual',
-      reason: 'the source does not say how it learns of changes',
+      reason: 'the source does not report how it detects changes',
     })
   }
 
-  /** Returns nothing where the source has no watch, or cannot start it. */
+  /** Returns `undefined` if the source has no watch or cannot start it. */
   watch(onHint: (hint: SourceHint) => void): SourceWatch | undefined {
     const watch = this.#call('watch', () => this.#source.watch?.(onHint), undefined)
     if (watch === undefined) return undefined
     return {
       stop: () => this.#call('watch.stop', () => watch.stop(), undefined),
-      // A source that cannot tell is asked.
+      // If the call fails, the source is read.
       hasHints: () => this.#call('watch.hasHints', () => watch.hasHints?.() ?? false, true),
       drain: async () => await this.#await('watch.drain', async () => await watch.drain?.(), undefined),
       isBusy: async () =>
@@ -47,7 +47,7 @@ export class GuardedSource {
     }
   }
 
-  /** Marks a folder for the next hinted reading; returns `false` when everything has to be read instead. */
+  /** Marks a folder for the next hinted reading. Returns `false` if everything must be read instead. */
   mark(location: string, why: MarkReason): boolean {
     const mark = (): boolean => {
       if (this.#source.mark === undefined) return false
@@ -57,7 +57,7 @@ export class GuardedSource {
     return this.#call('mark', mark, false)
   }
 
-  /** The name of the state that was read last, if the source has versions. */
+  /** Returns the version that was read last, if the source has versions. */
   version(): string | undefined {
     return this.#call('versions.current', () => this.#source.versions?.current(), undefined)
   }
@@ -80,7 +80,7 @@ export class GuardedSource {
     try {
       return await work()
     } catch (thrown) {
-      // A wrong question is not the fault of the source.
+      // An invalid query is the fault of the caller.
       if (SkillError.isInstance(thrown, 'INVALID_OPTION')) throw thrown
       this.#log(method, thrown)
       return otherwise

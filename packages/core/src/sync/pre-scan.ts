@@ -7,18 +7,24 @@ export type ScanReason = 'start' | 'reload' | 'request'
 
 export interface PreScanContext {
   readonly reason: ScanReason
-  /** Aborts when the hook is out of time, or the runtime is closed. */
+  /** Aborts when the hook times out or the runtime is closed. */
   readonly signal: AbortSignal
 }
 
-/** Prepares the folders of the sources: copies built-in skills, downloads, checks. */
+/** A function that prepares the folders of the sources: copies built-in skills, downloads, checks. */
 export type PreScanHook = (context: PreScanContext) => void | Promise<void>
 
 export interface PreScanOptions {
   readonly hook: PreScanHook
-  /** After how long the scan goes on without it, in milliseconds; `Infinity` is never. @default 30,000 */
+  /**
+   * Timeout after which the scan continues without the hook, in milliseconds; `Infinity` for no timeout.
+   * @default 30,000
+   */
   readonly timeoutMs?: number
-  /** Whether a hook that fails is logged and the scan goes on, or the scan fails with it. @default 'warn' */
+  /**
+   * What a failing hook means. `warn`: it is logged and the scan continues. `throw`: the scan fails.
+   * @default 'warn'
+   */
   readonly onError?: (typeof PRE_SCAN_FAILURES)[number]
 }
 
@@ -27,15 +33,15 @@ const KNOWN: KnownOptions<PreScanOptions> = { hook: true, timeoutMs: true, onErr
 
 export const DEFAULT_PRE_SCAN_TIMEOUT_MS = 30_000
 
-/** Runs the hook before scans: never twice at once, and never for longer than its time. */
+/** Runs the hook before scans, never twice at once and never beyond its timeout. */
 export class PreScan {
   readonly #options: Required<PreScanOptions>
   readonly #clock: Clock
   readonly #logger: Logger
-  /** The run under way, as scans wait for it. */
+  /** The current run, on which scans wait. */
   #flight: Promise<void> | undefined
   #abort: AbortController | undefined
-  /** Whether the hook itself is still at work, waited for or not. */
+  /** Whether the hook itself is still running, even after its timeout. */
   #isBusy = false
 
   constructor(options: PreScanHook | PreScanOptions, clock: Clock, logger: Logger) {
@@ -51,12 +57,12 @@ export class PreScan {
   }
 
   /**
-   * Resolves when the folders are prepared, or the hook has failed or run out of time and that is only logged.
+   * Resolves when the hook has finished. A failure or timeout is only logged, unless `onError` is `throw`.
    * @throws {SkillError} HOOK_FAILED when `onError` is `throw`
    */
   async run(reason: ScanReason): Promise<void> {
     if (this.#flight === undefined && this.#isBusy) {
-      this.#logger.warn('the pre-scan hook is still busy; the scan goes on without it', { reason })
+      this.#logger.warn('the pre-scan hook is still running; the scan continues without it', { reason })
       return
     }
     this.#flight ??= this.#start(reason).finally(() => (this.#flight = undefined))
@@ -68,11 +74,11 @@ export class PreScan {
           cause: thrown,
         })
       }
-      this.#logger.warn('the pre-scan hook failed; the scan goes on', { reason, error: thrown })
+      this.#logger.warn('the pre-scan hook failed; the scan continues', { reason, error: thrown })
     }
   }
 
-  /** Tells a hook that is under way to end. */
+  /** Aborts a running hook. */
   close(): void {
     this.#abort?.abort(new SkillError('CLOSED', 'the runtime is closed'))
   }

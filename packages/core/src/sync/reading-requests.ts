@@ -1,7 +1,7 @@
 import type { Settle, SettleWait } from '../source/settle.ts'
 import { SOURCE_READ_DEPTHS, type SourceReadDepth, type SourceWatch } from '../source/skill-source.ts'
 
-/** What one or more callers wait for. */
+/** A request that one or more callers share. */
 export interface ReadingRequest extends SettleWait {
   readonly depth: SourceReadDepth
   readonly promise: Promise<void>
@@ -9,8 +9,8 @@ export interface ReadingRequest extends SettleWait {
 }
 
 /**
- * The requests that no reading has answered yet. A reading that begins after a request answers it, unless something that was
- * hinted before the request could not be shown.
+ * The open requests for a reading. A reading that begins after a request answers it, unless an area that was hinted
+ * before the request could not be published.
  */
 export class ReadingRequests {
   readonly #settle: Settle
@@ -25,7 +25,7 @@ export class ReadingRequests {
     return this.#waiting.size === 0
   }
 
-  /** Adds a request for everything, or for one location; callers who want the same share one until a reading begins. */
+  /** Adds a request for everything or for one location. Equal requests are shared until a reading begins. */
   add(depth: SourceReadDepth, location: string | undefined, watch: SourceWatch | undefined): ReadingRequest {
     const { order } = this.#settle
     const key = JSON.stringify([this.#readings, depth, order, location])
@@ -60,7 +60,7 @@ export class ReadingRequests {
     return this.list().filter(request => this.#settle.remainingMs(request) <= 0)
   }
 
-  /** Begins a reading: returns the requests that it may answer. Later ones are for the next reading. */
+  /** Begins a reading. Returns the requests that it may answer; later requests are for the next reading. */
   begin(): readonly ReadingRequest[] {
     this.#readings++
     return this.list()
@@ -70,12 +70,12 @@ export class ReadingRequests {
     return [...this.#waiting.values()]
   }
 
-  /** Ends the requests from before a reading that it has answered. */
+  /** Resolves the requests from before a reading that the reading has answered. */
   answer(before: readonly ReadingRequest[], depth: SourceReadDepth): void {
     this.end(before.filter(request => !isDeeper(request.depth, depth) && !this.#settle.isAwaited(request)))
   }
 
-  /** Ends requests without an answer. */
+  /** Resolves requests without an answer. */
   end(requests: readonly ReadingRequest[] = this.list()): void {
     const isEnded = new Set(requests)
     for (const [key, request] of this.#waiting) {
@@ -86,7 +86,7 @@ export class ReadingRequests {
   }
 }
 
-/** How deep a reading has to be for all of some requests. */
+/** Returns the depth that satisfies all requests. */
 export function deepest(requests: readonly ReadingRequest[]): SourceReadDepth {
   return requests.reduce<SourceReadDepth>(
     (depth, request) => (isDeeper(request.depth, depth) ? request.depth : depth),

@@ -11,9 +11,9 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { PreScan } from './pre-scan.ts'
 import { type SourceStatus, SourceSync } from './source-sync.ts'
 
-/** When sources are looked at although no event told of a change. */
+/** When sources are read although no event reported a change. */
 export interface ReadTriggers {
-  /** Whether loading a skill looks at its folder first. @default true */
+  /** Whether loading a skill reads its folder first. @default true */
   readonly onAccess: boolean
   /** Whether `fresh`, and with it every `update` of a session, reads sources that have no events. @default true */
   readonly onRequest: boolean
@@ -28,15 +28,15 @@ export interface SourceReadersOptions {
   readonly settle: SettlePolicy
   readonly rehashMs: number
   readonly triggers: ReadTriggers
-  /** Says which sources can get a name that another one serves. */
+  /** Determines which sources can take over a name that another source serves. */
   readonly onDuplicate: DuplicatePolicy
   readonly preScan: PreScan | undefined
 }
 
-/** How long a request waits for a look at the disk, in milliseconds; what takes longer becomes visible later. */
+/** Longest wait of a request for a reading, in milliseconds. Later results become visible when they are read. */
 export const MAX_LOOK_MS = 2_000
 
-/** Reads all sources of a runtime: together, one skill at a time, or when their events ask for it. */
+/** Reads the sources of a runtime: all together, one skill at a time, or after events. */
 export class SourceReaders {
   readonly #options: SourceReadersOptions
   readonly #syncs: SourceSync[] = []
@@ -47,7 +47,7 @@ export class SourceReaders {
   }
 
   /**
-   * Adds a source behind all others; it is read by `start`.
+   * Adds a source behind all others. `start` reads it.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   add(source: SkillSource): SourceSync {
@@ -64,7 +64,7 @@ export class SourceReaders {
     await Promise.all(this.#syncs.map(sync => sync.start()))
   }
 
-  /** Resolves when everything that was there before the call is visible, however it was written. */
+  /** Resolves when every change made before the call is visible, with or without events. */
   async reload(): Promise<void> {
     this.assertOpen()
     await this.#options.preScan?.run('reload')
@@ -72,22 +72,22 @@ export class SourceReaders {
     this.assertOpen()
   }
 
-  /** Looks at one source, whatever it was told of changes. */
+  /** Reads one source completely, with or without hints. */
   async reloadOne(origin: string): Promise<void> {
     await this.#syncs.find(({ source }) => source.origin === origin)?.reload()
   }
 
-  /** The same at next to no cost while events can be trusted, and for no longer than `maxWaitMs`. */
+  /** Like `reload`, but almost free while events are reliable, and for no longer than `maxWaitMs`. */
   async fresh(maxWaitMs: number | undefined): Promise<void> {
     this.assertOpen()
     const read = this.#readNewer()
     if (maxWaitMs === undefined) await read
     else await waitAtMost(this.#options.clock, maxWaitMs, read)
-    // What was not read because of the end is not what was on the disk.
+    // A close during the wait may have ended the reading early.
     this.assertOpen()
   }
 
-  /** Looks at one name before it is read, for two seconds at most; does nothing when the triggers leave that out. */
+  /** Reads the folders of one name, for two seconds at most. Does nothing if `triggers.onAccess` is off. */
   async refresh(name: string): Promise<void> {
     this.assertOpen()
     if (this.#options.triggers.onAccess)
@@ -96,8 +96,8 @@ export class SourceReaders {
   }
 
   /**
-   * Looks again at the folders that serve a name, and for a folder of that name that is not known yet. A source that cannot
-   * get the name is not waited for.
+   * Reads the folders that serve a name again, and looks for a new folder of that name. Does not wait for sources that
+   * cannot serve the name.
    */
   async lookAgain(name: string): Promise<void> {
     this.assertOpen()
@@ -113,15 +113,15 @@ export class SourceReaders {
         const locations = new Set(
           known.flatMap(({ source, location }) => (source === sync.label ? location : [])),
         )
-        // Where nothing tells of changes, a new skill can be anywhere.
+        // Without events, a new skill can be in any folder.
         if (isProbed && sync.isBlind) return await sync.reload()
-        // And a folder that would come first could be there by now.
+        // A new folder of that name could take precedence now.
         if ((isProbed || sync.scansOnRequest) && isLoadableName(name)) locations.add(name)
         if (locations.size === 0) await sync.fresh()
         await Promise.all([...locations].map(location => sync.refresh(location)))
       }),
     )
-    // It may have been moved to where nobody looked.
+    // The skill may have moved to a source that was not read.
     if (served !== undefined && this.#options.registry.current.find(name)?.source !== served.source)
       await Promise.all(this.#syncs.map(sync => (sync.isBlind ? sync.reload() : sync.fresh())))
   }
@@ -134,12 +134,12 @@ export class SourceReaders {
     return onDuplicate === 'last-wins' ? index >= served : index <= served
   }
 
-  /** Reads the folder of a skill again whose bytes the store has lost. */
+  /** Reads the folder of a skill again, because the store has lost some of its bytes. */
   async recapture({ source, location }: Skill): Promise<void> {
     await this.#syncs.find(({ label }) => label === source)?.recapture(location)
   }
 
-  /** What lies in the sources and is not a skill, in order of precedence. */
+  /** Finds files and folders of all sources that are not skills, in order of precedence. */
   async findNotSkills(query?: (source: SkillSource) => NotSkillQuery): Promise<NotSkills> {
     const answers = await Promise.all(this.#syncs.map(sync => sync.findNotSkills(query?.(sync.source))))
     return {
@@ -148,7 +148,7 @@ export class SourceReaders {
     }
   }
 
-  /** What the last readings failed with, one for each source. */
+  /** Returns the error of the last reading of each source. */
   failures(): readonly unknown[] {
     return this.#syncs.map(sync => sync.failure)
   }
@@ -157,12 +157,12 @@ export class SourceReaders {
     return this.#syncs.map(sync => sync.status())
   }
 
-  /** In order of precedence. */
+  /** Lists the sources in order of precedence. */
   list(): readonly SkillSource[] {
     return this.#syncs.map(sync => sync.source)
   }
 
-  /** The first source of which something is true. */
+  /** Finds the first source that passes a test. */
   find(isMeant: (source: SkillSource) => boolean): SkillSource | undefined {
     return this.list().find(isMeant)
   }

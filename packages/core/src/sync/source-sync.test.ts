@@ -14,7 +14,7 @@ import { MemorySkillStore } from '../store/memory-skill-store.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { SourceSync } from './source-sync.ts'
 
-/** A source of a host's own, as a database or a remote service would be; it notes when and how it was read. */
+/** A custom source, such as a database or a remote service. It records when and how it was read. */
 class NotingSource implements SkillSource {
   readonly label = 'remote'
   readonly origin = 'remote://'
@@ -23,7 +23,7 @@ class NotingSource implements SkillSource {
   readonly reads: string[] = []
   readonly #clock: FakeClock
   sweepMs = 1_000_000
-  /** Whether the reading was the last one that waits for nobody. */
+  /** Whether each reading was final. */
   readonly finals: boolean[] = []
   busy = false
   unsettled: readonly string[] = []
@@ -98,7 +98,7 @@ async function start({ clock, sync, source }: Harness): Promise<void> {
   source.reads.length = 0
 }
 
-test('a source of read() and state() alone is read at the start, on reload() and when a skill is loaded', async () => {
+test('a source with only read() and state() is read at the start, on reload() and when a skill is loaded', async () => {
   const reads: string[] = []
   const clock = new FakeClock()
   const store = new MemorySkillStore({ clock })
@@ -137,7 +137,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('waits as long as its source says, which comes before the runtime', async () => {
+  test('prefers the settle times of the source to those of the runtime', async () => {
     const it = open({ settle: { settleMs: 300 } })
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -148,7 +148,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a hint during a reading causes one more', async () => {
+  test('reads once more after hints during a reading', async () => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -167,7 +167,7 @@ describe('SourceSync', () => {
   test.each([
     ['reload()', (sync: SourceSync) => sync.reload()],
     ['refresh()', (sync: SourceSync) => sync.refresh('pdf')],
-  ])('a %s during a reading waits for one that began after it', async (_, call) => {
+  ])('%s during a reading waits for a reading that began after the call', async (_, call) => {
     const it = open()
     await start(it)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -187,7 +187,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('sweeps in its time, and hashes everything again when that is due', async () => {
+  test('sweeps at its interval, and rehashes when that is due', async () => {
     const it = open({ rehashMs: 2_500 })
     it.source.sweepMs = 1_000
     await start(it)
@@ -196,7 +196,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a failing source is tried again after 1, 2, 4 ... at most 60 seconds, and from 1 after a success', async () => {
+  test('retries a failing source after 1, 2, 4 ... at most 60 seconds, and from 1 after a success', async () => {
     const it = open()
     await start(it)
     it.source.onRead = () => {
@@ -222,11 +222,11 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a writer that pauses within a burst is waited for, and what it begins during a reading is not shown', async () => {
+  test('waits for a writer that pauses within a burst, and does not publish what it begins during a reading', async () => {
     const it = open()
     await start(it)
     it.source.finals.length = 0
-    // Checkouts in a row: git lets go of its lock for a moment between two of them.
+    // Checkouts in a row: git releases its lock for a moment between two of them.
     for (let at = 0; at < 6_000; at += 10) {
       it.source.busy = at % 100 < 90
       it.source.tell({ area: `skill-${at}` })
@@ -249,7 +249,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('a folder that looks unfinished is read again by itself: its own callers wait, for 2 s at most, and no others', async () => {
+  test('reads an unsettled folder again, and only callers of that folder wait, for 2 s at most', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -268,7 +268,7 @@ describe('SourceSync', () => {
     await it.sync.close()
   })
 
-  test('after close() nothing is read any more and no timer is left', async () => {
+  test('after close() there are no readings and no timers', async () => {
     const it = open()
     await start(it)
     it.source.tell({ area: 'pdf' })
@@ -282,7 +282,7 @@ describe('SourceSync', () => {
   })
 })
 
-test('readings for hints plan no new sweep', async () => {
+test('hinted readings schedule no new sweep', async () => {
   const planned: number[] = []
   const { clock, source, sync } = open({ settle: { settleMs: 0, burstMs: 0 } })
   const after = clock.after.bind(clock)

@@ -24,48 +24,48 @@ export interface SourceSyncOptions {
   readonly hasher: Hasher
   readonly clock: Clock
   readonly logger: Logger
-  /** For what the source does not say itself. */
+  /** Used where the source has no own settle policy. */
   readonly settle: SettlePolicy
-  /** How often all bytes are hashed again, in milliseconds. */
+  /** Interval at which all bytes are hashed again, in milliseconds. */
   readonly rehashMs: number
   /** Whether `fresh` reads a source that has no events. */
   readonly readsOnRequest: boolean
 }
 
-/** How a source is doing, for people and monitoring. */
+/** The state of a source, for people and monitoring. */
 export interface SourceStatus extends SourceState {
   readonly label: string
   readonly origin: string
   readonly trust: SourceTrust
-  /** What the place calls the state that was read last: a commit, a digest; absent for folders. */
+  /** The version that was read last: a commit or a digest; absent for folders. */
   readonly version?: string
   /** Wall time of the last successful reading, in milliseconds since the epoch. */
   readonly lastReadAt?: number
-  /** What the last reading failed with; its contents from before still serve. */
+  /** The error of the last reading. The previous contents are still served. */
   readonly lastError?: string
-  /** Wall time of the last failure, in milliseconds since the epoch; it stays after a recovery. */
+  /** Wall time of the last failure, in milliseconds since the epoch. It is kept after a recovery. */
   readonly lastErrorAt?: number
-  /** What is wrong with the store; serving goes on. */
+  /** Why the store cannot save files. Serving continues. */
   readonly storeFault?: string
-  /** Readings that failed since the last one that did not. */
+  /** Number of failed readings since the last successful one. */
   readonly failures: number
-  /** Milliseconds until a failing source is tried again. */
+  /** Milliseconds until a failing source is retried. */
   readonly retryMs?: number
-  /** Milliseconds until the source is read again without having been asked or hinted; absent when it never is. */
+  /** Milliseconds until the source is read without a request or hint; absent if it never is. */
   readonly nextReadMs?: number
 }
 
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-/** Other machines are not asked more often than this while they fail. */
+/** Longest retry interval of a failing remote source. */
 const LAST_REMOTE_RETRY_MS = 300_000
 const JITTER = 0.2
 const BUSY_POLL_MS = 25
 
 /**
- * Keeps the registry's view of one source true: reads after hints once they settle, sweeps now and then whatever the
- * hints said, and retries failures. Readings never overlap; a request during one causes one more, which all requests until
- * then share. A request waits for areas that were hinted before it, and for no others.
+ * Keeps the registry's view of one source up to date. It reads after hints once they settle, sweeps at intervals, and
+ * retries failures. Readings never overlap. Requests during a reading share one further reading. A request waits only
+ * for areas that were hinted before it.
  */
 export class SourceSync {
   readonly label: string
@@ -77,10 +77,10 @@ export class SourceSync {
   readonly #abort = new AbortController()
   readonly #requests: ReadingRequests
   #running: Promise<void> | undefined
-  /** Ends in the same step in which nothing was left to read, so that what is asked for then starts another run. */
+  /** Reset synchronously when nothing is left to read, so that a later request starts a new run. */
   #isRunning = false
   #watch: SourceWatch | undefined
-  /** Ends the sleep before the next reading, which ends by itself at this time. */
+  /** When the sleep before the next reading ends. `#wake` ends it earlier. */
   #wakeAt = Number.POSITIVE_INFINITY
   #wake: (() => void) | undefined
   #cancelSweep: (() => void) | undefined
@@ -90,12 +90,12 @@ export class SourceSync {
   #failures = 0
   #lastReadAt: number | undefined
   #failure: unknown
-  /** What the registry was given last. */
+  /** The contents that the registry received last. */
   #contents: SourceContents | undefined
   #lastErrorAt: number | undefined
   #retryAt: number | undefined
   #sweepAt: number | undefined
-  /** What the next sweep was planned from. */
+  /** The inputs from which the next sweep was scheduled. */
   #sweepPlan: { readonly sweepMs: number; readonly lastSweepAt: number } | undefined
   #closing: Promise<void> | undefined
 
@@ -113,7 +113,7 @@ export class SourceSync {
     this.#lastSweepAt = this.#lastRehashAt
   }
 
-  /** Watches, then reads for the first time; resolves when that reading is visible or has failed. */
+  /** Starts watching and reads for the first time. Resolves when that reading is visible or has failed. */
   async start(): Promise<void> {
     this.#watch = this.#guarded.watch(hint => {
       this.#settle.hint(hint.area)
@@ -122,13 +122,13 @@ export class SourceSync {
     await this.#request('full')
   }
 
-  /** Resolves when everything that was there before the call is visible, however it was written. */
+  /** Resolves when every change made before the call is visible, with or without events. */
   async reload(): Promise<void> {
     await this.#watch?.drain?.()
     await this.#request('full')
   }
 
-  /** Like `reload`, at next to no cost while events can be trusted. */
+  /** Like `reload`, but almost free while events are reliable. */
   async fresh(): Promise<void> {
     const { source } = this.#options
     if (this.scansOnRequest) {
@@ -137,34 +137,34 @@ export class SourceSync {
     }
     await this.#watch?.drain?.()
     const hasNews = this.#settle.isOpen || this.#hasHints || this.#guarded.state().unwatched !== undefined
-    // Another machine may take its time with a reading that is under way.
+    // A running reading of another machine may take long, so it is not awaited.
     if (source.isRemote === true ? hasNews && !this.#isRunning : hasNews || this.#isRunning)
       await this.#request('hinted')
   }
 
-  /** Whether `fresh` looks at everything, because no events tell what changed. */
+  /** Whether `fresh` reads everything, because no events report changes. */
   get scansOnRequest(): boolean {
     return this.#options.readsOnRequest && this.isBlind
   }
 
-  /** Whether nothing tells of changes in a folder of this machine. */
+  /** Whether no events report changes in a folder of this machine. */
   get isBlind(): boolean {
     const { source } = this.#options
     const { mode, unwatched } = this.#guarded.state()
     return source.isRemote !== true && mode !== 'events' && unwatched === undefined
   }
 
-  /** Finds what lies in the source and is not a skill. */
+  /** Finds files and folders of the source that are not skills. */
   async findNotSkills(query?: NotSkillQuery): Promise<NotSkills> {
     return await this.#guarded.findNotSkills(query)
   }
 
-  /** What the last reading failed with; `undefined` when it did not. */
+  /** The error of the last reading; `undefined` if it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
 
-  /** Looks at one folder again, hints or not; of another machine only what has come from there is looked at. */
+  /** Reads one folder again, even without hints. For a remote source, reads only what was already fetched. */
   async refresh(location: string): Promise<void> {
     const { source } = this.#options
     if (source.isRemote === true) return await this.fresh()
@@ -172,7 +172,7 @@ export class SourceSync {
     await (this.#guarded.mark(location, 'changed') ? this.#request('hinted', location) : this.reload())
   }
 
-  /** Reads one folder again whose bytes the store has lost. */
+  /** Reads a folder again whose bytes the store has lost. */
   async recapture(location: string): Promise<void> {
     await (this.#guarded.mark(location, 'lost') ? this.#request('hinted', location) : this.reload())
   }
@@ -199,7 +199,7 @@ export class SourceSync {
     }
   }
 
-  /** Stops everything that was started and waits for it. Idempotent. */
+  /** Stops everything that was started, and waits for its end. Idempotent. */
   async close(): Promise<void> {
     this.#abort.abort(new SkillError('CLOSED', 'the runtime is closed'))
     this.#watch?.stop()
@@ -211,7 +211,7 @@ export class SourceSync {
     await this.#closing
   }
 
-  /** Resolves after a reading that started after this call; failures are in the status, not thrown. */
+  /** Resolves after a reading that started after this call. Failures are in the status and are not thrown. */
   #request(depth: SourceReadDepth, location?: string): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.resolve()
     const request = this.#requests.add(depth, location, this.#watch)
@@ -246,14 +246,14 @@ export class SourceSync {
     this.#scheduleSweep()
   }
 
-  /** Reads what is due, and leaves the rest for later. */
+  /** Reads the due areas, and leaves the others for later. */
   async #read(): Promise<void> {
     const { source, store, hasher, registry } = this.#options
     while ((await this.#isBusy()) && !this.#settle.isOverdue) {
       await this.#sleep(BUSY_POLL_MS)
       if (this.#abort.signal.aborted) return
     }
-    // What was written just now counts: only a pause that lasts until here is one.
+    // Recent writes count as hints: a pause must last until here.
     await this.#watch?.drain?.()
     if (this.#requests.remainingMs() > 0) return
     const before = this.#requests.begin()
@@ -263,7 +263,7 @@ export class SourceSync {
     const depth = deepest(isOver ? before : due)
     const { signal } = this.#abort
     try {
-      // A medium that never answers must not hold up whoever closes the runtime.
+      // `untilAborted`, because a medium that never answers must not block the closing of the runtime.
       const reading = await untilAborted(
         signal,
         source.read({
@@ -272,13 +272,13 @@ export class SourceSync {
           depth,
           final: taken.isOverdue,
           waitsForWriters: this.#policy.maxWaitMs > 0,
-          // What was taken is read, also when it is hinted again meanwhile: somebody waits for the change before that.
+          // Taken areas are read even if they are hinted again, because a caller waits for the earlier change.
           isHeld: area => taken.held.has(area),
           wasServed: location => registry.wasServed({ origin: source.origin, location }),
           signal,
         }),
       )
-      // A writer that began meanwhile may be half done, also with what no longer wanted to wait for others.
+      // A writer that began during the reading may be half done, so the reading is repeated unless it is overdue.
       const isStillQuiet = !(await this.#isBusy()) || taken.isOverdue
       if (!reading.settled || !isStillQuiet) {
         this.#settle.retryWhole(taken)
@@ -313,7 +313,7 @@ export class SourceSync {
 
   async #accept(reading: SourceReading, depth: SourceReadDepth): Promise<void> {
     const { source, registry, clock, logger } = this.#options
-    // What was there already says nothing of a place that could not be reached.
+    // A stored copy does not prove that a failing origin works again.
     const isStillFailing = reading.isStored === true && this.#failure !== undefined
     if (!isStillFailing) {
       this.#failures = 0
@@ -326,7 +326,7 @@ export class SourceSync {
     await registry.replace(source.label, reading.contents)
     if (isStillFailing) await this.#report()
     logger.debug('read', { source: source.label, depth, skills: reading.contents.entries.length })
-    // Readers do not wait for the disk: until this is done a loss of power could cost the newest revision, no more.
+    // Readers do not wait for the disk. Until the flush ends, a power loss could cost the newest revision.
     void this.#flush()
     if (reading.readAgainMs !== undefined) this.#retryIn(reading.readAgainMs, true)
   }
@@ -335,7 +335,7 @@ export class SourceSync {
     const { store, registry, source, logger } = this.#options
     await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
     const fault = store.fault === undefined ? undefined : describeStoreFault(store.fault)
-    // A runtime that is closed has nobody to tell.
+    // A closed runtime ignores the report.
     await registry.reportStore(source.label, fault).catch(() => undefined)
   }
 
@@ -358,7 +358,10 @@ export class SourceSync {
     await registry.reportSource(source.label, describeFailure(source.origin, this.#failure, rest))
   }
 
-  /** Doubled with each failure. Many processes ask one machine, so for remote ones they spread over the whole time. */
+  /**
+   * Returns the retry delay, doubled with each failure. Remote retries are spread, because many processes may ask one
+   * server.
+   */
   #backoffMs(): number {
     const { source, clock } = this.#options
     const doubledMs = FIRST_RETRY_MS * 2 ** this.#failures
@@ -379,7 +382,7 @@ export class SourceSync {
     const { clock, rehashMs } = this.#options
     const { sweepMs } = this.#guarded.state()
     const lastSweepAt = this.#lastSweepAt
-    // Node keeps a list for each duration of a timer, so a reading in between makes no new one.
+    // Node keeps a timer list for each duration, so an unchanged plan must not create a new timer.
     if (this.#sweepPlan?.sweepMs === sweepMs && this.#sweepPlan?.lastSweepAt === lastSweepAt) return
     this.#cancelSweep?.()
     this.#sweepAt = undefined
@@ -391,7 +394,7 @@ export class SourceSync {
       const isRehashDue = clock.monotonic() - this.#lastRehashAt >= rehashMs
       void this.#request(isRehashDue ? 'rehash' : 'full')
     }
-    // Readings in between, for hints or for folders without a watch, do not put it off.
+    // Other readings in between, for hints or for unwatched folders, do not postpone the sweep.
     const delayMs = Math.max(0, jitter(sweepMs, clock) - (clock.monotonic() - this.#lastSweepAt))
     this.#sweepAt = clock.monotonic() + delayMs
     this.#cancelSweep = clock.after(delayMs, sweep, { background: true })
@@ -404,12 +407,12 @@ export class SourceSync {
       ms = this.#requests.remainingMs()
     ) {
       await this.#sleep(ms)
-      // Seen only now and then, a writer that pauses often would be missed.
+      // Checked often, because a writer that pauses often would be missed.
       await this.#isBusy()
     }
   }
 
-  /** Ends early when the sync is closed, or a request can be read for sooner. */
+  /** Sleeps; ends early when the sync is closed or a request can be read sooner. */
   async #sleep(delayMs: number): Promise<void> {
     const { signal } = this.#abort
     const { clock } = this.#options
@@ -430,7 +433,7 @@ function remaining(at: number, clock: Clock): number {
   return Math.max(0, Math.round(at - clock.monotonic()))
 }
 
-/** What a failing peer has asked for, in milliseconds. */
+/** Returns the delay that a failing server requested, in milliseconds. */
 function askedToWaitMs(thrown: unknown): number {
   const asked = SkillError.isInstance(thrown) ? thrown.data['retryAfterMs'] : undefined
   return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0

@@ -10,7 +10,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 const text = (name: string, body: string): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`
 
-/** Does something while a file is read: what another process or caller may do at any moment. */
+/** Runs a callback while a file is read, as another process or caller may act at any moment. */
 class InterruptedFileSystem extends MemoryFileSystem {
   onRead: (path: string) => void = () => undefined
   onListed: (path: string) => Promise<void> | void = () => undefined
@@ -46,11 +46,11 @@ interface Kit extends AsyncDisposable {
   /** The names in each update. */
   readonly updates: string[]
   readonly bodyOf: (name: string) => Promise<string>
-  /** Whether a call has ended after some milliseconds. */
+  /** Returns whether a call has ended after some milliseconds. */
   readonly hasEnded: (call: Promise<unknown>, afterMs: number) => Promise<boolean>
 }
 
-/** Skills `a` to `d` in each of the roots. */
+/** Opens a runtime with the skills `a` to `d` in each root. */
 async function open(
   roots: readonly string[] = ['/one'],
   onDuplicate: DuplicatePolicy = 'first-wins',
@@ -85,19 +85,19 @@ async function open(
 }
 
 describe('callers and other callers', () => {
-  test('a look at a folder during a reading does not make the reading unsettled', async () => {
+  test('load() during a reading does not make the reading unsettled', async () => {
     await using it = await open()
     const later: Promise<unknown>[] = []
     it.files.onListed = () => {
       if (later.length < 6) later.push(it.skills.load('b'), it.skills.load('c'))
     }
-    // Time stands still: a call that waits for a timer does not end.
+    // Time stands still, so a call that waits for a timer would never end.
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
     expect(later).toHaveLength(6)
     expect(await it.hasEnded(Promise.all(later), 0)).toBe(true)
   })
 
-  test('callers that ask all the time do not make separate edits one burst', async () => {
+  test('frequent callers do not merge separate edits into one burst', async () => {
     await using it = await open()
     it.files.onRead = () => void it.skills.load('b')
     for (let edit = 0; edit < 40; edit++) {
@@ -112,7 +112,7 @@ describe('callers and other callers', () => {
 })
 
 describe('callers and writers', () => {
-  test('a caller waits for the edit before its request, and not for edits of other skills after it', async () => {
+  test('a caller waits for the edit before its request, and not for later edits of other skills', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     const fresh = it.skills.fresh()
@@ -136,7 +136,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a b'])
   })
 
-  test('a folder that is written without a pause holds up its own callers, and no others', async () => {
+  test('a folder that is written without a pause delays only its own callers', async () => {
     await using it = await open()
     const ended: string[] = []
     it.files.save('/one/a', 'begun')
@@ -154,7 +154,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('begun')
   })
 
-  test('a folder that has got a name and rested is found by that name, whatever else is written', async () => {
+  test('a renamed skill that has rested is found by its new name while other skills are written', async () => {
     await using it = await open()
     it.files.write('/one/a/SKILL.md', text('b', 'the first b'))
     for (let at = 0; at < 100; at += 10) {
@@ -166,7 +166,7 @@ describe('callers and writers', () => {
     expect((await load).body.trim()).toBe('the first b')
   })
 
-  test('folders that change places while a caller waits for one of them keep what was decided about each', async () => {
+  test('folders that swap places during a wait keep the decisions about each of them', async () => {
     await using it = await open()
     await it.skills.review.disable('b')
     await it.clock.advance(1)
@@ -183,7 +183,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a'])
   })
 
-  test('without a caller, skills that are written one right after the other become visible together', async () => {
+  test('without a caller, skills that are written in quick succession become visible together', async () => {
     await using it = await open()
     for (const name of ['a', 'b', 'c']) {
       it.files.save(`/one/${name}`, 'new')
@@ -200,7 +200,7 @@ describe('callers and writers', () => {
     expect(it.updates).toEqual(['a b c d'])
   })
 
-  test('a folder that changes while it is read is read again by itself, and the others are shown', async () => {
+  test('a folder that changes while it is read is read again separately, and the others are published', async () => {
     await using it = await open()
     it.files.save('/one/a', 'new')
     it.files.save('/one/b', 'new')
@@ -218,7 +218,7 @@ describe('callers and writers', () => {
     expect(await it.bodyOf('a')).toBe('newer')
   })
 
-  test('a folder that is moved while a folder above changes is never shown as removed', async () => {
+  test('a folder that is moved while its new parent changes is never shown as removed', async () => {
     await using it = await open()
     it.files.write('/one/team/notes.txt', 'x')
     await it.clock.advance(3_000)
@@ -236,7 +236,7 @@ describe('callers and writers', () => {
   })
 })
 
-test('a folder that is moved while its parent is read is not shown as removed to a caller that asks for another one', async () => {
+test('a folder that is moved while its parent is read is not shown as removed to a caller of another skill', async () => {
   await using it = await open()
   it.files.write('/one/notes/x.txt', 'x')
   let isMoved = false
@@ -258,8 +258,8 @@ test('a folder that is moved while its parent is read is not shown as removed to
   expect(it.skills.current.get('a').location).toBe('moved')
 })
 
-describe('callers and writers that go on', () => {
-  /** Writes the next of many edits, as one process that saves again and again. */
+describe('callers and continuous writers', () => {
+  /** Writes the next of many edits, like a process that saves again and again. */
   type Edit = (files: InterruptedFileSystem, count: number) => void
 
   const edits: readonly (readonly [string, Edit])[] = [
@@ -312,7 +312,7 @@ describe('callers and writers that go on', () => {
   test.each([
     ['fresh()', (it: Kit) => it.skills.fresh()],
     ['load()', (it: Kit) => it.skills.load('a')],
-  ])('skills that are saved together again and again are shown together to %s', async (_, call) => {
+  ])('skills that are repeatedly saved together are published together for %s', async (_, call) => {
     await using it = await open()
     for (let count = 0; count < 20; count++) {
       it.files.save('/one/a', `edit ${count}`)
@@ -324,7 +324,7 @@ describe('callers and writers that go on', () => {
     expect(new Set(it.updates)).toEqual(new Set(['a b']))
   })
 
-  test('a batch that a caller asks in the middle of is shown in one step', async () => {
+  test('a batch is published in one step when a caller asks during it', async () => {
     await using it = await open()
     const names = Array.from({ length: 40 }, (_, i) => `skill-${i + 10}`)
     for (const name of names) it.files.save(`/one/${name}`, 'old')
@@ -343,13 +343,13 @@ describe('callers and writers that go on', () => {
 })
 
 describe('callers and other sources', () => {
-  test('loading a skill does not wait for a source behind the one that serves it', async () => {
+  test('loading a skill does not wait for a source with a lower precedence', async () => {
     await using it = await open(['/one', '/two'])
     it.files.save('/two/b', 'new')
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
   })
 
-  test('it waits for a source that comes first, which may get the name', async () => {
+  test('loading a skill waits for a source with a higher precedence, which may serve the name', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     await it.clock.advance(200)
@@ -361,7 +361,7 @@ describe('callers and other sources', () => {
     expect(await load).toMatchObject({ source: 'one', body: 'first' })
   })
 
-  test('the last source is the one that comes first when the last wins', async () => {
+  test('with last-wins, the last source has the highest precedence', async () => {
     await using it = await open(['/one', '/two'], 'last-wins')
     it.files.save('/one/b', 'new')
     expect(await it.hasEnded(it.skills.load('a'), 0)).toBe(true)
@@ -371,7 +371,7 @@ describe('callers and other sources', () => {
     expect(await it.hasEnded(load, 100)).toBe(true)
   })
 
-  test('a skill that is gone from its source is found in the next one, as it is there now', async () => {
+  test('a skill that was removed from its source is found in the next one, in its newest state', async () => {
     await using it = await open(['/one', '/two'])
     it.files.remove('/one/a')
     it.files.save('/two/a', 'newest')
@@ -381,13 +381,13 @@ describe('callers and other sources', () => {
   })
 })
 
-test('a save right when a reading begins leaves no caller with the text from before its request', async () => {
+test('a save at the start of a reading never leaves a caller with the text from before its request', async () => {
   await using kit = await open()
   const { files, clock, skills } = kit
   files.save('/one/a', 'first')
   const call = skills.fresh()
   let saves = 0
-  // A writer whose edits come as often as readings wait for it.
+  // A writer that saves whenever a reading waits for it.
   files.onResolve = () => {
     if (saves++ < 5) files.save('/one/a', `edit ${saves}`)
   }

@@ -34,7 +34,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** An empty folder, and how to change it. */
+/** An empty folder, and functions that change it. */
 interface Place {
   readonly root: string
   readonly put: (path: string, content: string | Uint8Array) => void
@@ -67,7 +67,7 @@ function memory(): Place & { readonly files: MemoryFileSystem } {
   }
 }
 
-/** What a user writes to bring a place of their own: here a map of paths, such as a database or a bucket has. */
+/** What a user writes to adapt a storage of their own: here a map of paths, as in a database or a bucket. */
 function ofMap(map: ReadonlyMap<string, Uint8Array>): SimpleFiles {
   const below = (path: string): string[] => [...map.keys()].filter(key => key.startsWith(`${path}/`))
   return {
@@ -200,7 +200,7 @@ describe('skills on another machine', () => {
     expect(skills.status()[0]?.lastError).toBeDefined()
   })
 
-  test('a place that does not answer is given up on, and closing does not wait for it', async () => {
+  test('time out when the file system does not answer, and close() does not wait', async () => {
     const clock = new FakeClock()
     let isStuck = false
     const signals: AbortSignal[] = []
@@ -227,12 +227,12 @@ describe('skills on another machine', () => {
     expect(errors[0]?.message).toContain('no answer after 100 ms')
     expect(signals[0]?.aborted).toBe(true)
     expect(skills.current.get('pdf').description).toBe('Does pdf.')
-    skills.reload().catch(() => undefined) // until the end
+    skills.reload().catch(() => undefined) // pending until close()
     await clock.advance(10)
     await skills.close()
   })
 
-  test('a place that does not know sizes or times works, one that counts characters is told', async () => {
+  test('work without file sizes and times, and sizes in characters are reported', async () => {
     const map = new Map([['/base/root/pdf/SKILL.md', new TextEncoder().encode(text('pdf', 'Grüße.'))]])
     const files = ofMap(map)
     const openWith = async (
@@ -271,7 +271,7 @@ describe('skills on another machine', () => {
     expect(() => adaptFileSystem({} as SimpleFiles)).toThrow('files.list is undefined; it must be a function')
   })
 
-  test(`paths are shown as the remote writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
+  test(`show paths as the remote writes them ${verifies('PAI-09', 'PAI-X06')}`, async () => {
     const seen: string[] = []
     const native = new Map([['C:\\work\\skills\\pdf\\SKILL.md', new TextEncoder().encode(text('pdf'))]])
     const toSlash = (path: string): string => {

@@ -1,15 +1,15 @@
-/** Fails a promise of a conformance suite. */
+/** Throws if a promise of a conformance suite is broken. */
 export function expect(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`not so: ${what}`)
+  if (!condition) throw new Error(`expected: ${what}`)
 }
 
-/** Compares two JSON values. */
+/** Compares two JSON values. Throws if they differ. */
 export function expectEqual(actual: unknown, expected: unknown, what: string): void {
   const [is, shouldBe] = [JSON.stringify(actual), JSON.stringify(expected)]
-  if (is !== shouldBe) throw new Error(`${what}: ${is} instead of ${shouldBe}`)
+  if (is !== shouldBe) throw new Error(`${what}: got ${is}, expected ${shouldBe}`)
 }
 
-/** Expects a failure of this code. */
+/** Throws unless the work fails with this code. */
 export async function expectCode(work: () => unknown, code: string, what: string): Promise<void> {
   const failure = await (async () => await work())().then(
     () => undefined,

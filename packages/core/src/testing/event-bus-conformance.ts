@@ -1,7 +1,7 @@
 import type { EventBus, SkillEvents } from '../index.ts'
 import { expectEqual } from './conformance.ts'
 
-/** One promise that every event bus keeps; `check` throws when this one does not. */
+/** One promise that every event bus must keep; `check` throws if the bus breaks it. */
 export interface EventBusCase {
   readonly name: string
   check(bus: EventBus): Promise<void>
@@ -13,10 +13,10 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-/** The promises of `EventBus`, for any test runner: call `check` with a fresh bus for each case. */
+/** The promises of `EventBus`, for any test runner. Call `check` with a fresh bus for each case. */
 export const eventBusConformance: readonly EventBusCase[] = [
   {
-    name: 'emit() calls the handlers of a name in their order, and waits for slow ones',
+    name: 'emit() calls the handlers of a name in order, and waits for slow handlers',
     async check(bus) {
       const told: string[] = []
       bus.on('skills:batch', async ({ generation }) => {
@@ -31,7 +31,7 @@ export const eventBusConformance: readonly EventBusCase[] = [
     },
   },
   {
-    name: 'a handler that throws or rejects costs the others nothing',
+    name: 'a handler that throws or rejects does not affect the other handlers',
     async check(bus) {
       const told: number[] = []
       bus.on('skills:batch', () => {
@@ -46,7 +46,7 @@ export const eventBusConformance: readonly EventBusCase[] = [
     },
   },
   {
-    name: 'a handler that was taken off is not called, and taking it off twice is fine',
+    name: 'a removed handler is not called, and removing it twice is harmless',
     async check(bus) {
       const told: string[] = []
       const off = bus.on('skills:batch', () => void told.push('first'))
@@ -58,7 +58,7 @@ export const eventBusConformance: readonly EventBusCase[] = [
     },
   },
   {
-    name: 'without handlers nothing happens',
+    name: 'emit() does nothing without handlers',
     async check(bus) {
       await bus.emit('skills:batch', batch(1))
     },

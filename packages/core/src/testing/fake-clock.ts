@@ -5,13 +5,13 @@ interface Timer {
   readonly callback: () => void
 }
 
-/** Time that passes only when a test says so. */
+/** A clock whose time passes only when a test advances it. */
 export class FakeClock implements Clock {
   #now = 0
   readonly #startedAt: number
   readonly #timers = new Set<Timer>()
 
-  /** `startedAt` is the wall time at which it begins, in milliseconds since the epoch. */
+  /** `startedAt` is the initial wall time, in milliseconds since the epoch. */
   constructor(startedAt: number = Date.UTC(2026, 0, 1)) {
     this.#startedAt = startedAt
   }
@@ -24,7 +24,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** Always in the middle, so that jitter vanishes. */
+  /** Always returns the middle, so that jitter vanishes. */
   random(): number {
     return 0.5
   }
@@ -35,12 +35,12 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Timers that have not fired and were not cancelled. */
+  /** Number of timers that have neither fired nor been cancelled. */
   get pendingTimers(): number {
     return this.#timers.size
   }
 
-  /** Lets time pass, firing timers in their order, and lets what they started run on in between. */
+  /** Advances the time. Fires timers in order, and runs the promise callbacks in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
     for (;;) {
@@ -56,7 +56,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Enough turns for chains of promises that wait for nothing but each other. */
+/** Runs enough microtasks for long chains of promises. */
 async function settleMicrotasks(): Promise<void> {
   for (let i = 0; i < 200; i++) await Promise.resolve()
 }

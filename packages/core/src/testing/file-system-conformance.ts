@@ -2,20 +2,20 @@ import { decodeUnmarkedText } from '../internal-entry.ts'
 import type { FileSystem, WritableFileSystem } from '../source-entry.ts'
 import { expect, expectCode, expectEqual } from './conformance.ts'
 
-/** A file system to try, with an empty folder in it. */
+/** A file system under test, with an empty folder in it. */
 export interface FileSystemSubject {
   readonly fileSystem: FileSystem
-  /** The same one when it can be written to; its promises are then tried, too. */
+  /** The same file system, if it can be written to. Its write promises are then tested, too. */
   readonly writable?: WritableFileSystem
   /** Absolute path of the empty folder. */
   readonly root: string
-  /** Puts a file there by other means, with the folders above it. */
+  /** Creates a file and its parent folders, without using the file system under test. */
   readonly put: (path: string, content: string | Uint8Array) => void | Promise<void>
-  /** Removes a file or folder by other means. */
+  /** Removes a file or folder, without using the file system under test. */
   readonly remove: (path: string) => void | Promise<void>
 }
 
-/** One promise that every file system keeps; `check` throws when this one does not. */
+/** One promise that every file system must keep; `check` throws if the file system breaks it. */
 export interface FileSystemCase {
   readonly name: string
   check(subject: FileSystemSubject): Promise<void>
@@ -23,10 +23,10 @@ export interface FileSystemCase {
 
 const MAX = 1_000_000
 
-/** The promises of `FileSystem`, for any test runner: call `check` with a fresh subject for each case. */
+/** The promises of `FileSystem`, for any test runner. Call `check` with a fresh subject for each case. */
 export const fileSystemConformance: readonly FileSystemCase[] = [
   {
-    name: 'list() gives the names and kinds directly in a folder',
+    name: 'list() returns the names and kinds of the direct entries of a folder',
     async check({ fileSystem, root, put }) {
       await put(`${root}/b.md`, 'b')
       await put(`${root}/a/deep/c.md`, 'c')
@@ -42,7 +42,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     },
   },
   {
-    name: 'read() gives the bytes of a file, whatever they are, and their facts',
+    name: 'read() returns the bytes of a file unchanged, and its facts',
     async check({ fileSystem, root, put }) {
       const all = Uint8Array.from({ length: 70_000 }, (_, index) => index % 251)
       await put(`${root}/all.bin`, all)
@@ -64,7 +64,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     },
   },
   {
-    name: 'names of any script are found as they are listed',
+    name: 'stat() finds a non-ASCII name as list() returns it',
     async check({ fileSystem, root, put }) {
       await put(`${root}/日本 ü.md`, 'text')
       const [entry] = await fileSystem.list(root)
@@ -73,7 +73,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     },
   },
   {
-    name: 'what is not there is NOT_FOUND',
+    name: 'list(), stat() and read() of a missing path fail with NOT_FOUND',
     async check({ fileSystem, root }) {
       const path = `${root}/none/none.md`
       await expectCode(async () => await fileSystem.list(path), 'NOT_FOUND', 'list()')
@@ -86,7 +86,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     },
   },
   {
-    name: 'read() refuses folders, large files, and what is not inside',
+    name: 'read() refuses folders, files over the limit, and files outside of the allowed folders',
     async check({ fileSystem, root, put }) {
       await put(`${root}/in/a.md`, '0123456789')
       await put(`${root}/in-other/a.md`, 'other')
@@ -114,7 +114,7 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
     },
   },
   {
-    name: 'a change is seen: other bytes, other size, gone, and there again',
+    name: 'stat() and read() show changed bytes, a changed size, a removal and a new file',
     async check({ fileSystem, root, put, remove }) {
       const path = `${root}/a.md`
       const read = async (): Promise<string> =>
@@ -129,11 +129,11 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       await remove(path)
       await expectCode(async () => await fileSystem.stat(path), 'NOT_FOUND', 'after the removal')
       await put(path, 'two')
-      expectEqual(await read(), 'two', 'there again')
+      expectEqual(await read(), 'two', 'after it came back')
     },
   },
   {
-    name: 'write() replaces whole files, makes folders, and never leaves its own',
+    name: 'write() replaces whole files, creates folders, and leaves no temporary file',
     async check({ writable, root }) {
       if (writable === undefined) return
       const write = async (path: string, text: string): Promise<void> =>
@@ -148,17 +148,17 @@ export const fileSystemConformance: readonly FileSystemCase[] = [
       expectEqual((await writable.list(`${root}/a/b`)).length, 1, 'nothing left beside it')
       await writable.move(`${root}/a`, `${root}/z/a`, { inside: root })
       expectEqual(await read(`${root}/z/a/b/c.md`), 'two', 'moved')
-      await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old place')
+      await expectCode(async () => await writable.stat(`${root}/a`), 'NOT_FOUND', 'the old path')
       await write(`${root}/a/x.md`, 'x')
       await expectCode(
         async () => await writable.move(`${root}/a`, `${root}/z/a`, { inside: root }),
         'IO_FAILED',
-        'a taken place',
+        'an occupied path',
       )
       await expectCode(
         async () => await writable.write(`${root}-other/x.md`, new Uint8Array(), { inside: root }),
         'OUTSIDE_ROOT',
-        'a folder beside',
+        'a sibling folder',
       )
     },
   },

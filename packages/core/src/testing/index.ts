@@ -1,9 +1,9 @@
-// For tests of hosts and of implementations: `@skillstoke/core/testing`. No tool sorts the blocks.
+// `@skillstoke/core/testing`: tests of hosts and of implementations. The blocks are sorted by hand.
 
-// For tests of hosts: time under the control of a test.
+// For tests of hosts: a clock that the test controls.
 export { FakeClock } from './fake-clock.ts'
 
-// For authors of an implementation: what each one has to keep, as lists of cases.
+// For authors of an implementation: the contract of each interface, as lists of cases.
 export { type SourceCase, type SourceSubject, sourceConformance } from './source-conformance.ts'
 export {
   type FileSystemCase,

@@ -1,7 +1,7 @@
 import { SkillError } from '../index.ts'
 import { portableHasher, type ScriptProgram, type ScriptRunner, type ScriptScan } from '../source-entry.ts'
 
-/** One promise that every runner of scripts keeps; `check` throws when this one does not. */
+/** One promise that every runner must keep; `check` throws if the runner breaks it. */
 export interface ScriptRunnerCase {
   readonly name: string
   check(runner: ScriptRunner): Promise<void>
@@ -9,10 +9,13 @@ export interface ScriptRunnerCase {
 
 const HEAD = "import { defineCommand } from 'skillstoke/command'\n"
 
-/** The promises of `ScriptRunner`, for any test runner: call `check` with a fresh runner for each case, and close it. */
+/**
+ * The promises of `ScriptRunner`, for any test runner. Call `check` with a fresh runner for each case, and close the
+ * runner.
+ */
 export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
   {
-    name: 'finds commands without running anything',
+    name: 'finds commands without running any code',
     async check(runner) {
       const { scan } = await prepare(runner, `${HEAD}throw new Error('it ran')\n${command('one', '1')}`)
       assert(
@@ -22,19 +25,19 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
     },
   },
   {
-    name: 'loads modules, runs commands, and gives back what they answer',
+    name: 'loads modules, runs commands, and returns their results',
     async check(runner) {
       const loaded = await load(runner, `${HEAD}${command('echo', 'input')}`)
       const value = await loaded.call('echo', { text: 'äöü', list: [1, null] })
       assert(
         JSON.stringify(value) === '{"text":"äöü","list":[1,null]}',
-        `it answered ${JSON.stringify(value)}`,
+        `the command returned ${JSON.stringify(value)}`,
       )
       await loaded.close()
     },
   },
   {
-    name: 'tells of a module that does not load, where that is',
+    name: 'reports the file and line of a module that does not load',
     async check(runner) {
       const { program, scan } = await prepare(
         runner,
@@ -45,12 +48,12 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       const [problem] = outcome.kind === 'failed' ? outcome.diagnostics : []
       assert(
         problem?.path === 'scripts/main.js' && problem.line === 3,
-        `it told of ${JSON.stringify(problem)}`,
+        `it reported ${JSON.stringify(problem)}`,
       )
     },
   },
   {
-    name: 'refuses a wrong input, naming its fields',
+    name: 'refuses an invalid input and names its fields',
     async check(runner) {
       const loaded = await load(
         runner,
@@ -62,7 +65,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
     },
   },
   {
-    name: 'tells what a command throws, and goes on',
+    name: 'reports the error of a command, and stays usable',
     async check(runner) {
       const loaded = await load(
         runner,
@@ -70,12 +73,12 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       )
       const error = await failure(loaded.call('one', { fail: true }), 'SCRIPT_FAILED')
       assert(error.message.includes('broken'), error.message)
-      assert((await loaded.call('one', {})) === 1, 'it does not go on')
+      assert((await loaded.call('one', {})) === 1, 'it does not stay usable')
       await loaded.close()
     },
   },
   {
-    name: 'ends what takes too long, and what nobody wants any more',
+    name: 'ends calls at their timeout, and calls that are aborted',
     async check(runner) {
       const loaded = await load(
         runner,
@@ -94,7 +97,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
     },
   },
   {
-    name: 'tells of progress and lines, in order',
+    name: 'reports progress and lines in order',
     async check(runner) {
       const loaded = await load(
         runner,
@@ -109,12 +112,12 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
           onLine: ({ stream, text }) => void seen.push(`${stream} ${text}`),
         },
       )
-      assert(seen.join() === '1/2 half,log logged', `it told ${seen.join()}`)
+      assert(seen.join() === '1/2 half,log logged', `it reported ${seen.join()}`)
       await loaded.close()
     },
   },
   {
-    name: 'ends calls under way before it is closed, and takes no more',
+    name: 'ends running calls before it is closed, and accepts no further calls',
     async check(runner) {
       const loaded = await load(
         runner,
@@ -123,7 +126,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
       const begun = new Promise<void>(resolve => {
         void loaded
           .call('one', {}, { onLine: () => resolve() })
-          .then(value => assert(value === 'ended', 'it was cut off'))
+          .then(value => assert(value === 'ended', 'the call was cut off'))
       })
       await begun
       await loaded.close()
@@ -131,7 +134,7 @@ export const scriptRunnerConformance: readonly ScriptRunnerCase[] = [
     },
   },
   {
-    name: 'has no file but those of the skill',
+    name: 'runs no file outside of the skill',
     async check(runner) {
       const { program } = await prepare(runner, HEAD)
       await failure(runner.runFile(program, 'scripts/none.js', []), 'FILE_NOT_FOUND')
@@ -167,16 +170,16 @@ async function load(
   const { program, scan } = await prepare(runner, text)
   const outcome = await runner.load(program, scan)
   if (outcome.kind === 'loaded') return outcome.program
-  throw new Error(`it does not load: ${JSON.stringify(outcome.diagnostics)}`)
+  throw new Error(`the modules did not load: ${JSON.stringify(outcome.diagnostics)}`)
 }
 
 async function failure(work: Promise<unknown>, code: SkillError['code']): Promise<SkillError> {
   const thrown: unknown = await work.then(
-    value => new Error(`it succeeded with ${JSON.stringify(value)}`),
+    value => new Error(`the call succeeded with ${JSON.stringify(value)}`),
     (error: unknown) => error,
   )
   if (SkillError.isInstance(thrown, code)) return thrown
-  throw new Error(`${code} was expected, and not ${String(thrown)}`)
+  throw new Error(`expected ${code}, got ${String(thrown)}`)
 }
 
 function assert(isTrue: boolean, message: string): void {

@@ -10,16 +10,16 @@ import {
 } from '../source-entry.ts'
 import { expect, expectEqual } from './conformance.ts'
 
-/** A source to try, which holds nothing yet. */
+/** An empty source under test. */
 export interface SourceSubject {
   readonly source: SkillSource
-  /** Puts files into the folder of a skill by other means; `path` begins with the skill's name. */
+  /** Puts files into the folder of a skill, without using the source. `path` begins with the skill's name. */
   readonly put: (path: string, content: string) => void | Promise<void>
-  /** Removes a skill by other means. */
+  /** Removes a skill, without using the source. */
   readonly remove: (name: string) => void | Promise<void>
 }
 
-/** One promise that every source keeps; `check` throws when this one does not. */
+/** One promise that every source must keep; `check` throws if the source breaks it. */
 export interface SourceCase {
   readonly name: string
   check(subject: SourceSubject): Promise<void>
@@ -28,10 +28,10 @@ export interface SourceCase {
 const text = (name: string, body = 'Body.'): string =>
   renderSkillText({ name, description: `Does ${name}.`, body })
 
-/** The promises of `SkillSource`, for any test runner: call `check` with a fresh subject for each case. */
+/** The promises of `SkillSource`, for any test runner. Call `check` with a fresh subject for each case. */
 export const sourceConformance: readonly SourceCase[] = [
   {
-    name: 'read() gives complete contents, sorted, with the label of the source',
+    name: 'read() returns complete contents, sorted, with the label of the source',
     async check({ source, put }) {
       for (const name of ['zebra', 'ant']) await put(`${name}/SKILL.md`, text(name))
       await put('ant/references/more.md', 'More.')
@@ -51,7 +51,7 @@ export const sourceConformance: readonly SourceCase[] = [
     },
   },
   {
-    name: 'all bytes and file lists are in the store before contents are given',
+    name: 'all bytes and file lists are in the store before the contents are returned',
     async check({ source, put }) {
       await put('pdf/SKILL.md', text('pdf'))
       await put('pdf/a.txt', 'some text')
@@ -67,7 +67,7 @@ export const sourceConformance: readonly SourceCase[] = [
     },
   },
   {
-    name: 'what did not change is the same object; what did is another',
+    name: 'an unchanged skill is the same object, and a changed skill is a new object',
     async check({ source, put }) {
       await put('a/SKILL.md', text('a'))
       await put('b/SKILL.md', text('b'))
@@ -82,7 +82,7 @@ export const sourceConformance: readonly SourceCase[] = [
     },
   },
   {
-    name: 'what is removed is gone, and can come back',
+    name: 'a removed skill disappears, and can come back',
     async check({ source, put, remove }) {
       await put('a/SKILL.md', text('a'))
       await put('b/SKILL.md', text('b'))
@@ -91,18 +91,18 @@ export const sourceConformance: readonly SourceCase[] = [
       await remove('a')
       expectEqual(namesOf(await read(source, store)), ['b'], 'after the removal')
       await put('a/SKILL.md', text('a'))
-      expectEqual(namesOf(await read(source, store)), ['a', 'b'], 'there again')
+      expectEqual(namesOf(await read(source, store)), ['a', 'b'], 'after it came back')
     },
   },
   {
-    name: 'a broken text is told with its place, and harms no other skill',
+    name: 'a broken text is reported with its line, and does not affect other skills',
     async check({ source, put }) {
       await put('good/SKILL.md', text('good'))
       await put('bad/SKILL.md', '---\nname: bad\ndescription: "unclosed\n---\n')
       const store = new MemorySkillStore()
       const { entries } = (await read(source, store)).contents
       const bad = entries.find(({ location }) => location === 'bad')
-      expect(bad !== undefined && bad.skill === undefined, 'the broken one is there, without a skill')
+      expect(bad !== undefined && bad.skill === undefined, 'the broken entry exists, without a skill')
       const error = bad?.diagnostics.find(({ severity }) => severity === 'error')
       expectEqual([error?.code, error?.line], ['YAML_INVALID', 3], 'what is wrong')
       await put('bad/SKILL.md', text('bad'))
@@ -110,7 +110,7 @@ export const sourceConformance: readonly SourceCase[] = [
     },
   },
   {
-    name: 'hints tell of changes, where the source has events; and nothing tells after the end',
+    name: 'a source with events reports changes as hints, and reports nothing after stop()',
     async check({ source, put }) {
       const hints: string[] = []
       const watch = source.watch?.(({ area }) => void hints.push(area))

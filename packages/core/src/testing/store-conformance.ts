@@ -2,7 +2,7 @@ import { decodeUnmarkedText, digestOf, revisionOf } from '../internal-entry.ts'
 import { portableHasher, type SkillFile, type SkillStore } from '../source-entry.ts'
 import { expect } from './conformance.ts'
 
-/** One promise that every store keeps; `check` throws when this one does not. */
+/** One promise that every store must keep; `check` throws if the store breaks it. */
 export interface StoreCase {
   readonly name: string
   check(store: SkillStore): Promise<void>
@@ -10,10 +10,10 @@ export interface StoreCase {
 
 const encoder = new TextEncoder()
 
-/** The promises of `SkillStore`, for any test runner: call `check` with a fresh store for each case. */
+/** The promises of `SkillStore`, for any test runner. Call `check` with a fresh store for each case. */
 export const storeConformance: readonly StoreCase[] = [
   {
-    name: 'get() gives back the bytes that were put under their digest',
+    name: 'get() returns the bytes that were put under their digest',
     async check(store) {
       const bytes = encoder.encode('some text')
       const digest = digestOf(bytes, portableHasher)
@@ -26,7 +26,7 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: 'get() gives undefined for what was never put',
+    name: 'get(), getTree() and getRef() return undefined for unknown keys',
     async check(store) {
       expect((await store.get(digestOf('nothing', portableHasher))) === undefined, 'no bytes')
       expect((await store.getTree(digestOf('nothing', portableHasher))) === undefined, 'no tree')
@@ -50,7 +50,7 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: 'getTree() gives back the file list of a revision',
+    name: 'getTree() returns the file list of a revision',
     async check(store) {
       const { revision, files } = putTree(store, 'tree')
       await store.flush()
@@ -58,7 +58,7 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: 'setRef() points a name at the newest revision, or at nothing',
+    name: 'setRef() points a name at the newest revision, or removes it',
     async check(store) {
       const first = putTree(store, 'first').revision
       const second = putTree(store, 'second').revision
@@ -69,13 +69,13 @@ export const storeConformance: readonly StoreCase[] = [
       await store.flush()
       expect(store.getRef('name') === second, 'moved')
       store.setRef('name', undefined)
-      expect(store.getRef('name') === undefined, 'gone at once')
+      expect(store.getRef('name') === undefined, 'removed at once')
       await store.flush()
-      expect(store.getRef('name') === undefined, 'gone after flush()')
+      expect(store.getRef('name') === undefined, 'removed after flush()')
     },
   },
   {
-    name: 'listRefs(), if there is one, has what getRef() has',
+    name: 'listRefs(), if present, returns the same values as getRef()',
     async check(store) {
       if (store.listRefs === undefined) return
       const [first, second] = [putTree(store, 'first').revision, putTree(store, 'second').revision]
@@ -99,7 +99,7 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: 'notes, if there are any, are found as they were put, and only for revisions that are held',
+    name: 'notes, if present, are returned as they were put, and only for stored revisions',
     async check(store) {
       const { notes } = store
       if (notes === undefined) return
@@ -119,13 +119,13 @@ export const storeConformance: readonly StoreCase[] = [
       expect(find('lost') === undefined, 'not found without its revision')
       expect(notes.find('other source', 'pdf') === undefined, 'not found for another source')
       notes.put('source', 'pdf', undefined)
-      expect(find('pdf') === undefined, 'gone at once')
+      expect(find('pdf') === undefined, 'removed at once')
       await store.flush()
-      expect(find('pdf') === undefined, 'gone after flush()')
+      expect(find('pdf') === undefined, 'removed after flush()')
     },
   },
   {
-    name: 'put() while flush() is under way loses nothing',
+    name: 'put() during flush() loses nothing',
     async check(store) {
       const trees = Array.from({ length: 50 }, (_, index) => {
         const tree = putTree(store, `tree ${index}`)
