@@ -72,7 +72,7 @@ test('a state that no runtime was given closes itself', async () => {
 })
 
 test.each([
-  ['store/index.db', 'the names of the store'],
+  ['store/index.db', 'the index entries of the store'],
   ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],

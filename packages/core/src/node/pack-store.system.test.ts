@@ -193,7 +193,7 @@ test('a damaged index is moved aside when the damage is met, and what can be rea
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(500)
   expect(store.fault).toMatchObject({
     message: expect.stringMatching(
-      /^the names of the store in .* are damaged \(.*\) and were moved to ".*"$/,
+      /^the index entries of the store in .* are damaged \(.*\) and were moved to ".*"$/,
     ),
     isStoring: true,
   })
@@ -346,7 +346,7 @@ test('a store whose index is gone says so; a new one, and one with its index, ha
   expect(faults).toEqual([
     undefined,
     undefined,
-    expect.stringMatching(/the names of the store in .* are missing/),
+    expect.stringMatching(/the index entries of the store in .* are missing/),
     undefined,
   ])
 })
