@@ -526,7 +526,7 @@ test.each([
 })
 
 test.each([
-  ['ext::sh -c true', /is no URL of a repository/],
+  ['ext::sh -c true', /is not the URL of a repository/],
   ['https://user:pw@example.com/x.git', /has credentials in it/],
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
   [
