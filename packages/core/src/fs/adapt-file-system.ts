@@ -68,7 +68,7 @@ const KNOWN: KnownOptions<AdaptFileSystemOptions> = {
 export const DEFAULT_FILE_TIMEOUT_MS = 30_000
 const DEFAULT_CONCURRENCY = 8
 
-/** Makes a file system of three functions over a database, a bucket, an API or a remote disk. */
+/** Creates a file system from three functions, for example over a database, a bucket, an API or a remote disk. */
 export function adaptFileSystem(files: SimpleFiles, options: AdaptFileSystemOptions = {}): FileSystem {
   return new AdaptedFileSystem(files, options)
 }

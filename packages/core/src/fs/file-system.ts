@@ -106,7 +106,7 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   )
 }
 
-/** Returns whether two facts belong to the same file or folder, in whatever state. */
+/** Returns whether two facts belong to the same file or folder, even if its content differs. */
 export function isSameInode(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.birthtimeMs === b.birthtimeMs
 }

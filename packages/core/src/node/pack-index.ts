@@ -314,7 +314,7 @@ function beyond(beginning: string): string {
 
 type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text: string, sum: number]
 
-/** Returns `undefined` unless this build of the library wrote the note exactly like this. */
+/** Returns `undefined` if the note is damaged or was written by another build of the library. */
 function toNote(location: string, [revision, facts, text, sum]: NoteRow): FolderNote | undefined {
   if (libraryId() === undefined || sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT

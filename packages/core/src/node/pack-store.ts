@@ -338,7 +338,7 @@ class PackStore implements SkillStore {
 
   /** Restores the index and the packs that are still open here. All other content is read from its source again. */
   #restore(): void {
-    // The file there may be an older copy, so the names of this process take precedence.
+    // The existing file may be an older copy, so the names of this process take precedence.
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()

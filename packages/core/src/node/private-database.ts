@@ -46,8 +46,8 @@ function makePrivate(path: string): void {
 export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
 
 /**
- * A database of a state directory that stays usable when the disk is full or read-only. It outlives its own file: if
- * another process removes the directory, the content is written again.
+ * A database of a state directory that stays usable when the disk is full or read-only. If another process removes the
+ * directory, the content is written again.
  */
 export class KeptDatabase {
   #fault: string | undefined

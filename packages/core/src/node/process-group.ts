@@ -42,7 +42,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Windows has no process groups, so `taskkill /T` follows parent ids instead. Runs before `child.kill()`: after the
+ * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After the
  * process has ended, its children can no longer be found, and its id may belong to another process.
  */
 function killTree(child: Pick<ChildProcess, 'exitCode' | 'signalCode' | 'kill'>, pid: number): void {

@@ -306,7 +306,7 @@ describe('wellKnown', () => {
     expect((await skills.load('pdf')).body).toBe('Newer.')
   })
 
-  test('T30: holds new content although its digest matches, because a digest does not prove the author', async () => {
+  test('T30: holds content although its digest matches, because a digest does not prove the author', async () => {
     publish([{ name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf')) }])
     await using skills = await open(wellKnown(`http://${site.host}`, { privateHosts: [site.host] }))
     expect(names(skills)).toEqual([])

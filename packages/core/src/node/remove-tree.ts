@@ -15,7 +15,7 @@ const MAX_PASSES = 64
 
 /**
  * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
- * folder, so a process that replaces a folder by a link meanwhile cannot redirect the removal. On other systems it uses
+ * folder. A process therefore cannot redirect the removal by replacing a folder with a link. On other systems it uses
  * paths. Does nothing if the path does not exist.
  *
  * @param path must be in a folder that only trusted processes can write to

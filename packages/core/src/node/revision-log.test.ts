@@ -33,7 +33,7 @@ for (const [name, create] of [
   ['memory', async (): Promise<RevisionLog> => new MemoryRevisionLog({ maxRecords: 3 })],
   ['sqlite', async (): Promise<RevisionLog> => await openRevisionLog(folder, { maxRecords: 3 })],
 ] as const) {
-  test(`a history in ${name}: lists the newest steps first, keeps a number of steps for each folder, and returns those that it drops`, async () => {
+  test(`a history in ${name}: lists the newest steps first, keeps at most maxRecords steps for each folder, and returns the dropped ones`, async () => {
     const log = await create()
     expect(await log.append([1, 2, 3, 4, 5].map(each => record(each)))).toEqual([record(1), record(2)])
     expect(await log.append([record(9, { location: 'docx', note: 'A note.' })])).toEqual([])

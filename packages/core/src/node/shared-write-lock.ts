@@ -25,9 +25,9 @@ export interface SharedWriteLock extends WriteLock, AsyncDisposable {
 }
 
 /**
- * Opens a lock that is a write transaction of SQLite, so the kernel releases it when a process dies. The caller closes
- * it after the last write. On a read-only or full disk it opens as well, and `run` throws IO_FAILED until the disk is
- * writable.
+ * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when its process dies. The caller
+ * closes it after the last write. On a read-only or full disk it opens as well, and `run` throws IO_FAILED until the
+ * disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  */
 export async function openWriteLock(

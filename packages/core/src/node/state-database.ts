@@ -8,7 +8,7 @@ import { createStateDirectory } from './state-directory.ts'
 /** A database of a state directory. */
 export interface StateDatabase {
   readonly name: string
-  /** Name of the content in messages, in the plural. */
+  /** Plural noun for the content, used in messages. */
   readonly what: string
   readonly schema: string
   /** Whether every page is checked for damage, which takes as long as reading the file. @default false */

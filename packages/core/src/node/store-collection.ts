@@ -36,10 +36,9 @@ export interface StoreCollectionOptions {
 }
 
 /**
- * Removes unneeded content from a store while processes use it. A round runs some time after the start, some time after
- * this process has written, and at close if no process has run one for an hour. Only one process collects at a time, in
- * slices of a few milliseconds. A failure ends only the current round. After repeated failures, `failure` has the
- * reason.
+ * Removes unneeded content from a store while processes use it. Rounds run some time after the start and after writes.
+ * At close, a round runs if no process has finished one for an hour. Only one process collects at a time, in slices of
+ * a few milliseconds. A failure ends only the current round. After repeated failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions

@@ -29,8 +29,8 @@ const BLOCK = 512
 
 /**
  * Returns the entries of a zip or tar.gz archive in their order, and writes nothing. Refuses the whole archive if an
- * entry leads out of it, or if two paths would be the same file on a disk that ignores case: nobody packs such an
- * archive by accident.
+ * entry leads out of it, or if two paths would be the same file on a disk that ignores case. Such an archive is never
+ * an accident.
  * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(

@@ -74,7 +74,7 @@ export class GitMirror {
 
   /**
    * Returns the refs of the remote for the given full names, and the target of `HEAD`.
-   * @throws {SkillError} IO_FAILED, also for an empty list, because a truncated answer looks the same
+   * @throws {SkillError} IO_FAILED, also for an empty list, which may be a truncated answer
    */
   async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
     const patterns = ['HEAD', ...names].flatMap(name =>
@@ -154,7 +154,7 @@ export class GitMirror {
 
   /** Returns whether the older commit is in the history of the newer one. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // Exit code 128: a commit that does not exist here is in no fetched history.
+    // With exit code 128 the older commit is not in the mirror, so it is in no fetched history.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }

@@ -22,7 +22,7 @@ import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
 /** The values of `GitUpdate`. */
 export const GIT_UPDATES = ['ff-only', 'reset'] as const
 
-/** How to treat a rewritten history: refuse it or accept it. */
+/** Whether a rewritten history is refused or accepted. */
 export type GitUpdate = (typeof GIT_UPDATES)[number]
 
 export interface GitOptions
@@ -91,7 +91,7 @@ export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 /**
  * Returns a source for the skills of a git repository, which it polls. Accepts `https`, `ssh` and scp-like URLs,
  * `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The source reads files from its
- * own bare copy without a work tree, so nothing of the repository runs and no half-finished checkout is visible.
+ * own bare copy without a work tree. Nothing of the repository runs, and no half-finished checkout is visible.
  * @throws {SkillError} INVALID_OPTION for an invalid URL, ref or path
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
