@@ -35,7 +35,7 @@ const warningsOf = ({ stderr }: CliRun<unknown>): readonly string[] =>
   stderr.split('\n').filter(line => line.startsWith('warning: ') || line.includes('STORE_FAILED'))
 
 const MOVED =
-  /^warning: the (names of the store|steps of the history|decisions) in ".*" are damaged \(.*\) and were moved to ".*\.damaged-\d+"$/
+  /^warning: the (index entries of the store|steps of the history|decisions) in ".*" are damaged \(.*\) and were moved to ".*\.damaged-\d+"$/
 
 test.each([
   ['list'],

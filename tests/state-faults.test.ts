@@ -44,7 +44,9 @@ describe('a state directory that is removed while it is used', () => {
     // What is said is true: what is read is stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
-    await expect.poll(told).toEqual(['the state directory was removed; what is served has been written anew'])
+    await expect
+      .poll(told)
+      .toEqual(['the state directory was removed; the served revisions were written again'])
     await skills.review.disable('d')
     await skills.close()
 
@@ -173,7 +175,9 @@ describe('an index of the store that is damaged', () => {
           skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
         await expect
           .poll(told)
-          .toEqual([expect.stringMatching(/^the names of the store in .* are damaged .* and were moved to /)])
+          .toEqual([
+            expect.stringMatching(/^the index entries of the store in .* are damaged .* and were moved to /),
+          ])
       }
       folder.write('skills/a/SKILL.md', 'broken')
       {
@@ -198,7 +202,7 @@ describe('an index of the store that is damaged', () => {
       damage(folder, page)
       const before = readdirSync(join(state, 'store'))
       const dry = await collectGarbage(state, { isDryRun: true })
-      expect(dry.indexDamage).toMatch(/^the names of the store in ".*" are damaged \(.*\)$/)
+      expect(dry.indexDamage).toMatch(/^the index entries of the store in ".*" are damaged \(.*\)$/)
       expect(readdirSync(join(state, 'store'))).toEqual(before)
       const done = await collectGarbage(state, { graceMs: 0 })
       expect(done).toMatchObject({

@@ -449,7 +449,7 @@ test('frozen: a change waits although the store has forgotten what was served; w
   folder.writeSkill('skills/pdf', { body: 'Second.' })
   for (const end of ['', '-wal', '-shm']) rmSync(folder.at(`state/store/index.db${end}`), { force: true })
   const first = run('list', '--json')
-  expect(first.stderr).toMatch(/^warning: the names of the store in .* are missing/m)
+  expect(first.stderr).toMatch(/^warning: the index entries of the store in .* are missing/m)
   expect([listed(), listed()]).toEqual([[['pdf', 'pending']], [['pdf', 'pending']]])
   expect(run('approve', '--yes', 'pdf').status).toBe(0)
   expect(listed()).toEqual([['pdf', 'ok']])
@@ -526,7 +526,7 @@ test.each([
 })
 
 test.each([
-  ['ext::sh -c true', /is no URL of a repository/],
+  ['ext::sh -c true', /is not the URL of a repository/],
   ['https://user:pw@example.com/x.git', /has credentials in it/],
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
   [
@@ -643,7 +643,7 @@ test('pending warns once of an index of the store that is damaged', () => {
   kit.run('pending')
   writeFileSync(`${kit.state}/store/index.db`, 'no database at all')
   const { stderr } = kit.run('pending')
-  expect(stderr.match(/the names of the store in ".*" are damaged/g)).toHaveLength(1)
+  expect(stderr.match(/the index entries of the store in ".*" are damaged/g)).toHaveLength(1)
 })
 
 test('gc tells what it would free, and frees it', () => {
@@ -677,7 +677,7 @@ test('gc says where it moved an index that is damaged', () => {
   expect(gc('--dry-run')).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^the names of the store in .* are damaged \(.*\); stoke gc moves them aside\n$/,
+      /^the index entries of the store in .* are damaged \(.*\); stoke gc moves them aside\n$/,
     ),
   })
   expect(gc()).toMatchObject({

@@ -10,45 +10,48 @@ import type {
   OpenedFile,
 } from './file-system.ts'
 
-/** What has to be known of a file. */
+/** Facts about one file or directory. */
 export interface SimpleStat {
   readonly kind: 'file' | 'directory' | 'other'
-  /** In bytes (a text may have more of them than characters). Without it, files are read to find out. */
+  /** Size in bytes, not characters. Without it, each file is read to find its size. */
   readonly size?: number
-  /** When it was last changed, in milliseconds since the epoch. Without it, its bytes are compared each time. */
+  /** Time of the last change, in milliseconds since the epoch. Without it, the bytes are compared each time. */
   readonly mtimeMs?: number
   /** @default false */
   readonly isExecutable?: boolean
 }
 
 /**
- * The least that a place with files has to offer. Paths are as `root` of the source begins them. A method throws, or
- * gives `undefined`, when there is nothing at the path.
+ * The three functions that `adaptFileSystem()` needs. Every path begins with the `root` of the source. If nothing
+ * exists at the path, a method throws or returns `undefined`.
  */
 export interface SimpleFiles {
   list(path: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[] | undefined>
   stat(path: string): Promise<SimpleStat | undefined>
-  /** The whole file; may stop after `maxBytes` and one more, and should heed the signal. */
+  /** Reads the whole file. May stop one byte after `maxBytes`, and should stop when the signal aborts. */
   read(
     path: string,
     options: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<Uint8Array | undefined>
-  /** The path with links resolved. Without it there are no links. */
+  /** Returns the path with links resolved. Without it, paths are treated as free of links. */
   resolve?(path: string): Promise<string | undefined>
 }
 
 const SEPARATORS = ['/', '\\'] as const
 
 export interface AdaptFileSystemOptions {
-  /** `FileSystem.identity`: such as the address of a bucket, and whose rights count there. @default none */
+  /** `FileSystem.identity`, for example the address of a bucket and the account that reads it. @default none */
   readonly identity?: string
-  /** What stands between the parts of a path there. @default '/' */
+  /** The separator in native paths. @default '/' */
   readonly separator?: (typeof SEPARATORS)[number]
-  /** How long one call may take, in milliseconds; `Infinity` is no limit. @default 30,000 */
+  /** Deadline of one call, in milliseconds; `Infinity` sets none. @default 30,000 */
   readonly timeoutMs?: number
-  /** How many calls are under way at once; the others wait. @default 8 */
+  /** Largest number of concurrent calls. Further calls wait. @default 8 */
   readonly concurrency?: number
-  /** Whether what a method threw means that there is nothing. @default `ENOENT` and its like, `NoSuchKey`, status 404 */
+  /**
+   * Returns whether a thrown value means that nothing exists at the path. @default true for `ENOENT`, `ENOTDIR`,
+   * `ERR_FILE_NOT_FOUND`, `NoSuchKey`, `NotFound` and status 404
+   */
   readonly isMissing?: (thrown: unknown) => boolean
   readonly clock?: Clock
 }
@@ -65,7 +68,7 @@ const KNOWN: KnownOptions<AdaptFileSystemOptions> = {
 export const DEFAULT_FILE_TIMEOUT_MS = 30_000
 const DEFAULT_CONCURRENCY = 8
 
-/** Makes a file system of three functions: a database, a bucket, an API, a remote disk. */
+/** Creates a file system from three functions, for example over a database, a bucket, an API or a remote disk. */
 export function adaptFileSystem(files: SimpleFiles, options: AdaptFileSystemOptions = {}): FileSystem {
   return new AdaptedFileSystem(files, options)
 }
@@ -150,7 +153,10 @@ class AdaptedFileSystem implements FileSystem {
     return this.#options.separator === '/' ? path : path.replace(/[\\/]+/g, '\\')
   }
 
-  /** The facts that go with the bytes; a size that does not fit would look like a file that never holds still. */
+  /**
+   * Returns the facts that go with the bytes. Rejects a wrong size, because the file would seem to change at each
+   * reading.
+   */
   #checkSize(path: string, stat: FileStat, size: number): FileStat {
     if (stat.size === size || stat.size === UNKNOWN_SIZE) return stat
     throw new SkillError(
@@ -199,7 +205,7 @@ class AdaptedFileSystem implements FileSystem {
       })
   }
 
-  /** Hands the place on to whoever waits longest. */
+  /** Hands the free slot to the call that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next === undefined) this.#running--
@@ -207,14 +213,14 @@ class AdaptedFileSystem implements FileSystem {
   }
 }
 
-// A file whose size its place does not tell: it is found out by reading it.
+// Stands for a size that the file system does not report. The reading finds the real size.
 const UNKNOWN_SIZE = 0
 
 function toStat(stat: SimpleStat): FileStat {
   return {
     kind: stat.kind,
     size: stat.size ?? UNKNOWN_SIZE,
-    // A time that is not known could hide a change: it is taken for now, so that the bytes are looked at each time.
+    // Without a time a change could stay unnoticed. Infinity makes the source compare the bytes each time.
     mtimeMs: stat.mtimeMs ?? Number.POSITIVE_INFINITY,
     ctimeMs: 0,
     birthtimeMs: 0,

@@ -1,21 +1,24 @@
-/** What an entry of a directory is, links not followed. */
+/** Kind of a directory entry. Links are not followed. */
 export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
-/** The facts that tell one state of a file from another. Times are milliseconds with their fractions. */
+/** Facts that distinguish one state of a file from another. Times are milliseconds with fractions. */
 export interface FileStat {
-  /** Links are followed, so never `link`. `other` is a FIFO, a device or a socket. */
+  /** Never `link`, because links are followed. `other` is a FIFO, a device or a socket. */
   readonly kind: Exclude<FileKind, 'link'>
   readonly size: number
   readonly mtimeMs: number
-  /** When the inode last changed; cannot be set back by a program. 0 where there is no such time. */
+  /** Time of the last inode change, which programs cannot set back. 0 if the medium has no such time. */
   readonly ctimeMs: number
-  /** Identity of the file; a replaced file has another one. 0 where there is none. */
+  /** Identity of the file. A replaced file has a different number. 0 if the medium has none. */
   readonly ino: number
   readonly dev: number
-  /** When the inode was made: tells a new folder from a removed one whose number it got. 0 where there is no such time. */
+  /**
+   * Creation time of the inode. Distinguishes a new folder from a removed folder whose inode number was reused. 0 if
+   * the medium has no such time.
+   */
   readonly birthtimeMs: number
   readonly isExecutable: boolean
-  /** How many names the file has; more than one for hard links. */
+  /** Number of names of the file; greater than 1 for hard links. */
   readonly links: number
 }
 
@@ -25,70 +28,73 @@ export interface DirectoryEntry {
 }
 
 export interface FileReadOptions {
-  /** Absolute folders; the opened file must be inside one of them, links resolved. */
+  /** Absolute folders. The opened file must be inside one of them after links are resolved. */
   readonly inside: readonly string[]
-  /** Larger files are refused before a byte is read. */
+  /** Files larger than this many bytes are refused before any byte is read. */
   readonly maxBytes: number
-  /** Ends the reading, where the medium allows it. */
+  /** Aborts the reading if the medium supports it. */
   readonly signal?: AbortSignal
 }
 
 /** Bytes and facts of one opened file. */
 export interface OpenedFile {
   readonly bytes: Uint8Array
-  /** Taken from the opened file, not from its path. */
+  /** Facts of the opened file, not of its path. */
   readonly stat: FileStat
-  /** Where a store can find the same bytes later, instead of copying them; in a form that the store knows. */
+  /** Where a store can read the same bytes later instead of copying them, in a form that the store understands. */
   readonly locator?: string
 }
 
-/** A value, or the promise of one. */
+/** A value or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>
 
-/** Whether a value has to be waited for. Waiting for one that is there costs more than most calls of a file system. */
+/** Returns whether a value must be awaited. Awaiting a plain value costs more than most file system calls. */
 export function isPending<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<T>> | undefined)?.then === 'function'
 }
 
 /**
- * The file operator of a source: a disk, memory, or something remote. Paths are absolute, in the form that the file
- * system itself uses, with `/` between the parts that the library appends.
+ * The files that a source reads: a disk, memory, or a remote system. Paths are absolute, in the form that the file
+ * system itself uses. The library appends parts with `/`.
  *
- * A method answers with a promise, or at once where that takes microseconds. Either way it fails with a `SkillError`: NOT_FOUND
- * (nothing there), WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for everything the medium refuses. It never blocks for long
- * and never follows a FIFO.
+ * A method returns a promise, or returns the value directly if that takes microseconds. Every failure is a
+ * `SkillError`: NOT_FOUND if nothing exists at the path, WRONG_KIND, OUTSIDE_ROOT, TOO_LARGE, or IO_FAILED for every
+ * other error of the medium. A method never blocks for long and never waits for the writer of a FIFO.
  */
 export interface FileSystem {
   /**
-   * What it reads, in a word: two objects with the same identity show the same files to the same reader, so what was read
-   * through one is not read again through the other. @default each object reads something of its own
+   * Names what the object reads. Two objects with the same identity show the same files to the same reader, so each
+   * file is read only once. @default each object counts as different
    */
   readonly identity?: string
-  /** Entries of a directory in any order. */
+  /** Returns the entries of a directory in any order. */
   list(path: string): Awaitable<readonly DirectoryEntry[]>
-  /** Facts of what is at the path, links followed. */
+  /** Returns the facts of the file or directory at the path, links followed. */
   stat(path: string): Awaitable<FileStat>
-  /** Opens first, then verifies that the opened file is a regular one inside, then reads it whole. */
+  /** Opens the file first, then verifies that it is a regular file inside `options.inside`, then reads it whole. */
   read(path: string, options: FileReadOptions): Awaitable<OpenedFile>
-  /** The path with all links resolved. */
+  /** Returns the path with all links resolved. */
   resolve(path: string): Awaitable<string>
   /**
-   * Calls back after something directly in the directory changed; one call may stand for many changes.
-   * The watch is armed when the call returns. Absent where changes cannot be reported.
+   * Calls `onEvent` after a direct child of the directory changed. One call may stand for many changes. The watch is
+   * active when the method returns. Absent if the medium cannot report changes.
    * @throws {SkillError} NOT_WATCHABLE with the reason
    */
   watch?(path: string, onEvent: () => void, onError: (error: Error) => void): () => void
-  /** Why changes below this path cannot be reported, or `undefined` when they can. */
+  /** Returns why changes below this path cannot be reported, or `undefined` if they can. */
   findWatchFault?(path: string): string | undefined
-  /** A path as people and commands write it where the files are. @default as it is */
+  /** Returns a path in the notation that people and commands use on the machine with the files. @default unchanged */
   toNativePath?(path: string): string
-  /** Gives the event loop back when it was held for long; called in loops over much work. Nothing when there is time left. */
+  /**
+   * Yields to the event loop if the caller has held it for long; long loops call it. Returns `undefined` while time is
+   * left.
+   */
   pace?(): Promise<void> | undefined
-  /** Resolves when the watch callbacks for every change made before the call have run. */
+  /** Resolves after the watch callbacks for every earlier change have run. */
   drain?(): Promise<void>
 }
 
-/** Whether two facts describe the same state of the same file. */
+/** Returns whether two facts describe the same state of the same file. */
 export function isSameStat(a: FileStat, b: FileStat): boolean {
   return (
     a.mtimeMs === b.mtimeMs &&
@@ -100,12 +106,15 @@ export function isSameStat(a: FileStat, b: FileStat): boolean {
   )
 }
 
-/** Whether two facts are about one and the same file or folder, whatever happened to it. */
+/** Returns whether two facts belong to the same file or folder, even if its content differs. */
 export function isSameInode(a: FileStat, b: FileStat): boolean {
   return a.ino === b.ino && a.dev === b.dev && a.birthtimeMs === b.birthtimeMs
 }
 
-/** The same number as the kind that takes no memory of its own, where it is one: Node hands all of them over as fractions. */
+/**
+ * Returns the same number as a small integer if possible. Node returns every number as a double, which takes more
+ * memory.
+ */
 export function toCompact(value: number): number {
   const whole = value | 0
   return whole === value ? whole : value

@@ -2,23 +2,23 @@ import type { FileKind } from './file-system.ts'
 
 /** One entry of a tree. */
 export interface TreeFile {
-  /** Relative, `/`-separated, as the medium has it: not checked, not normalised. */
+  /** Relative path with `/` as separator, exactly as the medium has it: neither checked nor normalised. */
   readonly path: string
   readonly kind: Exclude<FileKind, 'directory'>
-  /** In bytes; 0 for what is no file. */
+  /** Size in bytes; 0 for entries that are not files. */
   readonly size: number
   readonly isExecutable: boolean
-  /** At least 32 hexadecimal digits, equal for equal bytes and for nothing else: a digest of the content. */
+  /** Digest of the content: at least 32 hexadecimal digits, equal only for equal bytes. */
   readonly id: string
-  /** Where a store can find the same bytes later, instead of copying them. */
+  /** Where a store can read the same bytes later instead of copying them. */
   readonly locator?: string
-  /** The bytes; only called for files. */
+  /** Returns the bytes. Called for files only. */
   read(signal: AbortSignal | undefined): Promise<Uint8Array>
 }
 
-/** Everything that a remote place held at one moment. Immutable: a newer state is another tree. */
+/** All files of a remote place at one moment. Immutable; a newer state is a new tree. */
 export interface FileTree {
-  /** What tells this state from others: a commit, a digest, an entity tag. */
+  /** Identifier of this state: a commit, a digest or an entity tag. */
   readonly version: string
   readonly files: readonly TreeFile[]
 }

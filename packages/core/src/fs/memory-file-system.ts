@@ -14,20 +14,20 @@ interface MemoryDirectory {
 }
 type MemoryNode = MemoryFile | MemoryDirectory
 
-/** A file system in memory: for tests, for bundled skills, and for hosts that keep skills somewhere of their own. */
+/** A file system in memory, for tests, for bundled skills, and for hosts that store skills themselves. */
 export class MemoryFileSystem implements WritableFileSystem {
   readonly #root: MemoryDirectory
   readonly #watchers = new Map<string, Set<() => void>>()
   #clock = 0
   #identity = 0
 
-  /** Starts with the given files: absolute path to text or bytes. */
+  /** Starts with the given files. Keys are absolute paths; values are text or bytes. */
   constructor(files: Readonly<Record<string, string | Uint8Array>> = {}) {
     this.#root = this.#createDirectory()
     for (const [path, content] of Object.entries(files)) this.write(path, content)
   }
 
-  /** Writes a file and the folders above it. */
+  /** Writes a file and creates the missing folders above it. */
   write(path: string, content: string | Uint8Array, options: Partial<FileWriteOptions> = {}): void {
     assertInside(path, options.inside)
     const { parent, name } = this.#parentOf(path, true)
@@ -37,7 +37,7 @@ export class MemoryFileSystem implements WritableFileSystem {
     this.#touch(path)
   }
 
-  /** Removes a file or a folder with everything in it; nothing happens when there is none. */
+  /** Removes a file, or a folder with its content. Does nothing if the path does not exist. */
   remove(path: string, options: Pick<Partial<FileWriteOptions>, 'inside'> = {}): void {
     assertInside(path, options.inside)
     if (this.#find(path) === undefined) return
@@ -46,18 +46,18 @@ export class MemoryFileSystem implements WritableFileSystem {
     this.#touch(path)
   }
 
-  /** Moves a file or folder to where nothing is. */
+  /** Moves a file or folder to a path that does not exist yet. */
   move(from: string, to: string, options: Partial<FileWriteOptions> = {}): void {
     assertInside(from, options.inside)
     assertInside(to, options.inside)
     if (this.#find(to) !== undefined)
-      throw new SkillError('IO_FAILED', `there is something at ${JSON.stringify(to)} already`)
+      throw new SkillError('IO_FAILED', `${JSON.stringify(to)} already exists`)
     if (isInside(split(to).join('/'), split(from).join('/')))
       throw new SkillError('IO_FAILED', `${JSON.stringify(from)} cannot be moved into itself`)
     this.rename(from, to)
   }
 
-  /** Moves a file or folder, replacing what is there. */
+  /** Moves a file or folder and replaces the target. */
   rename(from: string, to: string): void {
     const node = this.#get(from)
     this.remove(from)

@@ -9,14 +9,14 @@ interface Folder {
   readonly children: Map<string, Node>
 }
 
-/** Shows the newest tree as files, read-only. Everything that did not change keeps its facts from one tree to the next. */
+/** Shows the newest tree as read-only files. Unchanged files keep their facts from one tree to the next. */
 export class TreeFileSystem implements FileSystem {
   #root: Folder = createFolder()
   #version = 0
 
   /**
-   * Swaps the tree in one step; returns the paths that no tree may have: they lead out, or one is a file and a folder at
-   * once. These are left out.
+   * Swaps the tree in one step. Returns the paths that it left out as invalid: they lead outside, or the same path is a
+   * file and a folder.
    */
   replace(tree: FileTree): readonly string[] {
     const root = createFolder()
@@ -71,7 +71,7 @@ function createFolder(): Folder {
   return { kind: 'directory', children: new Map() }
 }
 
-/** Whether the file has a place in the tree. */
+/** Adds the file to the tree. Returns false if its path is invalid. */
 function put(root: Folder, file: TreeFile): boolean {
   const segments = file.path.split('/')
   if (segments.some(segment => segment === '' || segment === '.' || segment === '..')) return false
@@ -98,13 +98,13 @@ function assertSize(path: string, size: number, maxBytes: number): void {
 
 const NO_TIMES = { mtimeMs: 0, ctimeMs: 0, birthtimeMs: 0 } as const
 
-/** A folder has no content of its own to tell its states by: each new tree is looked at again. */
+/** A folder has no content that distinguishes its states, so each new tree counts as a change. */
 function folderStat(version: number): FileStat {
   const isExecutable = false
   return { kind: 'directory', size: 0, ino: 0, dev: 0, isExecutable, links: 1, ...NO_TIMES, mtimeMs: version }
 }
 
-/** The digest of the content takes the place of times: 104 bits of it tell two states apart. */
+/** Uses 104 bits of the content digest instead of times to distinguish two states. */
 function fileStat({ kind, size, isExecutable, id }: TreeFile): FileStat {
   const [ino, dev] = [Number.parseInt(id.slice(0, 13), 16), Number.parseInt(id.slice(13, 26), 16)]
   return { kind: kind === 'link' ? 'other' : kind, size, ino, dev, isExecutable, links: 1, ...NO_TIMES }

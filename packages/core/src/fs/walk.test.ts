@@ -36,7 +36,7 @@ test('mapConcurrently() keeps the order of the items and its limit', async () =>
   expect(most).toBe(2)
 })
 
-test('mapConcurrently() after a failure begins nothing more, and waits for what had begun', async () => {
+test('mapConcurrently() starts no further call after a failure, and waits for the running calls', async () => {
   const begun: number[] = []
   const done: number[] = []
   const items = Array.from({ length: 100 }, (_, i) => i)
@@ -56,7 +56,7 @@ test('mapConcurrently() after a failure begins nothing more, and waits for what 
   expect(done).toEqual([0, 2, 3])
 })
 
-test('mapConcurrently() ends with the reason of an abort', async () => {
+test('mapConcurrently() rejects with the reason of the abort', async () => {
   const controller = new AbortController()
   const mapping = mapConcurrently(
     [1, 2, 3],

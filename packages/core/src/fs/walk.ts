@@ -1,6 +1,6 @@
 /**
- * Visits breadth first whatever `visit` returns for its item. Never recursive, so a tree of any depth takes a bounded
- * stack; whoever visits keeps the budget by returning less.
+ * Visits the start items and everything that `visit` returns, breadth first. Never recursive, so a deep tree needs no
+ * deep stack. `visit` keeps a budget by returning fewer items.
  */
 export async function walkBreadthFirst<T>(
   start: readonly T[],
@@ -13,8 +13,8 @@ export async function walkBreadthFirst<T>(
 }
 
 /**
- * Maps with at most `concurrency` calls under way; results keep the order of the items. After a failure or an abort
- * no further call begins, and the calls under way are waited for, so nothing goes on behind the caller's back.
+ * Maps with at most `concurrency` concurrent calls. Results keep the order of the items. After a failure or an abort no
+ * further call starts, and the promise settles only when all running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],

@@ -20,20 +20,20 @@ import type { FileWriteOptions } from '../source-entry.ts'
 
 const isLinux = process.platform === 'linux'
 const TEMPORARY = '.tmp-'
-// What a writer that was killed left behind is removed after this time.
+// Age after which the temporary file of a killed writer is removed.
 const STALE_MS = 3_600_000
 const FILE_MODE = 0o644
 const EXECUTABLE_MODE = 0o755
 
-/** An open folder, by which its entries are named whatever happens to its path. */
+/** An open folder. Its entries stay reachable through the descriptor even if the path of the folder changes. */
 interface OpenFolder {
   readonly descriptor: number
   entry(name: string): string
 }
 
 /**
- * Writes a new file beside the old one and moves it into its place. The folders on the way are opened one after the other
- * without following links, and made where they are missing, so nothing is ever written outside.
+ * Writes a new file beside the old one and renames it into place. Opens the folders on the way one by one without
+ * following links, and creates missing ones, so nothing is ever written outside `inside`.
  */
 export function writeWhole(path: string, content: Uint8Array, options: FileWriteOptions): void {
   const { inside, isExecutable = false } = options
@@ -60,14 +60,14 @@ export function writeWhole(path: string, content: Uint8Array, options: FileWrite
   })
 }
 
-/** Moves a file or folder to where nothing is. */
+/** Moves a file or folder to a path that does not exist yet. */
 export function moveInside(from: string, to: string, inside: string): void {
   const source = splitInside(from, inside)
   const target = splitInside(to, inside)
   withFolder(inside, source.folders, false, fromFolder => {
     withFolder(inside, target.folders, true, toFolder => {
       if (lstatSync(toFolder.entry(target.name), { throwIfNoEntry: false }) !== undefined)
-        throw new SkillError('IO_FAILED', `there is something at ${JSON.stringify(to)} already`)
+        throw new SkillError('IO_FAILED', `${JSON.stringify(to)} already exists`)
       renameSync(fromFolder.entry(source.name), toFolder.entry(target.name))
       syncFolder(fromFolder)
       syncFolder(toFolder)
@@ -75,7 +75,7 @@ export function moveInside(from: string, to: string, inside: string): void {
   })
 }
 
-/** Removes a file or folder with everything in it. */
+/** Removes a file, or a folder with its content. */
 export function removeInside(path: string, inside: string): void {
   const { folders, name } = splitInside(path, inside)
   withFolder(inside, folders, false, folder => {
@@ -127,7 +127,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** `shown` is how people know the path. */
+/** Opens a folder without following links. `shown` is the path for error messages. */
 function openFolder(path: string, shown: string): OpenFolder {
   let descriptor: number
   try {
@@ -137,13 +137,13 @@ function openFolder(path: string, shown: string): OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw new SkillError(
       'OUTSIDE_ROOT',
-      `${JSON.stringify(shown)} is a link or a file; only folders are written into`,
+      `${JSON.stringify(shown)} is a link or a file, not a folder; write to a path without links`,
       {
         cause: thrown,
       },
     )
   }
-  // Elsewhere than on Linux a folder that is replaced at the wrong moment is not noticed.
+  // Other systems have no path through a descriptor, so a folder that is replaced at the wrong moment stays unnoticed.
   const base = isLinux ? `/proc/self/fd/${descriptor}` : path
   return { descriptor, entry: name => join(base, name) }
 }

@@ -3,8 +3,8 @@ import type { SkillSource } from '../source-entry.ts'
 import { directory } from './directory.ts'
 
 /**
- * The skills that come with this package: `creating-skills` teaches an agent to write more with `write_skill_file`. To be
- * put last in order, so that the user's own come first.
+ * Returns the skills that come with this package. `creating-skills` teaches an agent to write more skills with
+ * `write_skill_file`. Put this source last, so that the user's own skills take precedence.
  */
 export function bundledSkills(): SkillSource {
   const folder = fileURLToPath(new URL('skills', import.meta.resolve('@skillstoke/core/package.json')))

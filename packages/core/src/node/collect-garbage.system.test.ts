@@ -32,7 +32,7 @@ const open = async (): Promise<SkillRuntime> =>
     state: { store: await openPackStore(state), history: await openRevisionLog(state) },
   })
 
-/** Everything in the store is as old as that. */
+/** Makes everything in the store look `ms` milliseconds older. */
 function age(ms: number): void {
   const index = new DatabaseSync(join(state, 'store/index.db'))
   for (const table of ['blob', 'tree']) index.prepare(`UPDATE ${table} SET at = at - ?`).run(ms)
@@ -49,7 +49,7 @@ const packBytes = (): number =>
 
 const HOUR = 3_600_000
 
-test('what the history and the present need is kept, the rest goes, and the disk is free again', async () => {
+test('collectGarbage() keeps what the history and the served state need, removes the rest, and frees the disk', async () => {
   const noise = (seed: string): string => seed.repeat(50_000)
   for (const [index, seed] of ['a', 'b', 'c', 'd'].entries()) {
     write('SKILL.md', text(`Number ${index}.`))
@@ -74,7 +74,7 @@ test('what the history and the present need is kept, the rest goes, and the disk
   })
 })
 
-test('a second collection finds nothing to do', async () => {
+test('a second collection removes nothing', async () => {
   write('SKILL.md', text('Body.'))
   await (await open()).close()
   age(2 * HOUR)
@@ -82,7 +82,7 @@ test('a second collection finds nothing to do', async () => {
   expect(await collectGarbage(state)).toMatchObject({ forgotten: 0, trees: 0, blobs: 0, freedBytes: 0 })
 })
 
-test('what is new is left alone, whoever needs it', async () => {
+test('collectGarbage() keeps new content, even if nothing needs it', async () => {
   const store = await openPackStore(state)
   const digest = digestOf('orphan', nodeHasher)
   store.put(digest, Buffer.from('orphan'))
@@ -92,7 +92,7 @@ test('what is new is left alone, whoever needs it', async () => {
   await store.close()
 })
 
-test('what a process has just asked for is not taken away under it', async () => {
+test('collectGarbage() keeps bytes that a process has just looked up', async () => {
   const store = await openPackStore(state)
   const digest: Digest = digestOf('again', nodeHasher)
   store.put(digest, Buffer.from('again'))
@@ -106,7 +106,7 @@ test('what a process has just asked for is not taken away under it', async () =>
   await store.close()
 })
 
-test('a process that goes on after its pack was taken loses nothing', async () => {
+test('a process whose pack was removed loses nothing when it continues', async () => {
   const store = await openPackStore(state)
   const put = async (word: string): Promise<Digest> => {
     const digest = digestOf(word, nodeHasher)
@@ -115,7 +115,7 @@ test('a process that goes on after its pack was taken loses nothing', async () =
     return digest
   }
   await put('first')
-  // As if another machine had taken this process for gone.
+  // As if another machine had considered this process dead.
   const [pack] = readdirSync(join(state, 'store')).filter(name => name.endsWith('.pack'))
   rmSync(join(state, 'store', pack as string))
   const second = await put('second')
@@ -125,6 +125,6 @@ test('a process that goes on after its pack was taken loses nothing', async () =
   await reopened.close()
 })
 
-test('without a store there is nothing to collect', async () => {
+test('collectGarbage() fails with NOT_FOUND without a store', async () => {
   await expect(collectGarbage(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })

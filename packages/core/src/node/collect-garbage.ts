@@ -20,46 +20,50 @@ import { describeDamage, openStateDatabase } from './state-database.ts'
 
 export interface CollectGarbageOptions {
   /**
-   * How long something that nobody needs is kept all the same, in milliseconds: somebody may be about to. With
-   * `Infinity` everything is kept. @default 3,600,000
+   * How long content is kept after the last use, in milliseconds, because a process may still be about to need it.
+   * `Infinity` keeps everything. @default 3,600,000
    */
   readonly graceMs?: number
-  /** Steps in the history of one skill whose files are kept. @default 100 */
+  /** Number of steps in the history of each skill whose files are kept. @default 100 */
   readonly keepRevisions?: number
-  /** Only tells what would go. @default false */
+  /** Reports what a collection would remove, without removing it. @default false */
   readonly isDryRun?: boolean
 }
 
 const KNOWN: KnownOptions<CollectGarbageOptions> = { graceMs: true, keepRevisions: true, isDryRun: true }
 
-/** What a collection did, or would do. */
+/** Result of a collection or of a dry run. */
 export interface GarbageReport {
-  /** Revisions that the history no longer keeps. */
+  /** Number of revisions that the history no longer keeps. */
   readonly forgotten: number
-  /** Revisions and files that nothing needs any more. */
+  /** Number of unneeded revisions (`trees`) and of unneeded files (`blobs`). */
   readonly trees: number
   readonly blobs: number
-  /** Files whose bytes were not what their digest says: forgotten, so that they are captured again. */
+  /**
+   * Number of files whose bytes did not match their digest. They are forgotten, so that the next reading stores them
+   * again.
+   */
   readonly damaged: number
-  /** Bytes on the disk that are free now. */
+  /** Bytes freed on the disk. */
   readonly freedBytes: number
-  /** Bytes that are kept. */
+  /** Bytes kept. */
   readonly keptBytes: number
-  /** What was wrong with the index of the store, and where it was moved; then nothing else was done. */
+  /**
+   * What was wrong with the index of the store, and where the index was moved. If set, the collection did nothing else.
+   */
   readonly indexDamage?: string
 }
 
 const DEFAULT_GRACE_MS = 3_600_000
 const ANNOUNCE_MS = 2_000
-// A process that opens or closes the state holds a lock for a moment.
+// A process that opens or closes the state directory holds a lock for a moment.
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Removes from a state directory what nothing needs any more: revisions that are neither served, nor last good, nor fetched, nor
- * in the history, and their files. Packs in which much is free are written anew; those of processes that run are left alone.
- * Every stored file is compared with its digest; what is damaged is forgotten, and read again from its source when it is needed.
- * An index that is damaged itself is moved aside, and what can be read of it is put into a new one.
- * Other processes may go on meanwhile.
+ * Removes from a state directory the revisions that are neither served, nor last good, nor fetched, nor in the history,
+ * with their files. Packs with much free space are rewritten, except those of running processes. Every stored file is
+ * compared with its digest. A damaged file is forgotten and read from its source when it is needed again. A damaged
+ * index is moved aside, and its readable rows are copied into a new one. Other processes may keep running.
  * @throws {SkillError} NOT_FOUND when there is no store; IO_FAILED when nothing can be written there
  */
 export async function collectGarbage(
@@ -96,12 +100,12 @@ async function collect(
 ): Promise<GarbageReport> {
   const index = await openPrivateDatabase(join(folder, PACK_INDEX.name))
   try {
-    index.exec(PACK_INDEX.schema) // an older version made it with fewer tables
+    index.exec(PACK_INDEX.schema) // an older version creates fewer tables
     assertWhole(index)
     const kept = await readHistory(stateDirectory, options.keepRevisions ?? DEFAULT_HISTORY_LENGTH)
     const collector = new Collector(folder, index, options)
     const doomed = collector.findDoomed()
-    // A process that has just asked for one of them says so within this time.
+    // A process that has just looked up one of these files updates its row within this time.
     if (doomed.size > 0 && options.isDryRun !== true) await setTimeout(ANNOUNCE_MS)
     const report = collector.run(kept, doomed, await findDamage(folder, index))
     if (options.isDryRun !== true) shrink(index)
@@ -111,18 +115,21 @@ async function collect(
   }
 }
 
-/** Writes the index anew when much of it is free. */
+/** Vacuums the index when at least a quarter of its pages are free. */
 function shrink(index: DatabaseSync): void {
   const readPragma = (name: string): number => Number(index.prepare(`PRAGMA ${name}`).get()?.[name])
   if (readPragma('freelist_count') < readPragma('page_count') / 4) return
   try {
     index.exec('VACUUM')
   } catch (thrown) {
-    if (!isBusy(thrown)) throw thrown // the next collection does it
+    if (!isBusy(thrown)) throw thrown // the next collection retries
   }
 }
 
-/** Only the next runtime knows what is served: it captures again what is missing, and nothing is collected before. */
+/**
+ * Replaces the damaged index. Nothing is collected yet, because only the next runtime knows what is served and stores
+ * what is missing.
+ */
 async function replaceIndex(
   folder: string,
   thrown: unknown,
@@ -138,7 +145,10 @@ async function replaceIndex(
   })
 }
 
-/** The names under which the history keeps revisions; older steps are taken out of it. */
+/**
+ * Returns the names under which the newest `keep` steps of each skill hold revisions, or `undefined` if the history
+ * cannot be read.
+ */
 async function readHistory(stateDirectory: string, keep: number): Promise<ReadonlySet<string> | undefined> {
   const path = join(stateDirectory, 'history.sqlite')
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
@@ -159,7 +169,7 @@ async function readHistory(stateDirectory: string, keep: number): Promise<Readon
       }),
     )
   } catch (thrown) {
-    // Without its steps all that it names is kept.
+    // Without a readable history, every revision that it may name is kept.
     if (isDamage(thrown)) return undefined
     throw thrown
   } finally {
@@ -184,11 +194,11 @@ class Collector {
     this.#folder = folder
     this.#index = index
     this.#isDryRun = isDryRun === true
-    // A grace of 0 leaves nothing out, also not what was written in this millisecond.
+    // Adding 1 lets a grace of 0 include files written in this millisecond.
     this.#before = Date.now() + 1 - (graceMs ?? DEFAULT_GRACE_MS)
   }
 
-  /** Files that are old and that nothing needs, as things are now. */
+  /** Returns the digests of all files that are older than the grace period. */
   findDoomed(): ReadonlySet<string> {
     const old = this.#index.prepare('SELECT digest FROM blob WHERE at < ?').all(this.#before)
     return new Set((old as unknown as { digest: string }[]).map(({ digest }) => digest))
@@ -200,7 +210,7 @@ class Collector {
     damaged: readonly DamagedBlob[],
   ): GarbageReport {
     const before = this.#sizeOfPacks()
-    // Nobody writes to the index until this is done, so nothing that is needed now can be taken for garbage.
+    // Blocks other writers until the end, so nothing that becomes needed now is taken for garbage.
     this.#index.exec('BEGIN IMMEDIATE')
     try {
       const forgotten = kept === undefined ? 0 : this.#forget(kept)
@@ -216,7 +226,7 @@ class Collector {
       const dead = this.#compact()
       const keptBytes = this.#keptBytes()
       this.#index.exec(this.#isDryRun ? 'ROLLBACK' : 'COMMIT')
-      // Only once the index names the new packs do the old ones go.
+      // The old packs may go only after the index names the new ones.
       if (!this.#isDryRun) for (const path of dead) rmSync(path, { force: true })
       const freedBytes = this.#isDryRun ? before - keptBytes : before - this.#sizeOfPacks()
       return {
@@ -233,7 +243,10 @@ class Collector {
     }
   }
 
-  /** Unless somebody has stored them again meanwhile. Without notes the next start reads everything, and stores them again. */
+  /**
+   * Forgets damaged blobs, except those stored again meanwhile. Removes all notes, so that the next start reads and
+   * stores everything again.
+   */
   #forgetDamaged(damaged: readonly DamagedBlob[]): void {
     const remove = this.#index.prepare('DELETE FROM blob WHERE digest = ? AND pack = ? AND offset = ?')
     for (const { digest, pack, offset } of damaged) remove.run(digest, pack, offset)
@@ -279,7 +292,10 @@ class Collector {
     return listPacks(this.#folder).reduce((sum, name) => sum + sizeOfPack(this.#folder, name), 0)
   }
 
-  /** Writes what is needed of half-empty packs into one new pack; returns the packs that can go once the index is written. */
+  /**
+   * Copies the needed bytes of half-empty packs into one new pack. Returns the old packs, which may be removed after
+   * the commit.
+   */
   #compact(): readonly string[] {
     const dead: string[] = []
     let target: OpenPack | undefined
@@ -298,7 +314,7 @@ class Collector {
         for (const { digest, offset, length } of rows) {
           target ??= createPack(this.#folder)
           const bytes = Buffer.alloc(length)
-          if (length > 0 && readSync(source, bytes, 0, length, offset) !== length) continue // damaged: read anew one day
+          if (length > 0 && readSync(source, bytes, 0, length, offset) !== length) continue // damaged: a later read forgets it
           writeSync(target.descriptor, bytes, 0, length, target.offset)
           move.run(target.name, target.offset, digest)
           target.offset += length

@@ -6,19 +6,19 @@ import { SPARED } from './pack-index.ts'
 import { inTransaction, isBusy } from './private-database.ts'
 import type { TimeSlices } from './time-slices.ts'
 
-// As for `collectGarbage`: a reading may be about to name what nothing names yet.
+// Same as in `collectGarbage`: a reading may be about to name a revision that has no name yet.
 const GRACE_MS = 3_600_000
-// What nothing needs and is younger than that is kept up to this size.
+// Unneeded content younger than the grace period is kept up to this size.
 const MAX_YOUNG_BYTES = 67_108_864
 const YOUNGEST_MS = 30_000
-// What the index has of a revision and its files.
+// Estimated size of the index rows of one revision.
 const BYTES_PER_TREE = 1_024
-// How long what a round has doomed stays: whoever asked for it before has named it by then.
+// Delay between dooming and removing. A process that looked up a key before has named it by then.
 const DOOM_MS = 30_000
 
 const NOTES_KEPT_MS = 30 * 86_400_000
 
-// No digest looks like it.
+// Cannot collide with a digest.
 const ROUND_KEY = 'round'
 
 const ROWS_PER_PAGE = 200
@@ -39,32 +39,32 @@ interface TreeRow {
   readonly at: number
 }
 
-/** What a round has found and done. */
+/** Result of one round. */
 export interface RoundResult {
-  /** When there is something for another round, in milliseconds; `Infinity` when nothing waits. */
+  /** Time until the next round is useful, in milliseconds; `Infinity` when nothing waits. */
   readonly nextInMs: number
-  /** Bytes that the index names, by pack. */
+  /** Bytes that the index names in each pack. */
   readonly packBytes: ReadonlyMap<string, number>
-  /** Packs from which something goes with the next round. */
+  /** Packs from which the next round removes something. */
   readonly waitingPacks: ReadonlySet<string>
 }
 
-/** The rows of an index by what needs them. Digests are cut to 52 bits: two that look alike are both kept. */
+/** The rows of an index, grouped by what needs them. Digests are cut to 52 bits; a collision keeps both rows. */
 interface Marks {
-  /** Revisions and files that a name, a lease or their youth keeps. */
+  /** Revisions and files that are kept by a name, by a lease or by their youth. */
   readonly needed: Set<number>
-  /** Files of `young` and of `old`. */
+  /** Files of the revisions in `young`. */
   readonly youngFiles: Set<number>
   readonly oldFiles: Set<number>
-  /** Revisions that nothing keeps but the grace. */
+  /** Revisions that only the grace period keeps. */
   readonly young: Digest[]
   readonly old: Digest[]
 }
 
 /**
- * One round of a collection that goes on beside everything else. What nothing needs is doomed: bytes are gone for those who ask
- * whether they are there. Whoever puts, names, leases or takes something up spares it, also before it is doomed. The next round
- * removes what is still doomed.
+ * Runs one round of a collection beside running processes. The round first dooms what nothing needs: `has()` then
+ * answers false for these bytes. Any process that puts, names, leases or looks up a key spares it, even before it is
+ * doomed. The next round removes what is still doomed.
  */
 export async function runCollectionRound(
   database: DatabaseSync,
@@ -95,21 +95,27 @@ class CollectionRound {
     this.#now = now
   }
 
-  /** From now on everybody notes what they need, by a row that says so. */
+  /** Inserts the row that makes every process note the keys that it needs from now on. */
   async begin(): Promise<void> {
     await writeWhenFree(this.#database, this.#slices, () => {
       this.#database.prepare('INSERT OR REPLACE INTO doomed (key, at) VALUES (?, ?)').run(ROUND_KEY, SPARED)
     })
   }
 
-  /** Forgets what was spared, also by a round that was killed. If another process goes on writing, the next round does it. */
+  /**
+   * Removes the notes of spared keys, including those of a killed round. If another process keeps writing, the next
+   * round removes them.
+   */
   async end(): Promise<void> {
     const forget = this.#database.prepare('DELETE FROM doomed WHERE at = ?')
     for (let tries = 0; tries < LAST_TRIES && !wasFree(this.#database, () => forget.run(SPARED)); tries++)
       await setTimeout(RETRY_MS)
   }
 
-  /** Removes the notes of sources that no process has opened for long: a root that is gone, or had another name. */
+  /**
+   * Removes the notes of sources that no process has opened for 30 days, for example because the root was removed or
+   * renamed.
+   */
   async removeUnusedNotes(): Promise<void> {
     const unused = this.#database
       .prepare('SELECT source FROM note_source WHERE at < ?')
@@ -161,7 +167,7 @@ class CollectionRound {
       const expired = find.all(this.#now - DOOM_MS, ROWS_PER_PAGE) as unknown as readonly { key: Digest }[]
       if (expired.length === 0) return removed
       await this.#write(expired, ({ key }) => {
-        // One that was spared meanwhile is doomed no longer.
+        // Changes nothing if the key was spared meanwhile.
         if (take.run(key, SPARED).changes === 0 || needed.has(shorten(key))) return
         removeTree.run(key)
         removeNotes.run(key)
@@ -171,7 +177,7 @@ class CollectionRound {
     }
   }
 
-  /** Dooms what nothing needs; what is young only when there is too much of it. */
+  /** Dooms what nothing needs. Dooms young content only if there is too much of it. */
   async doom(marks: Marks, removed: ReadonlySet<Digest>): Promise<RoundResult> {
     const { needed, youngFiles, oldFiles } = marks
     const packBytes = new Map<string, number>()
@@ -200,7 +206,8 @@ class CollectionRound {
       for (const pack of youngPacks) waitingPacks.add(pack)
     }
     const add = this.#database.prepare('INSERT OR IGNORE INTO doomed (key, at) VALUES (?, ?)')
-    // Whoever asked for it right before has the whole time to name it, however long the round takes.
+    // A process that looked up a key just before it is doomed gets the full delay to name it, however long the round
+    // takes.
     const elapsedMs = (): number => Math.ceil(performance.now() - this.#startedAt)
     await this.#write(doomed, key => add.run(key, this.#now + elapsedMs()))
     const isUrgent = doomed.length > 0 || youngBytes > MAX_YOUNG_BYTES / 2
@@ -208,7 +215,7 @@ class CollectionRound {
     return { packBytes, waitingPacks, nextInMs: isUrgent ? urgentMs : young.length > 0 ? GRACE_MS : Infinity }
   }
 
-  /** The rows of a query by its key, a page at a time. */
+  /** Yields the rows of a query in the order of its key, one page at a time. */
   async *#page<Row extends { readonly key: string }>(query: string): AsyncGenerator<Row, void, undefined> {
     const statement = this.#database.prepare(query)
     for (let last = ''; ; ) {
@@ -231,7 +238,7 @@ class CollectionRound {
 }
 
 /**
- * Writes in one transaction as soon as no other process writes; the event loop goes on meanwhile.
+ * Runs `work` in one transaction as soon as no other process writes. The event loop stays free while it waits.
  * @throws the reason of the signal of `slices` when it aborts before that
  */
 export async function writeWhenFree(
@@ -242,7 +249,7 @@ export async function writeWhenFree(
   while (!wasFree(database, work)) await slices.wait(RETRY_MS)
 }
 
-/** Writes in one transaction, unless another process writes at the moment. */
+/** Runs `work` in one transaction. Returns false if another process is writing. */
 function wasFree(database: DatabaseSync, work: () => unknown): boolean {
   try {
     inTransaction(database, work)

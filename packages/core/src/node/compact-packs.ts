@@ -12,10 +12,10 @@ import type { TimeSlices } from './time-slices.ts'
 const CHUNK_BYTES = 262_144
 const PART_BYTES = 4_194_304
 const ROWS_PER_PAGE = 500
-// Every process that stores something leaves a pack.
+// Every process that stores something leaves a pack behind.
 const SMALL_BYTES = 1_048_576
 const MANY_SMALL = 32
-// A process without rows in its newest pack is about to write them.
+// A process with a new pack and no rows yet is about to write them.
 const IDLE_MS = 30_000
 
 const sync = promisify(fdatasync)
@@ -27,7 +27,7 @@ export interface CompactionOptions {
   readonly round: RoundResult
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the index is still the one of the folder. */
+  /** Whether the open index is still the one in the folder. */
   readonly isCurrent: () => boolean
 }
 
@@ -36,9 +36,9 @@ interface Row extends PackPosition {
 }
 
 /**
- * Removes packs of which nothing is named. Then writes what is needed of half-empty packs into a new one, and of small ones when
- * there are many, and removes each as soon as the index names the copies. Packs that are written to are left alone. When it is
- * ended early, or the disk is full, what it has done stays done.
+ * Removes packs that no row names. Then copies the needed bytes of half-empty packs into a new pack, and those of small
+ * packs if there are many. Removes each old pack as soon as the index names the copies. Packs that are being written to
+ * are left alone. If the compaction stops early, because of an abort or a full disk, the finished part remains.
  */
 export async function compactPacks(options: CompactionOptions): Promise<void> {
   const { folder, round, isWriting } = options
@@ -46,12 +46,12 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   const isIdle = (pack: string): boolean =>
     !isWriting(pack) && !isPackInUse(folder, pack, Date.now() - IDLE_MS)
   const isHalfEmpty = (pack: string): boolean => (packBytes.get(pack) ?? 0) <= sizeOfPack(folder, pack) / 2
-  // What is going to be removed anyway is not copied before.
+  // Packs with doomed files wait, so that no doomed bytes are copied.
   const idle = listPacks(folder).filter(pack => !waitingPacks.has(pack) && isIdle(pack))
   const small = idle.filter(pack => sizeOfPack(folder, pack) < SMALL_BYTES)
   const packs = idle.filter(pack => (small.length > MANY_SMALL && small.includes(pack)) || isHalfEmpty(pack))
   const remove = (pack: string): void => {
-    // Somebody may have removed the folder and written it anew.
+    // Another process may have removed the folder and created it again.
     if (options.isCurrent() && isIdle(pack)) rmSync(join(folder, pack), { force: true })
   }
   for (const pack of packs) if (!packBytes.has(pack)) remove(pack)
@@ -59,7 +59,7 @@ export async function compactPacks(options: CompactionOptions): Promise<void> {
   if (half.length > 0) await movePacks(options, half, remove)
 }
 
-/** Copies packs one after the other; `onMoved` is called with each of which the index names nothing any more. */
+/** Copies packs one after the other. Calls `onMoved` with each pack that the index no longer names. */
 async function movePacks(
   options: CompactionOptions,
   packs: readonly string[],
@@ -67,7 +67,7 @@ async function movePacks(
 ): Promise<void> {
   const { folder, database } = options
   const rows = await findRows(options, new Set(packs))
-  // An old pack goes right after its rows, so a loss of power must not take them back.
+  // The old pack is removed right after its rows are moved, so a power loss must not undo the move.
   database.exec('PRAGMA synchronous = FULL')
   const target = createPack(folder)
   let namedBytes = 0
@@ -92,7 +92,7 @@ async function movePacks(
   }
 }
 
-/** Copies some rows of a pack, and has the index name the copies. */
+/** Copies some rows of a pack and points the index at the copies. */
 async function moveRows(
   { database, slices }: CompactionOptions,
   rows: readonly Row[],
@@ -103,7 +103,7 @@ async function moveRows(
   const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   for (const row of rows) {
     const { offset } = target
-    // What is missing or too short is damaged, and read from its source when it is needed.
+    // Missing or truncated bytes count as damaged. They are read from their source when they are needed.
     if (await copyBytes(source, row, target, buffer)) moved.push({ row, offset })
     await slices.pause()
   }
@@ -120,7 +120,7 @@ async function moveRows(
   }
 }
 
-/** Splits rows so that little is lost when a part cannot be finished. */
+/** Splits rows into parts, so that little work is lost if a part cannot be finished. */
 function* inParts(rows: readonly Row[]): Generator<readonly Row[]> {
   let part: Row[] = []
   let bytes = 0
@@ -157,7 +157,7 @@ async function findRows(
   }
 }
 
-/** Appends the bytes of a row; returns whether all of them were there. */
+/** Appends the bytes of a row. Returns false if the pack is too short. */
 async function copyBytes(
   source: number,
   { offset, length }: PackPosition,

@@ -40,7 +40,7 @@ for (const [name, create] of [
   ['memory', async (): Promise<DecisionStore> => new MemoryDecisions()],
   ['sqlite', async (): Promise<DecisionStore> => await openDecisions(join(folder, 'state'))],
 ] as const) {
-  test(`decisions in ${name}: what is recorded is found, listed and told, each place by itself`, async () => {
+  test(`decisions in ${name}: finds, lists and reports what was recorded, separately for each place`, async () => {
     const decisions = await create()
     const place = { origin: '/a', location: 'pdf' }
     const told: unknown[] = []
@@ -55,7 +55,7 @@ for (const [name, create] of [
   })
 }
 
-test('approvals and the approved text survive a restart; a swapped text waits', async () => {
+test('approvals and the approved text survive a restart, and a swapped text waits', async () => {
   {
     await using skills = await open()
     await skills.review.approve('pdf', { by: 'ada' })
@@ -67,7 +67,7 @@ test('approvals and the approved text survive a restart; a swapped text waits', 
   expect(await skills.review.decisions('pdf')).toMatchObject([{ kind: 'approve', by: 'ada' }])
 })
 
-test('what another process decides is followed', async () => {
+test('a process follows the decisions of another process', async () => {
   await using skills = await open()
   const shown = new Promise<void>(resolve => {
     skills.subscribe(({ changes }) => {
@@ -87,7 +87,7 @@ test('what another process decides is followed', async () => {
   expect(await bodyOf(skills)).toBe('First.')
 })
 
-test('nobody else can read them, and they cannot be used once closed', async () => {
+test('only their user can read the decisions, and closed decisions cannot be used', async () => {
   const decisions = await openDecisions(join(folder, 'state'))
   expect(statSync(join(folder, 'state/decisions.sqlite')).mode & 0o77).toBe(0)
   await decisions.close()
@@ -100,9 +100,9 @@ test('nobody else can read them, and they cannot be used once closed', async () 
 
 const disable = { kind: 'disable', by: 'x', at: 1 } as const
 
-test('what another process decided right before the state directory was removed is told all the same', async () => {
+test('a decision of another process is reported even if the state directory is removed right after it', async () => {
   const state = join(folder, 'state')
-  // Neither looks for decisions of the other by itself, as within the time between two polls.
+  // With this interval, neither polls for decisions of the other.
   const [one, two] = [
     await openDecisions(state, { pollMs: 1e9 }),
     await openDecisions(state, { pollMs: 1e9 }),
@@ -121,7 +121,7 @@ test('what another process decided right before the state directory was removed 
   await two.close()
 })
 
-test('decisions that are damaged while they are used stay in force, and nothing new is decided', async () => {
+test('decisions that become damaged in use stay in force, and new decisions are refused', async () => {
   const state = join(folder, 'state')
   const places = Array.from({ length: 500 }, (_, index) => ({ origin: 'a', location: `skill-${index}` }))
   {

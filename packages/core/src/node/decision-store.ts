@@ -23,14 +23,14 @@ import { inTransaction, isDamage, type KeptDatabase } from './private-database.t
 import { openStateDatabase } from './state-database.ts'
 
 export interface DecisionStoreOptions {
-  /** How often decisions of other processes are looked for, in milliseconds, at most `LONGEST_TIMER_MS`. @default 250 */
+  /** How often to look for decisions of other processes, in milliseconds, at most `LONGEST_TIMER_MS`. @default 250 */
   readonly pollMs?: number
 }
 
 const KNOWN: KnownOptions<DecisionStoreOptions> = { pollMs: true }
 
 const DEFAULT_POLL_MS = 250
-/** How often it is tried to store decisions on a disk that was full or read-only. */
+/** Retry interval for storing decisions on a full or read-only disk, in milliseconds. */
 const HEAL_INTERVAL_MS = 2_000
 
 const SCHEMA = `
@@ -44,9 +44,9 @@ const SCHEMA = `
 `
 
 /**
- * Opens the decisions of a state directory: readable by its user alone, outside everything that is served, and shared by
- * all processes of the directory. What one decides the others follow within a moment. When the database is damaged it is moved
- * aside and `damage` says so; folders about which the store remembers decisions then keep their last good revision.
+ * Opens the decisions of a state directory. Only their user can read them, no source serves them, and all processes of
+ * the directory share them. Other processes follow a decision within `pollMs`. A damaged database is moved aside, and
+ * `damage` reports it. Folders for which the skill store remembers decisions then keep their last good revision.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openDecisions(
@@ -70,16 +70,16 @@ interface Row {
   readonly body: string
 }
 
-/** Folders of one source that have other paths now. */
+/** Folders of one source that were moved. */
 interface FolderMoves {
   readonly origin: string
   readonly moves: readonly FolderMove[]
 }
 
-/** The location under which moves are recorded: no folder has it. */
+/** The location under which moves are recorded. No folder has this location. */
 const MOVES = '.'
 
-/** What one row says. */
+/** Content of one row. */
 type Step = MadeDecision | FolderMoves
 
 function toStep({ origin, location, body }: Row): Step {
@@ -97,13 +97,13 @@ class SqliteDecisions implements DecisionStore {
   readonly #kept: KeptDatabase
   #statements: Statements
   readonly #folders = new DecidedFolders()
-  /** Where each folder that was moved is now, by source and identity. */
+  /** Current location of each moved folder, by origin and identity. */
   readonly #moved = new Map<string, string>()
   readonly #listeners = new Set<(made: readonly MadeDecision[]) => void>()
   readonly #timer: NodeJS.Timeout
   #lastId = 0
   #seenVersion: unknown
-  /** When it was last tried to store a copy. */
+  /** Monotonic time of the last attempt to store a copy. */
   #triedAt = 0
 
   constructor(kept: KeptDatabase, pollMs: number, damage: string | undefined) {
@@ -146,7 +146,7 @@ class SqliteDecisions implements DecisionStore {
     if (this.#kept.fault !== undefined) return this.#follow({ origin, moves })
     const made = this.#use(() => {
       this.#restore()
-      // Another process may have seen the same and said so, a moment ago.
+      // Another process may have recorded the same move a moment ago.
       return inTransaction(this.#kept.database, () => {
         const before = this.#takeNewer()
         const isNew = moves.some(({ identity, to }) => this.#moved.get(`${origin}\0${identity}`) !== to)
@@ -172,7 +172,7 @@ class SqliteDecisions implements DecisionStore {
     })
   }
 
-  /** Every step that a folder may have to do with, under the paths that it had, too. */
+  /** Returns every step that may concern a folder, including those under its earlier paths. */
   #stepsOf({ origin, location }: FolderPlace): readonly Step[] {
     const read = (at: string): readonly Row[] =>
       this.#statements.ofPlace.all(origin, at) as unknown as readonly Row[]
@@ -189,7 +189,7 @@ class SqliteDecisions implements DecisionStore {
       .map(toStep)
   }
 
-  /** What is known stays in force; the next start moves the damaged database aside, and folders keep their last good revision. */
+  /** Maps damage to IO_FAILED. Known decisions stay in force; the next start moves the damaged database aside. */
   #use<Value>(work: () => Value): Value {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the decisions are closed')
     try {
@@ -215,7 +215,7 @@ class SqliteDecisions implements DecisionStore {
     this.#kept.close()
   }
 
-  /** The number changes when another connection has written. */
+  /** Returns a number that changes after another connection has written. */
   #readVersion(): unknown {
     return this.#statements.version.get()?.['data_version']
   }
@@ -229,31 +229,34 @@ class SqliteDecisions implements DecisionStore {
       made = this.#takeNewer()
       this.#seenVersion = version
     } catch {
-      return // full, gone or damaged: tried again by the next poll, and by the next decision, which reports it
+      return // full, gone or damaged: the next poll retries, and the next decision reports it
     }
     this.#tell(made)
   }
 
-  /** What was decided outlives the directory: it is written into a new one. A copy is stored when that is possible again. */
+  /**
+   * Recreates a removed database, so that decisions outlive the directory. Stores an in-memory copy once the disk is
+   * writable again.
+   */
   #restore(): void {
     const isCopy = this.#kept.fault !== undefined
     if (isCopy ? performance.now() < this.#triedAt + HEAL_INTERVAL_MS : !this.#kept.isGone()) return
     this.#triedAt = performance.now()
-    // What another process has decided right before may not have been told here yet.
+    // Listeners may not yet know a decision that another process has just made.
     const told = this.#readNewer(0).filter(({ id }) => id <= this.#lastId)
     const known = new Set(told.flatMap(({ step }) => ('moves' in step ? [] : toKey(step))))
     if (!isCopy) this.#kept.restore(mergeDecisions)
     else if (!this.#kept.heal(mergeDecisions)) return
     this.#statements = prepare(this.#kept.database)
     this.#seenVersion = this.#readVersion()
-    // In the new database everything has another number, and another process may have decided meanwhile.
+    // The new database has different ids, and another process may have decided meanwhile.
     this.#folders.clear()
     this.#moved.clear()
     this.#lastId = 0
     this.#tell(this.#takeNewer().filter(made => !known.has(toKey(made))))
   }
 
-  /** Adds up what was recorded since the last time, in the order in which it was. */
+  /** Applies the steps recorded since the last call, in order, and returns the decisions among them. */
   #takeNewer(): readonly MadeDecision[] {
     return this.#readNewer(this.#lastId).flatMap(({ id, step }) => {
       this.#lastId = id
@@ -287,7 +290,7 @@ function toKey({ place, decision }: MadeDecision): string {
   return JSON.stringify([place.origin, place.location, decision])
 }
 
-/** Adds the decisions that another database does not have. */
+/** Copies the decisions that the other database lacks. */
 function mergeDecisions(from: DatabaseSync, to: DatabaseSync): void {
   const insert = to.prepare(
     `INSERT INTO decision (origin, location, body) SELECT ?1, ?2, ?3

@@ -12,7 +12,10 @@ import {
 import type { DirectoryEntry, FileReadOptions, FileStat, OpenedFile } from '../source-entry.ts'
 import { assertInside, assertReadable, assertSame, isLinux, toEntries, toStat } from './disk-facts.ts'
 
-/** Reads the disk at once: with a warm cache a call takes microseconds, and handing it to a thread takes ten times that. */
+/**
+ * Reads the disk synchronously. With a warm cache a call takes microseconds; the thread pool would take ten times as
+ * long.
+ */
 export const directFiles = {
   list(path: string): readonly DirectoryEntry[] {
     return toEntries(readdirSync(path, { withFileTypes: true }))
@@ -27,12 +30,12 @@ export const directFiles = {
   },
 
   /**
-   * Opens first, then asks what was opened: a path that was checked before it was opened can lead elsewhere by then.
-   * On Linux the kernel names the opened file; elsewhere the resolved path must still be the same file, which is
-   * narrower than a check before but not closed.
+   * Opens first, then checks what was opened, because a path can be replaced between a check and the opening. On Linux
+   * the kernel names the opened file. On other systems the resolved path must still lead to the same file, which leaves
+   * a smaller race.
    */
   read(path: string, options: FileReadOptions): OpenedFile {
-    // Not blocking, so that a pipe without a writer opens at once and is then refused.
+    // O_NONBLOCK lets a pipe without a writer open at once, so that it can be refused.
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const stats = fstatSync(descriptor)
@@ -47,7 +50,7 @@ export const directFiles = {
   },
 }
 
-/** Reads as many bytes as the opened file stated; a file that grows meanwhile is caught by its new facts. */
+/** Reads at most `size` bytes. A file that grows meanwhile is detected by its new facts. */
 function readWhole(descriptor: number, size: number): Uint8Array {
   const buffer = Buffer.allocUnsafeSlow(size)
   let length = 0

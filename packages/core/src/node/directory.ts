@@ -23,7 +23,7 @@ export interface DirectoryOptions
   > {
   /** Name of the source in digests and messages. @default the folder's name */
   readonly label?: string
-  /** Folders outside this one into which links may lead, for example other roots. */
+  /** Folders outside this one that links may lead into, for example other roots. */
   readonly linkRoots?: readonly string[]
   /** Whether `SkillRuntime.writer` may write skills here. @default false */
   readonly writable?: boolean
@@ -48,8 +48,8 @@ const KNOWN: KnownOptions<DirectoryOptions> = {
 }
 
 /**
- * The skills below a folder of this machine. The folder need not exist yet; relative paths are taken from the working
- * directory at the time of the call.
+ * Returns a source for the skills below a folder of this machine. The folder may be created later. A relative path is
+ * resolved against the working directory at the time of the call.
  * @throws {SkillError} INVALID_OPTION for an empty path
  */
 export function directory(path: string, options: DirectoryOptions = {}): SkillSource {

@@ -7,15 +7,15 @@ import { digestOf } from '../internal-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { PackPosition } from './pack-index.ts'
 
-/** Bytes of a store that are not what their digest says. */
+/** A blob whose bytes do not match its digest. */
 export interface DamagedBlob extends PackPosition {
   readonly digest: Digest
 }
 
-/** The event loop is given back after this many bytes. */
+/** Number of bytes after which the event loop gets a turn. */
 const SLICE_BYTES = 4_194_304
 
-/** Reads every file of a pack store and compares it with its digest; what git keeps is left to git. */
+/** Reads every file of a pack store and compares it with its digest. Files in git mirrors are left to git. */
 export async function findDamage(folder: string, index: DatabaseSync): Promise<readonly DamagedBlob[]> {
   const rows = index
     .prepare(
@@ -40,7 +40,7 @@ export async function findDamage(folder: string, index: DatabaseSync): Promise<r
   return damaged
 }
 
-/** Keeps the pack open that is read: rows come sorted by pack. */
+/** Keeps the current pack open, because rows are sorted by pack. */
 class Packs {
   readonly #folder: string
   #open: { readonly pack: string; readonly descriptor: number | undefined } | undefined
@@ -49,7 +49,7 @@ class Packs {
     this.#folder = folder
   }
 
-  /** `undefined` when the pack is missing or too short. */
+  /** Returns `undefined` if the pack is missing or too short. */
   read({ pack, offset, length }: PackPosition): Uint8Array | undefined {
     if (this.#open?.pack !== pack) {
       this.close()

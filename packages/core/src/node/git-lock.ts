@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { DEFAULT_SETTLE } from '../source-entry.ts'
 
 /**
- * Whether git is changing the work tree that holds one of these directories: it keeps `index.lock` for as long as a
+ * Returns whether git is changing the work tree that contains one of these directories. Git keeps `index.lock` while a
  * checkout, merge or reset writes files.
  */
 export function isGitBusy(directories: readonly string[]): boolean {
@@ -13,7 +13,7 @@ export function isGitBusy(directories: readonly string[]): boolean {
       const found = findGitDirectory(directory)
       if (found !== undefined) gitDirectories.add(found)
     } catch {
-      // A folder above that may not be looked into: whoever works in it is not known, and settling has to do.
+      // A parent folder cannot be read, so its lock is unknown; settling has to suffice.
     }
   }
   return [...gitDirectories].some(directory => isFresh(join(directory, 'index.lock')))
@@ -29,13 +29,13 @@ function findGitDirectory(from: string): string | undefined {
   }
 }
 
-/** Worktrees and submodules have a file that says where their git directory is. */
+/** Worktrees and submodules have a file `.git` with the path of their git directory. */
 function readPointer(file: string, base: string): string | undefined {
   const target = /^gitdir: (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1]
   return target === undefined ? undefined : resolve(base, target.trim())
 }
 
-/** A git that was killed leaves its lock behind; one that is older than anybody would wait for says nothing. */
+/** A killed git leaves its lock behind, so a lock older than the longest wait is ignored. */
 function isFresh(lock: string): boolean {
   const stats = statSync(lock, { throwIfNoEntry: false })
   return stats !== undefined && Date.now() - stats.mtimeMs < DEFAULT_SETTLE.maxBusyMs

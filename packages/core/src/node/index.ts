@@ -1,4 +1,4 @@
-// The core on a machine with Node: `@skillstoke/core/node`. No tool sorts the blocks.
+// The core for machines with Node: `@skillstoke/core/node`. The order of the blocks is intentional; no tool sorts them.
 
 // For hosts: skills on the disk of this machine.
 export { type DirectoryOptions, directory } from './directory.ts'
@@ -6,7 +6,7 @@ export { bundledSkills } from './bundled-skills.ts'
 export { NodeFileSystem } from './node-file-system.ts'
 export { nodeHasher } from './node-hasher.ts'
 
-// For hosts: skills from other places, which wait for approval.
+// For hosts: skills from other sources, which wait for approval.
 export {
   DEFAULT_MAX_REPOSITORY_BYTES,
   GIT_UPDATES,
@@ -20,7 +20,7 @@ export { type WellKnownOptions, wellKnown } from './well-known/well-known-source
 export { type NpmPackagesOptions, npmPackages } from './npm-packages.ts'
 export { type SftpClient, sftpFileSystem } from './sftp-file-system.ts'
 
-// For hosts: a state directory, so that what was read, decided and written outlives the process.
+// For hosts: a state directory, which keeps content, decisions and history beyond the process.
 export { createStateDirectory, defaultStateDirectory } from './state-directory.ts'
 export { type OpenedState, type OpenStateOptions, openState } from './open-state.ts'
 export { openPackStore } from './pack-store.ts'
@@ -29,6 +29,6 @@ export { openRevisionLog } from './revision-log.ts'
 export { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './shared-write-lock.ts'
 export { type GarbageReport, type CollectGarbageOptions, collectGarbage } from './collect-garbage.ts'
 
-// For authors of sources: requests that reach no address of this machine or its network.
+// For authors of sources: requests that cannot reach addresses of this machine or its network.
 export { checkUrl, type HostAccess, type ResolveHost } from './http/address-guard.ts'
 export { createGuardedFetch, type GuardedFetchOptions } from './http/guarded-fetch.ts'

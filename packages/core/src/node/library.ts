@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url'
 let known: { readonly id: string | undefined } | undefined
 
 /**
- * Names this build of the library, because another build may read the same folder differently. `undefined` where the build
- * cannot be told from others, as in a program that was compiled into one file.
+ * Returns an identifier of this build of the library, because another build may read the same folder differently.
+ * Returns `undefined` if builds cannot be distinguished, for example in a program compiled into one file.
  */
 export function libraryId(): string | undefined {
   known ??= { id: describeLibrary() }
   return known.id
 }
 
-/** A build that was made anew without a new version differs in the time of its file. */
+/** Includes the time of the file, which changes when a build is repeated without a new version. */
 function describeLibrary(): string | undefined {
   try {
     const { mtimeMs, size } = statSync(fileURLToPath(import.meta.url))
@@ -23,7 +23,9 @@ function describeLibrary(): string | undefined {
   }
 }
 
-/** A bundle of somebody's own has no manifest of this package beside it; its file changes with every version. */
+/**
+ * Returns `bundled` in a bundle, which has no manifest of this package beside it. Its file changes with every version.
+ */
 function readVersion(): string {
   try {
     const { version } = createRequire(import.meta.url)('@skillstoke/core/package.json') as { version: string }

@@ -53,8 +53,8 @@ function each(work: (path: string) => void): void {
   for (const name of readdirSync(state)) if (name.startsWith('decisions.sqlite')) work(join(state, name))
 }
 
-describe.each(LOSSES)('decisions that were %s', (_, lose) => {
-  test('open nothing: what was disabled, rejected or pinned stays so, and changes wait', async () => {
+describe.each(LOSSES)('lost decisions (%s)', (_, lose) => {
+  test('approve nothing, so disabled, rejected and pinned skills stay so and changes wait', async () => {
     for (const name of ['disabled', 'rejected', 'pinned', 'approved', 'free']) write(name, 'first')
     {
       await using skills = await open()
@@ -82,7 +82,7 @@ describe.each(LOSSES)('decisions that were %s', (_, lose) => {
         diagnostics.some(({ code }) => code === 'DECISIONS_LOST'),
       )
       expect(told.map(({ name }) => name)).toEqual(['approved', 'disabled', 'pinned', 'rejected'])
-      // What comes next waits for a person, after a restart too.
+      // Later changes wait for a person, even after a restart.
       write('approved', 'third')
       await skills.reload()
       expect(await bodyOf(skills, 'approved')).toBe('second')
@@ -103,7 +103,7 @@ describe.each(LOSSES)('decisions that were %s', (_, lose) => {
   })
 })
 
-test('a damaged database is moved aside and told, and the next start has nothing to tell', async () => {
+test('a damaged database is moved aside and reported once, and the next start reports nothing', async () => {
   await (await openDecisions(state)).close()
   writeFileSync(join(state, 'decisions.sqlite'), 'no database at all')
   const decisions = await openDecisions(state)
@@ -115,7 +115,7 @@ test('a damaged database is moved aside and told, and the next start has nothing
   expect(readdirSync(state).filter(name => /^decisions\.sqlite\.damaged-\d+$/.test(name))).toHaveLength(1)
 })
 
-test.skipIf(process.platform === 'win32')('databases can be read by their user alone', async () => {
+test.skipIf(process.platform === 'win32')('only their user can read the databases', async () => {
   await using skills = await open()
   await skills.reload()
   const names = readdirSync(state, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
@@ -125,7 +125,7 @@ test.skipIf(process.platform === 'win32')('databases can be read by their user a
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a state directory that others may write to is refused',
+  'a state directory that other users can write to is refused',
   async () => {
     mkdirSync(state)
     chmodSync(state, 0o777)

@@ -17,13 +17,13 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const at = (...path: readonly string[]): string => join(folder, 'skills', ...path)
 
-/** Writes the text of a skill into a folder, whatever that is called. */
+/** Writes the text of a skill into a folder, which may have a different name. */
 function write(location: string, name: string, body: string): void {
   mkdirSync(at(location), { recursive: true })
   writeFileSync(at(location, 'SKILL.md'), `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`)
 }
 
-/** Writes a text that cannot be read. */
+/** Writes a text that cannot be parsed. */
 function damage(location: string): void {
   mkdirSync(at(location), { recursive: true })
   writeFileSync(at(location, 'SKILL.md'), '---\nname: [\n')
@@ -53,7 +53,7 @@ async function served(skills: SkillRuntime): Promise<Readonly<Record<string, str
   return Object.fromEntries(await Promise.all(bodies))
 }
 
-/** Looks at everything, in a runtime that was open all the time, and then in one that begins. */
+/** Returns what is served after a sweep, first in the running runtime and then in a new one. */
 async function servedNowAndLater(
   skills: SkillRuntime,
   source: DirectoryOptions = {},
@@ -65,8 +65,8 @@ async function servedNowAndLater(
   return [now, await served(again)]
 }
 
-describe('the last good text of a folder', () => {
-  test('follows it when two folders change places and one of them is broken', async () => {
+describe('the last good revision of a folder', () => {
+  test('follows the folder when two folders swap names and one of them is broken', async () => {
     for (const isBrokenFirst of [true, false]) {
       write('a', 'a', 'A.')
       write('b', 'b', 'B.')
@@ -81,7 +81,7 @@ describe('the last good text of a folder', () => {
     }
   })
 
-  test('is none of a folder that begins at its old path', async () => {
+  test('does not apply to a new folder at its old path', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     renameSync(at('pdf'), at('pdf-old'))
@@ -90,7 +90,7 @@ describe('the last good text of a folder', () => {
     expect(await servedNowAndLater(skills)).toEqual([{ pdf: 'Second.' }, { pdf: 'Second.' }])
   })
 
-  test('stays when a folder is replaced as a whole by a broken one', async () => {
+  test('stays when a broken folder replaces the folder', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open()
     damage('next')
@@ -100,7 +100,7 @@ describe('the last good text of a folder', () => {
   })
 })
 
-describe('what was decided about a folder', () => {
+describe('a decision about a folder', () => {
   const MOVES: readonly (readonly [string, () => void])[] = [
     ['is renamed', () => renameSync(at('pdf'), at('maps'))],
     [
@@ -110,10 +110,10 @@ describe('what was decided about a folder', () => {
         renameSync(at('pdf'), at('category/pdf'))
       },
     ],
-    ['changes places with another one', () => swap('pdf', 'other')],
+    ['swaps names with another folder', () => swap('pdf', 'other')],
   ]
 
-  test.each(MOVES)('follows it when it %s, in every process and later', async (_, move) => {
+  test.each(MOVES)('follows a folder that %s, in all processes and later', async (_, move) => {
     write('other', 'other', 'Other.')
     for (const decide of ['disable', 'reject', 'pin', 'write'] as const) {
       rmSync(at('pdf'), { recursive: true, force: true })
@@ -145,7 +145,7 @@ describe('what was decided about a folder', () => {
     }
   })
 
-  test('is there once when two processes see folders change places', async () => {
+  test('is recorded once when two processes see folders swap names', async () => {
     write('a', 'a', 'A.')
     write('b', 'b', 'B.')
     await using first = await open()
@@ -163,7 +163,7 @@ describe('what was decided about a folder', () => {
     await expect.poll(async () => await served(first)).toEqual({ a: 'A.', b: 'B.' })
   })
 
-  test('an approved revision stays so under another path, where the source is reviewed', async () => {
+  test('keeps a revision of a reviewed source approved under another path', async () => {
     write('pdf', 'pdf', 'First.')
     const skills = await open({ trust: 'review' })
     await skills.review.approve('pdf')
@@ -172,7 +172,7 @@ describe('what was decided about a folder', () => {
     expect(await servedNowAndLater(skills, source)).toEqual([{ pdf: 'First.' }, { pdf: 'First.' }])
   })
 
-  test('what an agent wrote waits under another path, too, when it was moved while nothing ran', async () => {
+  test('lets a text written by an agent wait under another path too, if it was moved while no process ran', async () => {
     const skills = await open({ writable: true })
     await skills.writer().write({
       skill: 'made',
@@ -189,7 +189,7 @@ describe('what was decided about a folder', () => {
   })
 })
 
-test('a revision that another process has approved is served although the folder has a newer text by now', async () => {
+test('a revision that another process has approved is served although the folder has a newer text', async () => {
   write('pdf', 'pdf', 'First.')
   const source = { trust: 'review' } as const
   await using first = await open(source)

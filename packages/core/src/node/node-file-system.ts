@@ -16,16 +16,16 @@ import { directFiles } from './direct-files.ts'
 import { isLinux, toSkillError } from './disk-facts.ts'
 import { pooledFiles } from './pooled-files.ts'
 
-// The event loop is given back after this much work in a row.
+// Maximum uninterrupted work before the event loop gets a turn.
 const SLICE_MS = 4
-// A moving average of calls above this means a cold or remote disk. A call counts for no more than four times as much, because
-// a process that has to wait for a processor looks the same.
+// A moving average above this value indicates a cold or remote disk. A single call counts for at most four times the
+// value, because a process that waits for a processor looks the same.
 const SLOW_CALL_MS = 0.1
 const LONGEST_COUNTED_MS = 4 * SLOW_CALL_MS
 const AVERAGE_WEIGHT = 0.01
 const RETRY_DIRECT_AFTER_CALLS = 2_000
 
-// File systems on which other machines write without an event here (Linux, `statfs(2)`).
+// File systems where other machines can write without an event on this one (Linux, `statfs(2)`).
 const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -38,11 +38,11 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * The disk. Calls are made directly, in slices of a few milliseconds, because that is many times faster on a warm
- * cache; when the disk proves slow they go to the thread pool until it is fast again.
+ * The disk of this machine. Calls run synchronously in slices of a few milliseconds, because that is many times faster
+ * with a warm cache. If the disk is slow, calls go to the thread pool until it is fast again.
  */
 export class NodeFileSystem implements WritableFileSystem {
-  /** There is one disk; what a subclass makes of it is its own. */
+  /** All instances read the same disk. A subclass may read something else, so it has no identity. */
   readonly identity?: string
   readonly #watchFaults = new Map<string, string | undefined>()
   #sliceStart = 0
@@ -115,16 +115,16 @@ export class NodeFileSystem implements WritableFileSystem {
     if (this.#watchFaults.has(path)) return this.#watchFaults.get(path)
     try {
       const name = REMOTE_TYPES.get(statfsSync(path).type)
-      const fault = name === undefined ? undefined : `${name} reports no changes made elsewhere`
+      const fault = name === undefined ? undefined : `${name} does not report changes made on other machines`
       this.#watchFaults.set(path, fault)
       return fault
     } catch {
-      return undefined // not there yet: asked again when it is
+      return undefined // does not exist yet, so the next call checks again
     }
   }
 
   /**
-   * The kernel queues an event before the writing call returns, so letting the event loop poll once delivers it. Two
+   * The kernel queues an event before the writing call returns, so one poll of the event loop delivers it. Waits two
    * turns, because the first may begin after this iteration has polled.
    */
   async drain(): Promise<void> {
@@ -132,7 +132,10 @@ export class NodeFileSystem implements WritableFileSystem {
     await setImmediate()
   }
 
-  /** Gives the event loop back after each slice. Everybody waits for the same turn, or each would take a slice of its own. */
+  /**
+   * Yields to the event loop after each slice. All callers share one turn; otherwise each of them would take its own
+   * slice.
+   */
   pace(): Promise<void> | undefined {
     if (this.#turn === undefined && performance.now() - this.#sliceStart < SLICE_MS) return undefined
     this.#turn ??= setImmediate().then(() => {

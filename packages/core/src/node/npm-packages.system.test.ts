@@ -35,13 +35,13 @@ for (const each of sourceConformance.filter(({ name }) => !name.startsWith('read
     mkdirSync(join(project, 'node_modules/kit/skills'), { recursive: true })
     await each.check({
       source: npmPackages(project, { trust: 'auto' }),
-      // Each skill in a package of its name, at the top of what that brings.
+      // Each skill is in a package of the same name, directly in its `skills` folder.
       put: (path, content) => write(`node_modules/${path.replace('/', '/skills/')}`, content),
       remove: name => rmSync(join(project, 'node_modules', name), { recursive: true }),
     })
   })
 
-test('skills of packages, scoped ones included; what has none, and what is hidden, is not looked at', async () => {
+test('npmPackages() reads skills of scoped and unscoped packages, and ignores hidden folders and packages without skills', async () => {
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
   write('node_modules/@scope/kit/skills/docx/SKILL.md', text('docx'))
   write('node_modules/other/SKILL.md', text('other'))
@@ -53,7 +53,7 @@ test('skills of packages, scoped ones included; what has none, and what is hidde
   expect(found(some)).toEqual(['docx @scope/kit/docx'])
 })
 
-test('packages that a manager links from its store are read, and hard links in them', async () => {
+test('npmPackages() reads packages that a package manager has linked from its store, and their hard links', async () => {
   write('store/kit@1/skills/pdf/SKILL.md', text('pdf'))
   write('pool/a.md', 'Shared.')
   linkSync(join(project, 'pool/a.md'), join(project, 'store/kit@1/skills/pdf/a.md'))
@@ -63,7 +63,7 @@ test('packages that a manager links from its store are read, and hard links in t
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'a.md'])
 })
 
-test('links that lead out of a package are left out', async () => {
+test('npmPackages() leaves out links that lead out of a package', async () => {
   write('secret/key', 'Secret.')
   write('secret/skills/evil/SKILL.md', text('evil'))
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf'))
@@ -78,7 +78,7 @@ test('links that lead out of a package are left out', async () => {
   ])
 })
 
-test('an update of a package is followed, and waits for approval by default', async () => {
+test('an update of a package is noticed, and waits for approval by default', async () => {
   write('node_modules/kit/skills/pdf/SKILL.md', text('pdf', 'First.'))
   await using skills = await createSkillRuntime({ sources: [npmPackages(project)] })
   expect(skills.current.list()).toEqual([])
@@ -91,7 +91,7 @@ test('an update of a package is followed, and waits for approval by default', as
   ])
 })
 
-test('T29: nothing is installed or run, whatever a package declares', async () => {
+test('T29: npmPackages() installs and runs nothing, whatever a package declares', async () => {
   const canary = join(project, 'canary')
   const run = `touch ${canary}`
   write(
@@ -113,18 +113,18 @@ test('T29: nothing is installed or run, whatever a package declares', async () =
   await skills.reload()
   expect([existsSync(canary), existsSync(join(project, 'node_modules/evil'))]).toEqual([false, false])
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toContain('package.json')
-  // Whoever runs one of them leaves the canary.
+  // Proves that the script works: running it creates the canary.
   execFileSync(process.execPath, [join(project, 'node_modules/kit/skills/pdf/scripts/run.js')])
   expect(existsSync(canary)).toBe(true)
 })
 
-test('a project without packages has none', async () => {
+test('a project without packages has no skills', async () => {
   await using skills = await open()
   expect([skills.current.list(), skills.status()[0]?.lastError]).toEqual([[], undefined])
   expect(() => npmPackages(' ')).toThrow(/path of the project is empty/)
 })
 
-test('a project without installed packages is told, until there are some', async () => {
+test('npmPackages() reports missing packages until they are installed', async () => {
   const told = (skills: SkillRuntime): string[] =>
     skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
   await using skills = await open({ polling: 'manual' })

@@ -21,7 +21,7 @@ export interface NpmPackagesOptions
   > {
   /** Name of the source in digests and messages. @default 'npm' */
   readonly label?: string
-  /** Which packages, by name. @default all that are installed */
+  /** Names of the packages to read. @default all installed packages */
   readonly packages?: readonly string[]
 }
 
@@ -40,12 +40,12 @@ const KNOWN: KnownOptions<NpmPackagesOptions> = {
 const MAX_FILES = 20_000
 const MAX_DEPTH = 12
 const DEFAULT_POLL_MS = 60_000
-// What is no part of the package itself.
+// Folders that do not belong to the package itself.
 const LEFT_OUT: ReadonlySet<string> = new Set(['node_modules', '.git'])
 
 /**
- * The skills that installed npm packages bring along, in a folder `skills` of theirs: `node_modules/<package>/skills`. Nothing
- * is installed or run; what an installation changes is seen within a minute, and on `reload`.
+ * Returns a source for the skills of installed npm packages, which are in `node_modules/<package>/skills`. The source
+ * installs and runs nothing. It notices a new installation within a minute, and on `reload`.
  */
 export function npmPackages(projectFolder: string, options: NpmPackagesOptions = {}): SkillSource {
   checkOptions('npmPackages()', options, KNOWN)
@@ -71,7 +71,7 @@ class PackageFetcher implements TreeFetcher {
     this.#packages = packages
   }
 
-  /** It is all here already: looking is as good as remembering. */
+  /** Returns nothing, because reading the installed packages is as fast as restoring a copy. */
   async restore(): Promise<FileTree | undefined> {
     return undefined
   }
@@ -82,7 +82,7 @@ class PackageFetcher implements TreeFetcher {
       signal.throwIfAborted()
       const root = await realFolder(join(this.#folder, name))
       const skills = root === undefined ? undefined : await realFolder(join(root, 'skills'))
-      // A link out of the package leads to files that the package did not bring.
+      // A link that leaves the package leads to files that the package did not bring.
       if (root === undefined || skills === undefined || !skills.startsWith(root + sep)) continue
       await this.#walk({ root: skills, prefix: name, files }, skills, '')
     }
@@ -95,12 +95,12 @@ class PackageFetcher implements TreeFetcher {
     const common = { code: 'ROOT_MISSING', severity: 'warning', path: this.#folder } as const
     if ((await realFolder(this.#folder)) === undefined) {
       const fix = 'run npm install, or name the folder that has node_modules'
-      return [{ ...common, message: 'there are no installed packages; the folder is awaited', fix }]
+      return [{ ...common, message: 'no packages are installed; the source waits for the folder', fix }]
     }
     const missing: Diagnostic[] = []
     for (const name of this.#packages ?? []) {
       if ((await realFolder(join(this.#folder, name))) !== undefined) continue
-      const message = `the package ${JSON.stringify(name)} is not installed; it is awaited`
+      const message = `the package ${JSON.stringify(name)} is not installed; the source waits for it`
       missing.push({ ...common, message, fix: 'install it, or correct the name' })
     }
     return missing
@@ -128,7 +128,7 @@ class PackageFetcher implements TreeFetcher {
       if (LEFT_OUT.has(name)) continue
       const path = join(folder, name)
       const stats = await lstat(path, { bigint: true }).catch(() => undefined)
-      if (stats === undefined) continue // gone meanwhile: the next look finds what is there then
+      if (stats === undefined) continue // removed meanwhile; the next fetch sees the new state
       const relative = within === '' ? name : `${within}/${name}`
       if (stats.isDirectory()) {
         await this.#walk(found, path, relative)
@@ -143,14 +143,14 @@ class PackageFetcher implements TreeFetcher {
         size: stats.isFile() ? Number(stats.size) : 0,
         isExecutable: (stats.mode & 0o100n) !== 0n,
         id: nodeHasher.sha256(`${path}\0${facts}`),
-        // Package managers link files from a store of theirs, so that one name is not all a file has.
+        // Package managers hard-link files from their own store, so a file may have several names.
         read: async () => await this.#read(path, found.root, Number(stats.size)),
       })
     }
   }
 
   async #read(path: string, root: string, size: number): Promise<Uint8Array> {
-    // A file that grew since it was looked at is another one.
+    // `maxBytes` refuses a file that has grown since it was listed.
     return (await this.#fileSystem.read(path, { inside: [root], maxBytes: size })).bytes
   }
 }
@@ -165,7 +165,7 @@ async function listFolder(path: string): Promise<string[]> {
   }
 }
 
-/** Where a folder really is; `undefined` when there is none. */
+/** Returns the real path of a folder, or `undefined` if there is no folder. */
 async function realFolder(path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path)

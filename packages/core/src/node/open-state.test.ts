@@ -14,19 +14,19 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const pdf = { name: 'pdf', description: 'Does it.', body: 'First.' }
 
-/** The files of the folder that this process holds open. */
+/** Returns the files in the folder that this process holds open. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap(descriptor => {
     try {
       const path = readlinkSync(`/proc/self/fd/${descriptor}`)
       return path.startsWith(folder) ? [path] : []
     } catch {
-      return [] // the descriptor that listed the others
+      return [] // the descriptor of the listing itself
     }
   })
 }
 
-test('one runtime keeps everything in one directory, and the next one goes on with it', async () => {
+test('one runtime keeps its state in one directory, and the next runtime continues with it', async () => {
   {
     const source = new MemorySource({ label: 'own', trust: 'review' }, [pdf])
     await using skills = await createSkillRuntime({ sources: [source], state: await openState(folder) })
@@ -45,7 +45,7 @@ test('one runtime keeps everything in one directory, and the next one goes on wi
   expect((await skills.history.log('pdf')).length).toBeGreaterThan(0)
 })
 
-test('a runtime closes all parts of its state, also those that it was given one by one', async () => {
+test('a runtime closes all parts of its state, including those passed one by one', async () => {
   const state = await openState(folder)
   await (await createSkillRuntime({ sources: [], state })).close()
   await expect(state.writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
@@ -62,7 +62,7 @@ test('a runtime closes all parts of its state, also those that it was given one 
   await expect(writeLock.run(async () => undefined)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('a state that no runtime was given closes itself', async () => {
+test('an opened state that no runtime received closes itself when it is disposed', async () => {
   {
     await using state = await openState(folder)
     expect(openFiles()).not.toEqual([])
@@ -72,7 +72,7 @@ test('a state that no runtime was given closes itself', async () => {
 })
 
 test.each([
-  ['store/index.db', 'the names of the store'],
+  ['store/index.db', 'the index entries of the store'],
   ['history.sqlite', 'the steps of the history'],
   ['write-lock.sqlite', 'the write lock'],
   ['decisions.sqlite', 'the decisions'],
@@ -87,7 +87,7 @@ test.each([
   expect(openFiles()).toEqual([])
 })
 
-test('one part of a state is enough', async () => {
+test('createSkillRuntime() accepts a state with only one part', async () => {
   const history = new MemoryRevisionLog()
   const sources = [new MemorySource({ label: 'own' }, [pdf])]
   await using skills = await createSkillRuntime({ sources, state: { history } })
@@ -97,8 +97,8 @@ test('one part of a state is enough', async () => {
 
 test.each([
   ['an unknown option', { souces: [] }],
-  ['a source that is none', { sources: ['./skills'] }],
-  ['two sources of one label', { sources: [1, 2].map(() => new MemorySource({ label: 'own' })) }],
+  ['an invalid source', { sources: ['./skills'] }],
+  ['two sources with the same label', { sources: [1, 2].map(() => new MemorySource({ label: 'own' })) }],
 ])('createSkillRuntime() closes the state when it refuses %s', async (_what, wrong) => {
   const state = await openState(folder)
   expect(openFiles()).not.toEqual([])

@@ -13,30 +13,33 @@ import { openWriteLock, type SharedWriteLock, type WriteLockOptions } from './sh
 import { defaultStateDirectory } from './state-directory.ts'
 
 export interface OpenStateOptions {
-  /** For `openDecisions`. */
+  /** Options for `openDecisions`. */
   readonly decisions?: DecisionStoreOptions
-  /** For `openRevisionLog`. */
+  /** Options for `openRevisionLog`. */
   readonly history?: MemoryRevisionLogOptions
-  /** For `openWriteLock`. */
+  /** Options for `openWriteLock`. */
   readonly writeLock?: WriteLockOptions
 }
 
 const KNOWN: KnownOptions<OpenStateOptions> = { decisions: true, history: true, writeLock: true }
 
-/** The state in one directory: everything that a runtime keeps. */
+/** The open state of one directory: everything that a runtime keeps. */
 export interface OpenedState extends SkillState, AsyncDisposable {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly history: RevisionLog
   readonly writeLock: SharedWriteLock
-  /** Closes all four. A runtime that was given this state does so itself, also when its options are refused. Idempotent. */
+  /**
+   * Closes all four parts. A runtime that receives this state closes it too, even when its options are refused.
+   * Idempotent.
+   */
   close(): Promise<void>
 }
 
 /**
- * Opens everything that a runtime keeps, in one state directory that processes share: the store, the decisions, the history and
- * the write lock. If one of them cannot be opened, those that were opened before are closed again.
- * @param directory is made when it does not exist; `defaultStateDirectory()` without it
+ * Opens everything that a runtime keeps in one state directory, which processes may share: the store, the decisions,
+ * the history and the write lock. If one part cannot be opened, the parts already open are closed again.
+ * @param directory is created when it does not exist; `defaultStateDirectory()` without it
  * @throws {SkillError} IO_FAILED with the path when the directory or a file in it cannot be used; INVALID_OPTION
  */
 export async function openState(
@@ -53,7 +56,7 @@ export async function openState(
     const store = keep(await openPackStore(directory))
     const history = keep(await openRevisionLog(directory, options.history))
     const writeLock = keep(await openWriteLock(directory, options.writeLock))
-    // Last, because it reports damage only to the one who opens it first.
+    // Opened last, because only the first opener gets its report of damage.
     const decisions = keep(await openDecisions(directory, options.decisions))
     return new StateDirectory({ store, decisions, history, writeLock }, opened)
   } catch (thrown) {
@@ -67,7 +70,7 @@ interface Closable {
   close(): Promise<void>
 }
 
-/** Closes every part, in order, and then throws what the first one threw that could not be closed. */
+/** Closes every part in order, then throws the first failure. */
 async function closeAll(parts: readonly Closable[]): Promise<void> {
   const failures: unknown[] = []
   for (const part of parts) await part.close().catch((thrown: unknown) => failures.push(thrown))

@@ -4,36 +4,36 @@ import { join } from 'node:path'
 import { isAlive } from './process-group.ts'
 
 const PACK = /^(?:(?<pid>\d+)-)?[0-9a-f]{16}\.pack$/
-// Of the process that made a pack only its number is known, which another one may have by now.
+// The name of a pack contains only a process id, which another process may have reused by now.
 const LONGEST_IDLE_MS = 86_400_000
 
-/** A pack that is being written. */
+/** A pack that this process writes to. */
 export interface OpenPack {
   readonly name: string
   readonly descriptor: number
   offset: number
 }
 
-/** Makes an empty pack, named after this process. */
+/** Creates an empty pack whose name contains the id of this process. */
 export function createPack(folder: string): OpenPack {
   const name = `${process.pid}-${randomBytes(8).toString('hex')}.pack`
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
   return { name, descriptor: openSync(join(folder, name), flags, 0o600), offset: 0 }
 }
 
-/** Names the packs of a store. */
+/** Returns the names of the packs in a store. */
 export function listPacks(folder: string): readonly string[] {
   return readdirSync(folder).filter(name => PACK.test(name))
 }
 
-/** 0 for a pack that is gone. */
+/** Returns the size of a pack in bytes, or 0 if the pack was removed. */
 export function sizeOfPack(folder: string, pack: string): number {
   return statSync(join(folder, pack), { throwIfNoEntry: false })?.size ?? 0
 }
 
 /**
- * Whether another process may still write to a pack, or somebody wrote to it after `before`. A process that goes on after a
- * day notices that its pack is gone, and begins a new one.
+ * Returns whether another process may still write to a pack, or whether a process wrote to it after `before`. A process
+ * that resumes after a day notices that its pack was removed, and creates a new one.
  */
 export function isPackInUse(folder: string, pack: string, before: number): boolean {
   const stats = statSync(join(folder, pack), { throwIfNoEntry: false })

@@ -9,18 +9,18 @@ import type { NoteChange } from './packed-notes.ts'
 import { inTransaction, readRows } from './private-database.ts'
 import type { StateDatabase } from './state-database.ts'
 
-/** Where the bytes of a digest are. */
+/** Location of the bytes of a digest. */
 export interface PackPosition {
   readonly pack: string
   readonly offset: number
   readonly length: number
 }
 
-/** Until when the index keeps something that nobody names. */
+/** Age of a row, which decides how long the index keeps an unnamed key. */
 export interface IndexedAge {
-  /** When it was last known to be wanted, or until when it is leased, in milliseconds since the epoch. */
+  /** Time of the last use, or end of the lease, in milliseconds since the epoch. */
   readonly at: number
-  /** 1 for what a collection is about to remove; it can still be read. */
+  /** 1 if a collection is about to remove it. It stays readable until then. */
   readonly isDoomed: 0 | 1
 }
 
@@ -30,22 +30,22 @@ export interface IndexedTree extends IndexedAge {
   readonly files: readonly SkillFile[]
 }
 
-/** What a name points at. */
+/** A name and the revision that it points at. */
 export interface IndexedRef {
   readonly name: string
   readonly revision: Digest
 }
 
-/** A range of digests: from `from`, and less than `to`. */
+/** A range of digests, from `from` inclusive to `to` exclusive. */
 export interface IndexPart {
   readonly from: string
   readonly to: string
 }
 
-// Digests are spread evenly, so a question about all blobs takes a sixteenth of its time at once.
+// Digests are evenly distributed, so a query over one part blocks for a sixteenth of the time.
 const HEX_DIGITS = [...'0123456789abcdef']
 
-/** The parts of an index, which together have every blob. */
+/** The parts of an index, which together cover every blob. */
 export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) => ({
   from: `sha256:${digit}`,
   to: `sha256:${HEX_DIGITS[index + 1] ?? 'g'}`,
@@ -53,7 +53,7 @@ export const INDEX_PARTS: readonly IndexPart[] = HEX_DIGITS.map((digit, index) =
 
 const DAY_MS = 86_400_000
 
-/** What a name is to point at, and what it pointed at when that was decided. */
+/** The new target of a name, and the target at the time of the change. */
 export interface RefChange {
   readonly revision: Digest | undefined
   before: Digest | undefined
@@ -82,19 +82,19 @@ const SCHEMA = `
 `
 
 /**
- * The time of what a collection leaves alone, in the table of what it is about to remove: whoever needs something while a round
- * is under way notes it there, because the round may have looked before that.
+ * Marks a spared key in the table of doomed keys. A process that needs a key during a round records it there, because
+ * the round may have examined the key before.
  */
 export const SPARED: number = Number.MAX_SAFE_INTEGER
 
 /** The file of the index, in the folder of the packs. */
 export const PACK_INDEX: StateDatabase = {
   name: 'index.db',
-  what: 'the names of the store',
+  what: 'the index entries of the store',
   schema: SCHEMA,
 }
 
-/** The shared index of a pack store: SQLite is the lock between processes and survives their crashes. */
+/** The shared index of a pack store. SQLite provides the lock between processes and survives their crashes. */
 export class PackIndex {
   readonly #database: DatabaseSync
   readonly #findBlob: StatementSync
@@ -128,7 +128,7 @@ export class PackIndex {
     this.#findTree = database.prepare(
       `SELECT files, at, ${isDoomed('revision')} AS isDoomed FROM tree WHERE revision = ?`,
     )
-    // Put once more means wanted once more: its grace begins anew.
+    // A repeated put restarts the grace period.
     this.#addTree = database.prepare(
       'INSERT INTO tree (revision, files, at) VALUES (?, ?, ?) ON CONFLICT (revision) DO UPDATE SET at = excluded.at',
     )
@@ -164,7 +164,7 @@ export class PackIndex {
     return this.#findBlob.get(digest) as IndexedPosition | undefined
   }
 
-  /** Says that blobs and trees are wanted: no collection takes them for a while. */
+  /** Marks blobs and trees as used now, so that no collection removes them for a while. */
   touch(keys: readonly Digest[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -184,7 +184,10 @@ export class PackIndex {
     })
   }
 
-  /** Forgets a blob, unless it is somewhere else by now. The next start reads everything, and finds what has it. */
+  /**
+   * Forgets a blob, unless it has moved meanwhile. Removes all notes, so that the next start reads every folder and
+   * stores the bytes again.
+   */
   removeBlob(digest: Digest, { pack, offset }: PackPosition): void {
     if (this.#removeBlob.run(digest, pack, offset).changes > 0) this.removeNotes()
   }
@@ -197,17 +200,17 @@ export class PackIndex {
   addTrees(entries: readonly (readonly [Digest, readonly SkillFile[]])[]): void {
     inTransaction(this.#database, () => {
       for (const [revision, files] of entries) this.#addTree.run(revision, JSON.stringify(files), Date.now())
-      // Its bytes may have been asked for before a collection doomed them.
+      // A process may have looked up these bytes before a collection doomed them.
       this.#spareAll(entries.flatMap(([revision, files]) => [revision, ...files.map(({ digest }) => digest)]))
     })
   }
 
-  /** Lists names with a beginning, in their order, from the first one that is not before `from`; at most `limit`. */
+  /** Returns up to `limit` names with the given beginning, in order, starting at `from`. */
   listRefs(beginning: string, from: string, limit: number): readonly IndexedRef[] {
     return this.#listRefs.all(from, beyond(beginning), limit) as unknown as readonly IndexedRef[]
   }
 
-  /** A damaged note is none, and neither is one of another build: the next one takes its place. */
+  /** Returns the note of a folder. Ignores damaged notes and notes of another build; the next put replaces them. */
   findNote(source: string, location: string): FolderNote | undefined {
     const row = this.#findNote.get(source, location) as unknown as NoteRow | undefined
     return row === undefined ? undefined : toNote(location, row)
@@ -217,7 +220,7 @@ export class PackIndex {
     this.#database.exec('DELETE FROM note')
   }
 
-  /** The packs that the index names for one part of all blobs, and how many bytes of each. */
+  /** Returns the packs that the index names in one part, each with the size that it needs at least. */
   packSizes(part: IndexPart): ReadonlyMap<string, number> {
     const rows = this.#database
       .prepare(
@@ -228,7 +231,7 @@ export class PackIndex {
     return new Map(rows.map(({ pack, size }) => [pack, size]))
   }
 
-  /** Says that the notes of a source are in use, unless that was said less than a day ago. */
+  /** Records that the notes of a source are in use, at most once a day. */
   useNotes(source: string): void {
     const now = Date.now()
     this.#database
@@ -239,7 +242,7 @@ export class PackIndex {
       .run(source, now)
   }
 
-  /** Writes notes whose revisions are here. */
+  /** Writes and removes notes. Skips notes whose revision is not in the index. */
   setNotes(changes: readonly NoteChange[]): void {
     inTransaction(this.#database, () => {
       for (const { source, location, note } of changes) {
@@ -254,7 +257,7 @@ export class PackIndex {
     })
   }
 
-  /** Keeps revisions until a time. */
+  /** Keeps revisions until the given time. */
   leaseTrees(revisions: readonly Digest[], until: number): void {
     inTransaction(this.#database, () => {
       for (const revision of revisions) this.#touchTree.run(until, revision)
@@ -268,7 +271,7 @@ export class PackIndex {
       this.#spareAll([revision, ...(this.findTree(revision)?.files ?? []).map(({ digest }) => digest)])
   }
 
-  /** Takes back what a collection has decided about them, and what it may be about to decide. */
+  /** Spares keys from the running collection, whether it has already doomed them or not. */
   #spareAll(keys: readonly Digest[]): void {
     if (this.#isCollecting()) for (const key of keys) this.#spare.run(key)
   }
@@ -281,7 +284,9 @@ export class PackIndex {
     return (this.#findRef.get(name) as { revision: Digest } | undefined)?.revision
   }
 
-  /** Points names elsewhere, except those that another process has pointed elsewhere meanwhile: it knew more. */
+  /**
+   * Changes names, except those that another process has changed meanwhile, because that process had newer information.
+   */
   setRefs(entries: readonly (readonly [string, RefChange])[]): void {
     inTransaction(this.#database, () => {
       const now = Date.now()
@@ -289,7 +294,7 @@ export class PackIndex {
         if (this.findRef(name) !== before) continue
         if (revision === undefined) this.#removeRef.run(name)
         else this.#setRef.run(name, revision)
-        // Somebody may still use what has lost its name: its grace begins now.
+        // A process may still use the revision that lost its name, so its grace period starts now.
         if (before !== undefined) this.#touchTree.run(now, before)
       }
       this.#spareTrees(entries.flatMap(([, { revision }]) => revision ?? []))
@@ -301,7 +306,7 @@ function isDoomed(key: string): string {
   return `EXISTS (SELECT 1 FROM doomed WHERE key = ${key} AND doomed.at < ${SPARED})`
 }
 
-/** A text that comes after all that begin with another one. */
+/** Returns a text that sorts after all texts with the given beginning. */
 function beyond(beginning: string): string {
   const last = beginning.charCodeAt(beginning.length - 1)
   return last < 0x7f ? beginning.slice(0, -1) + String.fromCharCode(last + 1) : '\u{10ffff}\u{10ffff}'
@@ -309,7 +314,7 @@ function beyond(beginning: string): string {
 
 type NoteRow = readonly [revision: Digest, facts: Uint8Array<ArrayBuffer>, text: string, sum: number]
 
-/** `undefined` for one that is not as this build of the library wrote it. */
+/** Returns `undefined` if the note is damaged or was written by another build of the library. */
 function toNote(location: string, [revision, facts, text, sum]: NoteRow): FolderNote | undefined {
   if (libraryId() === undefined || sumOf(location, revision, facts, text) !== sum) return undefined
   const length = facts.byteLength / Float64Array.BYTES_PER_ELEMENT
@@ -320,12 +325,12 @@ function sumOf(location: string, revision: Digest, facts: Uint8Array, text: stri
   return crc32(text, crc32(facts, crc32(`${libraryId()}\0${location}\0${revision}`)))
 }
 
-/** Adds what another index holds and this one does not; of a damaged one what can be read. */
+/** Adds the rows of another index that this one lacks. Copies the readable rows of a damaged index. */
 export function mergeIndexes(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'IGNORE')
 }
 
-/** Adds what another index holds; its names point where they did there. */
+/** Adds the rows of another index. Its names replace those of this one. */
 export function overwriteIndex(from: DatabaseSync, to: DatabaseSync): void {
   addAll(from, to, 'REPLACE')
 }
@@ -336,7 +341,7 @@ function addAll(from: DatabaseSync, to: DatabaseSync, conflict: 'IGNORE' | 'REPL
   const addTree = to.prepare('INSERT OR IGNORE INTO tree (revision, files, at) VALUES (?, ?, ?)')
   for (const { revision, files, at } of readRows(from, 'tree', 'revision'))
     if (isTree(String(revision), String(files))) addTree.run(String(revision), String(files), Number(at))
-  // Bytes are compared with their digest whenever they are read.
+  // Blobs need no check here, because bytes are compared with their digest at each reading.
   const addBlob = to.prepare(
     'INSERT OR IGNORE INTO blob (digest, pack, offset, length, at) VALUES (?, ?, ?, ?, ?)',
   )
@@ -348,6 +353,6 @@ function isTree(revision: string, files: string): boolean {
   try {
     return revisionOf(JSON.parse(files) as SkillFile[], nodeHasher) === revision
   } catch {
-    return false // half of a text: no JSON, or no list of files
+    return false // truncated text: not JSON, or not a list of files
   }
 }

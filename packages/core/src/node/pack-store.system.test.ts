@@ -23,7 +23,7 @@ function packsOf(folder: TemporaryFolder): string[] {
   return readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
 }
 
-test('what was flushed is there after a restart, and is not stored twice', async () => {
+test('flushed content survives a restart and is not stored twice', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -38,7 +38,7 @@ test('what was flushed is there after a restart, and is not stored twice', async
   expect(packsOf(folder)).toHaveLength(1)
 })
 
-test('bytes that were damaged on the disk are not given out, and can be stored anew', async () => {
+test('bytes damaged on the disk are never returned and can be stored again', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('some text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -58,7 +58,7 @@ test('bytes that were damaged on the disk are not given out, and can be stored a
   await third.close()
 })
 
-test('bytes whose pack was lost are missing, and stored anew when they are put again', async () => {
+test('bytes of a lost pack are missing, and are stored when they are put again', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const first = await openPackStore(folder.path)
@@ -75,7 +75,7 @@ test('bytes whose pack was lost are missing, and stored anew when they are put a
   await third.close()
 })
 
-test('many small files take one write buffer at a time, not one file each', async () => {
+test('many small files share write buffers instead of using one file each', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const digests = Array.from({ length: 5_000 }, (_, i) => digestOf(`text ${i}`, nodeHasher))
@@ -88,14 +88,14 @@ test('many small files take one write buffer at a time, not one file each', asyn
   await store.close()
 })
 
-test('close() twice at once closes once', async () => {
+test('two concurrent calls of close() close once', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   store.put(digestOf('x', nodeHasher), bytesOf('x'))
   await Promise.all([store.close(), store.close()])
 })
 
-test('the state is readable by its owner only', async () => {
+test('only its owner can read the state', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.at('state'))
   store.put(digestOf('x', nodeHasher), bytesOf('x'))
@@ -104,7 +104,7 @@ test('the state is readable by its owner only', async () => {
   expect(statSync(folder.at('state/store')).mode & 0o777).toBe(0o700)
 })
 
-test('killed at any moment, the index never names bytes that are not there', {
+test('the index never names missing bytes, whenever the process is killed', {
   timeout: 60_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -124,7 +124,7 @@ test('killed at any moment, the index never names bytes that are not there', {
     try {
       execFileSync(process.execPath, ['--input-type=module', '-e', script, String(ms)], { stdio: 'ignore' })
     } catch {
-      // killed, as it is meant to be
+      // The process was killed on purpose.
     }
     const store = await openPackStore(folder.path)
     const newest = store.getRef('newest')
@@ -158,7 +158,7 @@ function damage(folder: TemporaryFolder, first: number, count: number): void {
 const asides = (folder: TemporaryFolder): string[] =>
   readdirSync(folder.at('store')).filter(name => /^index\.db\.damaged-\d+$/.test(name))
 
-test('a damaged index is moved aside when the damage is met, and what can be read of it goes on', async () => {
+test('a damaged index is moved aside when a query finds the damage, and its readable rows are kept', async () => {
   using folder = new TemporaryFolder()
   const first = await openPackStore(folder.path)
   const entries = Array.from({ length: 2_000 }, (_, i) => {
@@ -189,11 +189,11 @@ test('a damaged index is moved aside when the damage is met, and what can be rea
     if ((await store.getTree(revision)) !== undefined) found.trees++
     if (store.getRef(name) === digest) found.names++
   }
-  // What a page in the middle of a tree stands for is lost with it.
+  // A damaged inner page loses the rows below it.
   for (const count of Object.values(found)) expect(count).toBeGreaterThan(500)
   expect(store.fault).toMatchObject({
     message: expect.stringMatching(
-      /^the names of the store in .* are damaged \(.*\) and were moved to ".*"$/,
+      /^the index entries of the store in .* are damaged \(.*\) and were moved to ".*"$/,
     ),
     isStoring: true,
   })
@@ -217,7 +217,7 @@ test('a damaged index is moved aside when the damage is met, and what can be rea
 })
 
 test.each([1, 2, 3])(
-  'page %i of the index alone is damaged: nothing throws, and all of it can be stored anew',
+  'when only page %i of the index is damaged, nothing throws and everything can be stored again',
   async page => {
     using folder = new TemporaryFolder()
     const digest = digestOf('text', nodeHasher)
@@ -235,7 +235,7 @@ test.each([1, 2, 3])(
     fill(one)
     await one.flush()
     expect([one.fault?.isStoring, asides(folder)]).toEqual([true, [expect.any(String)]])
-    // The other process follows to the new index.
+    // The other process switches to the new index.
     fill(two)
     await two.flush()
     for (const store of [one, two])
@@ -257,20 +257,20 @@ test.each([1, 2, 3])(
   },
 )
 
-test('a name that another process has pointed elsewhere meanwhile stays there', async () => {
+test('a name that another process has changed meanwhile keeps the newer value', async () => {
   using folder = new TemporaryFolder()
   const [old, newer] = ['old', 'newer'].map(text => digestOf(text, nodeHasher))
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   one.setRef('both', old)
   one.setRef('removed', old)
   await one.flush()
-  // As it is: nothing is to be written.
+  // Sets the current value, so nothing needs to be written.
   two.setRef('both', old)
   one.setRef('both', newer)
   await one.flush()
   await two.flush()
   expect(two.getRef('both')).toBe(newer)
-  // Set before the other process wrote.
+  // These names are set before the other process writes.
   two.setRef('both', undefined)
   two.setRef('removed', newer)
   one.setRef('both', old)
@@ -281,7 +281,7 @@ test('a name that another process has pointed elsewhere meanwhile stays there', 
   await one.close()
 })
 
-test('a name is written soon, also when nobody flushes', async () => {
+test('a name is written soon, even without a flush', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const [one, two] = [await openPackStore(folder.path), await openPackStore(folder.path)]
@@ -291,7 +291,7 @@ test('a name is written soon, also when nobody flushes', async () => {
   await two.close()
 })
 
-test('files of older packs outlive the state directory, also those that only a revision names', async () => {
+test('files of older packs survive the removal of the state directory, including those that only a revision names', async () => {
   using folder = new TemporaryFolder()
   const state = folder.at('state')
   const texts = ['only named', 'asked for']
@@ -317,7 +317,7 @@ test('files of older packs outlive the state directory, also those that only a r
   await again.close()
 })
 
-test('a closed store says so, whatever is asked of it', async () => {
+test('a closed store fails every call with CLOSED', async () => {
   using folder = new TemporaryFolder()
   const digest = digestOf('text', nodeHasher)
   const store = await openPackStore(folder.path)
@@ -333,7 +333,7 @@ test('a closed store says so, whatever is asked of it', async () => {
   await store.flush()
 })
 
-test('a store whose index is gone says so; a new one, and one with its index, has no fault', async () => {
+test('a store with a missing index reports a fault; a new store and a store with its index report none', async () => {
   using folder = new TemporaryFolder()
   const faults: unknown[] = []
   for (const isRemoved of [false, false, true, false]) {
@@ -346,12 +346,12 @@ test('a store whose index is gone says so; a new one, and one with its index, ha
   expect(faults).toEqual([
     undefined,
     undefined,
-    expect.stringMatching(/the names of the store in .* are missing/),
+    expect.stringMatching(/the index entries of the store in .* are missing/),
     undefined,
   ])
 })
 
-test('what a process shows stays named when an older copy of the index is put under it', async () => {
+test('served revisions keep their names when an older copy replaces the index', async () => {
   using folder = new TemporaryFolder()
   const [older, newer] = ['older', 'newer'].map(text => digestOf(text, nodeHasher)) as [Digest, Digest]
   const first = await openPackStore(folder.path)
@@ -371,7 +371,7 @@ test('what a process shows stays named when an older copy of the index is put un
   await again.close()
 })
 
-test('notes that are put while others are written wait for their revisions', async () => {
+test('notes that are put during a flush wait for their revisions', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   await store.notes?.open?.('source')

@@ -41,22 +41,23 @@ const WRITE_BUFFER_BYTES = 1024 * 1024
 const ROWS_PER_TRANSACTION = 200
 const ROWS_PER_SORT = 10_000
 const NAMES_PER_PAGE = 500
-// Half the time for which a collection leaves alone what nobody seems to need.
+// Half the grace period of a collection.
 const TOUCH_AFTER_MS = 1_800_000
-// Names are set outside of readings, too, when nobody flushes.
+// A name may be set when no reading, and so no flush, follows.
 const FLUSH_AFTER_MS = 100
-// Only a pack that is no longer written to can be collected while its process runs.
+// A collection can compact a pack of a running process only after that process has stopped writing to it.
 const MAX_PACK_BYTES = 16 * 1024 * 1024
 const LEASE_CHECK_MS = 10_000
-// A pack that is open can be written anew when somebody removes the directory.
+// An open pack can be restored after the directory was removed.
 const MAX_OPEN_PACKS = 256
 
 const sync = promisify(fdatasync)
 
 /**
- * Opens the store of a state directory: file bytes in append-only packs, one a process, and an index in SQLite that
- * all processes share; bytes that a git mirror of the same directory has are not copied. Bytes are readable as soon as they are put; the index names them only once they are on the
- * disk, so a crash at any point loses at most what was put last and never leaves a name without its bytes.
+ * Opens the store of a state directory. Each process appends file bytes to its own packs, and all processes share an
+ * index in SQLite. Bytes that a git mirror of the same directory has are not copied. Bytes are readable as soon as they
+ * are put. The index names them only after they are on the disk. A crash therefore loses at most the last puts, and
+ * never leaves a name without its bytes.
  * @throws {SkillError} IO_FAILED when the directory or the index cannot be used
  */
 export async function openPackStore(stateDirectory: string): Promise<SkillStore> {
@@ -70,11 +71,11 @@ export async function openPackStore(stateDirectory: string): Promise<SkillStore>
   )
 }
 
-/** Says that the index is gone although there are packs. */
+/** Returns a message if the index is missing although packs exist. */
 function findLoss(folder: string): string | undefined {
   const index = join(folder, PACK_INDEX.name)
   if (existsSync(index) || !existsSync(folder) || listPacks(folder).length === 0) return undefined
-  return `${PACK_INDEX.what} in ${JSON.stringify(index)} are missing; which revisions were good before is not known any more`
+  return `${PACK_INDEX.what} in ${JSON.stringify(index)} are missing; the last good revisions are no longer known`
 }
 
 class PackStore implements SkillStore {
@@ -84,7 +85,7 @@ class PackStore implements SkillStore {
   readonly #gitBlobs: GitBlobs
   readonly notes: PackedNotes = new PackedNotes({
     ask: question => this.#ask(question),
-    // A collection may have removed a pack since the index was asked.
+    // Checks twice, because a collection may have removed a pack after the index was read.
     hasPacks: async () => (await this.#hasPacks()) || (await this.#hasPacks()),
     onPut: () => this.#flushSoon(),
   })
@@ -94,22 +95,25 @@ class PackStore implements SkillStore {
   readonly #readers = new Map<string, number>()
   readonly #packSizes = new Map<string, number>()
   #writer: OpenPack | undefined
-  /** Put and not yet written: the bytes themselves. */
+  /** Bytes that were put and are not yet written to a pack. */
   #buffer: { readonly digest: Digest; readonly bytes: Uint8Array }[] = []
   #bufferedBytes = 0
-  /** Put and not yet in the index. */
+  /** Blobs that are not yet in the index. */
   #blobs = new Map<Digest, Uint8Array | PackPosition>()
   #trees = new Map<Digest, readonly SkillFile[]>()
   #refs = new Map<string, RefChange>()
-  /** Whether the index had no file when one was put for the first time, and has got none from here; `undefined` until then. */
+  /**
+   * Whether the index was empty at the first put and has received nothing from this process since; `undefined` before
+   * the first put.
+   */
   #isEmpty: boolean | undefined
-  /** Asked for, and in the index since long ago or about to be removed. */
+  /** Looked-up keys whose row is old or doomed; the next flush touches them. */
   #touched = new Set<Digest>()
   #flushing: Promise<void> | undefined
   #flushTimer: NodeJS.Timeout | undefined
-  /** What keeps the last writing from the disk. */
+  /** Why the last flush failed. */
   #failure: StoreFault | undefined
-  /** What went wrong and has been mended; told for as long as the process lives. */
+  /** A fault that has been repaired. Reported until the process ends. */
   #mended: StoreFault | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
@@ -141,7 +145,7 @@ class PackStore implements SkillStore {
     const { failure } = this.#collection
     if (failure === undefined) return undefined
     return {
-      message: `what nothing needs any more cannot be removed from the store: ${failure}`,
+      message: `unneeded content cannot be removed from the store: ${failure}`,
       isStoring: true,
     }
   }
@@ -150,7 +154,7 @@ class PackStore implements SkillStore {
     if (this.#blobs.has(digest)) return true
     const position = this.#findBlob(digest)
     if (position === undefined || position.isDoomed === 1 || !this.#isThere(position)) return false
-    // Whoever asks may be about to rely on it, without a tree that says so yet.
+    // The caller may rely on the bytes before any tree names them.
     this.#touch(digest, position)
     return true
   }
@@ -158,7 +162,7 @@ class PackStore implements SkillStore {
   put(digest: Digest, bytes: Uint8Array, locator?: string): void {
     this.#assertOpen()
     this.#isEmpty ??= this.#ask(index => index.isEmpty())
-    // What another process has put into an empty index meanwhile may be stored twice, and no harm is done.
+    // If another process fills the empty index meanwhile, some bytes are stored twice, which is harmless.
     if (this.#isEmpty ? this.#blobs.has(digest) : this.has(digest)) return
     const place = locator === undefined ? undefined : this.#gitBlobs.toPlace(locator)
     if (place !== undefined) {
@@ -172,7 +176,7 @@ class PackStore implements SkillStore {
     try {
       this.#write()
     } catch (thrown) {
-      // Reading goes on from memory; the next flush tries again.
+      // The bytes stay readable in memory; the next flush retries.
       this.#failure = toFault(thrown)
     }
   }
@@ -185,10 +189,10 @@ class PackStore implements SkillStore {
     if (position === undefined) return undefined
     const bytes = await this.#read(digest, position)
     if (bytes !== undefined) return bytes
-    // A collection may have moved it a moment ago.
+    // A collection may have moved the bytes a moment ago.
     const moved = this.#findBlob(digest)
     if (moved !== undefined && moved.pack !== position.pack) return await this.#read(digest, moved)
-    // Damaged on the disk: forgotten, so that the next reading of the file stores it again.
+    // The bytes are damaged. Without a row, the next reading of the file stores them again.
     if (pending === position) this.#blobs.delete(digest)
     this.#ask(index => index.removeBlob(digest, position))
     return undefined
@@ -210,7 +214,8 @@ class PackStore implements SkillStore {
     this.#assertOpen()
     const put = this.#trees.get(revision)
     const stored = put === undefined ? this.#ask(index => index.findTree(revision)) : undefined
-    // Whoever asks is about to serve it, and its folder may not have all of it any more. A pack that is open is not lost.
+    // The caller is about to serve the tree, and the folder may no longer have all its files. Opening the packs keeps
+    // their bytes available.
     const doomed: Digest[] = []
     if (stored !== undefined && this.#touch(revision, stored)) doomed.push(revision)
     const files = put ?? stored?.files
@@ -219,12 +224,12 @@ class PackStore implements SkillStore {
       if (position === undefined || !this.#isThere(position)) continue
       if (this.#touch(digest, position)) doomed.push(digest)
     }
-    // The next flush may be too late for these.
+    // Doomed keys must be spared now; the next flush may be too late.
     if (doomed.length > 0) this.#ask(index => index.touch(doomed))
     return files
   }
 
-  /** Notes that something is wanted, unless that was noted not long ago. Returns whether it is about to be removed. */
+  /** Plans to record the use of a key, unless a recent use is recorded. Returns whether the key is doomed. */
   #touch(key: Digest, { at, isDoomed }: IndexedAge): boolean {
     if (isDoomed === 1 || at < Date.now() - TOUCH_AFTER_MS) {
       this.#touched.add(key)
@@ -233,7 +238,7 @@ class PackStore implements SkillStore {
     return isDoomed === 1
   }
 
-  // Processes share the store: what it keeps goes by its names and its leases.
+  // Processes share the store, so names and leases decide what it keeps, not these counters.
   retain(revision: Digest): void {
     this.#retained.retain(revision, Date.now())
   }
@@ -273,12 +278,12 @@ class PackStore implements SkillStore {
   #flushSoon(): void {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined
-      this.flush().catch(() => undefined) // kept as the fault of the store, and tried again by the next flush
+      this.flush().catch(() => undefined) // reported as the fault of the store; the next flush retries
     }, FLUSH_AFTER_MS).unref()
   }
 
   async flush(): Promise<void> {
-    // One at a time; what was put during a flush needs one more.
+    // Only one flush runs at a time. Content put during a flush needs another one.
     while (this.#flushing !== undefined) await this.#flushing
     const waiting =
       this.#blobs.size + this.#trees.size + this.#refs.size + this.#touched.size + this.notes.waiting
@@ -325,29 +330,29 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** A copy that ends with the process is written, and nothing is stored. */
+  /** Returns a fault while the database is only a copy in memory, which is written to but not stored. */
   #findFault(): StoreFault | undefined {
     const { fault } = this.#kept
     return fault === undefined ? undefined : { message: fault, isStoring: false }
   }
 
-  /** Writes names and packs anew, as far as they are still open here; the rest is read again where it came from. */
+  /** Restores the index and the packs that are still open here. All other content is read from its source again. */
   #restore(): void {
-    // What lies there now may be an older copy; what this process shows is what it has written.
+    // The existing file may be an older copy, so the names of this process take precedence.
     this.#kept.restore(overwriteIndex)
     this.#useIndex()
     this.#packSizes.clear()
     const open = new Map(this.#readers)
     if (this.#writer !== undefined) open.set(this.#writer.name, this.#writer.descriptor)
     for (const [name, descriptor] of open) writePack(join(this.#folder, name), descriptor)
-    // They are read and written under their new descriptors from now on.
+    // From now on packs are accessed through new descriptors.
     for (const descriptor of this.#readers.values()) closeSync(descriptor)
     this.#readers.clear()
     if (this.#writer !== undefined) this.#retire(this.#writer)
     for (const name of open.keys()) this.#openReader(name)
   }
 
-  /** Asks the index. Damage is met when a page is read: then there is a new index, which is asked once more. */
+  /** Runs a query on the index. If SQLite reports damage, replaces the index and repeats the query once. */
   #ask<Answer>(question: (index: PackIndex) => Answer): Answer {
     this.#assertOpen()
     try {
@@ -367,7 +372,7 @@ class PackStore implements SkillStore {
     return this.#ask(index => index.findBlob(digest))
   }
 
-  /** A new index may not have what the names pointed at. */
+  /** Switches to the new index, whose names may point elsewhere. */
   #useIndex(): void {
     this.#index = new PackIndex(this.#kept.database)
     for (const [name, change] of this.#refs) change.before = this.#index.findRef(name)
@@ -391,14 +396,14 @@ class PackStore implements SkillStore {
       await setImmediate()
     }
     for (const batch of inSortedBatches(refs)) {
-      // What was set meanwhile may need bytes that are not written yet; it is for the next flush.
+      // A name set meanwhile may need bytes that are not written yet, so the next flush writes it.
       const names = batch.flatMap(([name, change]) => (this.#refs.get(name) === change ? name : []))
       this.#ask(index => index.setRefs(names.map(name => [name, this.#refs.get(name) as RefChange])))
       for (const name of names) this.#refs.delete(name)
       await setImmediate()
     }
     await this.notes.write(notes)
-    // After the names, which keep most of them.
+    // Runs after the names are written, because names keep most of the revisions.
     for (const now = Date.now(); this.#retained.isDue(now); ) {
       const { revisions, until } = this.#retained.takeDue(now)
       for (const batch of inBatches([...revisions].sort())) {
@@ -409,7 +414,10 @@ class PackStore implements SkillStore {
     this.#rotate()
   }
 
-  /** Returns whether the bytes are safe. If their pack was removed meanwhile, they wait to be written into another one. */
+  /**
+   * Writes the blobs and adds them to the index. Returns false if their pack was removed meanwhile; they then wait for
+   * another pack.
+   */
   async #flushBlobs(): Promise<boolean> {
     this.#write()
     const writer = this.#writer
@@ -418,7 +426,8 @@ class PackStore implements SkillStore {
     )
     const isWritten = blobs.some(([, { pack }]) => pack === writer?.name)
     if (isWritten && writer !== undefined) {
-      // A collection takes a pack for left behind that nothing names and nobody has written to for a while.
+      // A collection removes a pack that no row names and that no process has written to for a while. A new time
+      // prevents that.
       futimesSync(writer.descriptor, new Date(), new Date())
       await sync(writer.descriptor)
     }
@@ -438,7 +447,7 @@ class PackStore implements SkillStore {
     return true
   }
 
-  /** Leaves a large pack, which is still read from, once the index names all of it. */
+  /** Stops writing to a large pack once the index names all of it. The pack stays open for reading. */
   #rotate(): void {
     const writer = this.#writer
     if (writer === undefined || writer.offset < MAX_PACK_BYTES) return
@@ -451,9 +460,9 @@ class PackStore implements SkillStore {
     this.#writer = undefined
   }
 
-  /** An open file takes up the disk although a collection has removed it. */
+  /** Closes packs that a collection has removed, because an open file still occupies the disk. */
   #closeGonePacks(): void {
-    // When the whole directory was removed, open packs are written anew.
+    // If the whole directory was removed, `#restore` needs the open packs.
     if (this.#isClosed || this.#kept.isGone()) return
     for (const [pack, descriptor] of this.#readers) {
       if (fstatSync(descriptor).nlink > 0) continue
@@ -463,10 +472,10 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Appends what is buffered to this process's pack. */
+  /** Appends the buffered bytes to the pack of this process. */
   #write(): void {
     if (this.#buffer.length === 0) return
-    // A pack that was idle for long may have been collected under a process that another one took for gone.
+    // Another process may have removed a long idle pack because it considered this process dead.
     if (this.#writer !== undefined && fstatSync(this.#writer.descriptor).nlink === 0)
       this.#retire(this.#writer)
     this.#writer ??= createPack(this.#folder)
@@ -484,7 +493,9 @@ class PackStore implements SkillStore {
     this.#collection.noteWritten(all.length)
   }
 
-  /** What is in the index is in other packs by now; what is not yet is written once more. */
+  /**
+   * Closes a removed pack and buffers its bytes that are not in the index yet. Indexed bytes are in other packs by now.
+   */
   #retire(writer: { readonly name: string; readonly descriptor: number }): void {
     for (const [digest, position] of this.#blobs) {
       if (position instanceof Uint8Array || position.pack !== writer.name) continue
@@ -509,7 +520,7 @@ class PackStore implements SkillStore {
     }
   }
 
-  /** Whether the pack still exists and is long enough; what was lost on the disk has to be stored anew. */
+  /** Returns whether the pack still exists and is long enough. Bytes that are lost on the disk must be stored again. */
   #isThere({ pack, offset, length }: PackPosition): boolean {
     if (this.#gitBlobs.isPlace(pack)) return this.#gitBlobs.isThere(pack)
     if ((this.#packSizes.get(pack) ?? -1) >= offset + length) return true
@@ -551,12 +562,12 @@ class PackStore implements SkillStore {
 }
 
 const REMOVED: StoreFault = {
-  message: 'the state directory was removed; what is served has been written anew',
+  message: 'the state directory was removed; the served revisions were written again',
   isStoring: true,
 }
 
 const REPLACED: StoreFault = {
-  message: `${PACK_INDEX.what} were replaced by another process; what is served has been added to the new ones`,
+  message: `${PACK_INDEX.what} were replaced by another process; the served revisions were added to the new entries`,
   isStoring: true,
 }
 
@@ -564,7 +575,7 @@ function toFault(thrown: unknown): StoreFault {
   return { message: toMessage(thrown), isStoring: false }
 }
 
-/** Copies a pack that is open here and has no name any more. */
+/** Copies an open pack whose file was removed. */
 function writePack(path: string, descriptor: number): void {
   if (existsSync(path)) return
   const copy = openSync(path, 'wx', 0o600)
@@ -584,7 +595,10 @@ function* inBatches<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let i = 0; i < items.length; i += ROWS_PER_TRANSACTION) yield items.slice(i, i + ROWS_PER_TRANSACTION)
 }
 
-/** In the order of the index, a good part at a time: rows that lie together there are written together. */
+/**
+ * Yields batches in index order, so that neighbouring rows are written together. Sorts a limited number of items at a
+ * time.
+ */
 function* inSortedBatches<Key extends string, T>(
   items: readonly (readonly [Key, T])[],
 ): Generator<readonly (readonly [Key, T])[]> {

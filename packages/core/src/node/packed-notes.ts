@@ -3,7 +3,7 @@ import type { FolderNote, FolderNotes } from '../source-entry.ts'
 import { nodeHasher } from './node-hasher.ts'
 import type { PackIndex } from './pack-index.ts'
 
-/** A note to be written, or that is to go. */
+/** A note to write, or `undefined` to remove it. */
 export interface NoteChange {
   readonly source: string
   readonly location: string
@@ -12,23 +12,23 @@ export interface NoteChange {
 
 const ROWS_PER_SLICE = 50
 
-/** What the notes of a pack store need of it. */
+/** The functions of a pack store that its notes need. */
 export interface PackedNotesOptions {
   readonly ask: <Answer>(question: (index: PackIndex) => Answer) => Answer
-  /** Whether the bytes are there that the index names. */
+  /** Whether the packs have all bytes that the index names. */
   readonly hasPacks: () => Promise<boolean>
   readonly onPut: () => void
 }
 
 /**
- * The notes in the index of a pack store. Put ones wait for the next flush. While bytes are missing no note is believed: a start
- * then reads everything, and stores again what was lost.
+ * The notes in the index of a pack store. New notes wait for the next flush. If bytes are missing, all notes are
+ * removed: the start then reads every folder and stores the lost bytes again.
  */
 export class PackedNotes implements FolderNotes {
   readonly #options: PackedNotesOptions
   #isChecked = false
   readonly #waiting = new Map<string, NoteChange>()
-  /** Sources whose notes are used by this process, which the index does not know yet. */
+  /** Sources whose notes this process uses and whose use is not recorded in the index yet. */
   readonly #opened = new Set<string>()
   readonly #ids = new Map<string, string>()
 
@@ -61,12 +61,12 @@ export class PackedNotes implements FolderNotes {
     this.#options.onPut()
   }
 
-  /** Takes what waits now, for `write`. What is put later may be about revisions that are not in the index yet. */
+  /** Returns the waiting changes for `write`. Later changes may concern revisions that are not in the index yet. */
   list(): readonly (readonly [key: string, change: NoteChange])[] {
     return [...this.#waiting]
   }
 
-  /** Writes what `list` returned, in slices; what the index refuses waits for the next flush. */
+  /** Writes the result of `list` in slices. Changes that fail wait for the next flush. */
   async write(listed: ReturnType<PackedNotes['list']>): Promise<void> {
     const { ask } = this.#options
     for (const source of this.#opened) {
@@ -81,7 +81,7 @@ export class PackedNotes implements FolderNotes {
     }
   }
 
-  /** Names a source in few characters. */
+  /** Returns a short identifier for a source. */
   #idOf(source: string): string {
     const known = this.#ids.get(source)
     if (known !== undefined) return known

@@ -12,7 +12,9 @@ const readdirAsync = promisify(readdir)
 const readlinkAsync = promisify(readlink)
 const realpathAsync = promisify(realpath.native)
 
-/** Reads the disk in the thread pool: where the disk is slow, nothing waits for it but the caller. The same steps as `directFiles`. */
+/**
+ * Reads the disk in the thread pool, so that a slow disk delays only the caller. Takes the same steps as `directFiles`.
+ */
 export const pooledFiles = {
   async list(path: string): Promise<readonly DirectoryEntry[]> {
     return toEntries(await readdirAsync(path, { withFileTypes: true }))

@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { toMessage } from '../internal-entry.ts'
 
-// Primary result codes of SQLite, in the lower byte of its extended ones.
+// Primary result codes of SQLite, which are the low byte of its extended codes.
 const BUSY = 5
 const READ_ONLY = 8
 const IO_ERROR = 10
@@ -26,10 +26,10 @@ const NOT_A_DATABASE = 26
 
 const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']
 
-/** SQLite keeps what is not in the database yet beside it, in files with these endings and the same mode. */
+/** Suffixes of the database and of the files in which SQLite keeps recent changes. All have the same mode. */
 const COMPANIONS = ['', '-wal', '-shm']
 
-/** Opens a database that its user alone can read, from its first byte on. */
+/** Opens a database that only its user can read, from the first byte on. */
 export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite')
   makePrivate(path)
@@ -38,16 +38,16 @@ export async function openPrivateDatabase(path: string): Promise<DatabaseSync> {
 
 function makePrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
-  // One that an older version made may have any mode.
+  // An older version may have created the file with any mode.
   for (const companion of COMPANIONS) ignoringMissing(() => chmodSync(`${path}${companion}`, 0o600))
 }
 
-/** Adds to one database what another one holds. */
+/** Adds the rows of one database to another. */
 export type MergeDatabases = (from: DatabaseSync, to: DatabaseSync) => void
 
 /**
- * A database of a state directory that is used although its disk is full or read-only, and that outlives its own file: what it
- * holds is written anew when somebody removes the directory.
+ * A database of a state directory that stays usable when the disk is full or read-only. If another process removes the
+ * directory, the content is written again.
  */
 export class KeptDatabase {
   #fault: string | undefined
@@ -56,7 +56,9 @@ export class KeptDatabase {
   #database: DatabaseSync
   #inode: number | undefined
 
-  /** @throws what Node or SQLite throws when there is no database to be had */
+  /**
+   * @throws the error of Node or SQLite when no database can be opened
+   */
   static async open(path: string, prepare: (database: DatabaseSync) => void): Promise<KeptDatabase> {
     const { DatabaseSync } = await import('node:sqlite')
     const create = (at: string): DatabaseSync => {
@@ -91,24 +93,24 @@ export class KeptDatabase {
     if (fault === undefined) this.#inode = inodeOf(path)
   }
 
-  /** Why nothing is stored; then this is a copy that ends with the process, or with a `heal`. */
+  /** Why nothing is stored. If set, this is a copy in memory until a `heal` succeeds or the process ends. */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** Changes with `restore`, `heal` and `replaceDamaged`. */
+  /** Replaced by `restore`, `leave`, `heal` and `replaceDamaged`. */
   get database(): DatabaseSync {
     return this.#database
   }
 
-  /** Whether somebody has removed the file, or put another one in its place. */
+  /** Returns whether the file was removed or replaced by another one. */
   isGone(): boolean {
     return this.fault === undefined && this.#database.isOpen && inodeOf(this.#path) !== this.#inode
   }
 
   /**
-   * Writes everything into a new file where the old one was removed. Where another process has made one meanwhile, `merge` adds
-   * what this one holds.
+   * Writes everything into a new file after the old one was removed. If another process has created a file meanwhile,
+   * `merge` adds the rows of this one.
    */
   restore(merge: MergeDatabases): void {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
@@ -118,7 +120,7 @@ export class KeptDatabase {
     this.#inode = inodeOf(this.#path)
   }
 
-  /** Tries to store what a copy holds where it belongs. Returns whether everything is stored from now on. */
+  /** Tries to store the copy in its proper file. Returns whether everything is stored from now on. */
   heal(merge: MergeDatabases): boolean {
     if (this.#fault === undefined) return true
     try {
@@ -132,15 +134,17 @@ export class KeptDatabase {
     return true
   }
 
-  /** Goes on in memory, with what `merge` adds from the file, while nothing can be written there. A later `heal` stores it. */
+  /**
+   * Continues in memory with the rows that `merge` copies, while the disk is not writable. A later `heal` stores them.
+   */
   leave(thrown: unknown, merge: MergeDatabases): void {
     this.#fault = toMessage(thrown)
     this.#use(':memory:', merge)
   }
 
   /**
-   * Moves the damaged file aside and begins a new one, to which `merge` adds what can still be read. Returns where the damaged
-   * one is; `undefined` when another process has moved it, or nothing can be written there.
+   * Moves the damaged file aside and begins a new one, to which `merge` adds the readable rows. Returns the new path of
+   * the damaged file, or `undefined` if another process has moved it or nothing can be written.
    */
   replaceDamaged(merge: MergeDatabases): string | undefined {
     try {
@@ -157,7 +161,7 @@ export class KeptDatabase {
     return undefined
   }
 
-  /** Whether the file is a copy of this database now; of a damaged one there is none. */
+  /** Copies this database to a file. Returns false if the database is damaged. */
   #copyTo(path: string): boolean {
     try {
       this.#database.prepare('VACUUM INTO ?').run(path)
@@ -187,7 +191,9 @@ export class KeptDatabase {
   }
 }
 
-/** Opens a copy that nobody else sees and that goes with the process: SQLite itself cannot read a log where it may not write. */
+/**
+ * Opens a private copy that ends with the process, because SQLite cannot read a write-ahead log in a read-only folder.
+ */
 function openCopy(path: string, create: (path: string) => DatabaseSync): DatabaseSync {
   const folder = mkdtempSync(join(tmpdir(), 'skillstoke-state-'))
   try {
@@ -195,7 +201,7 @@ function openCopy(path: string, create: (path: string) => DatabaseSync): Databas
     for (const companion of ['', '-wal'])
       ignoringMissing(() => {
         copyFileSync(`${path}${companion}`, `${copy}${companion}`)
-        // A copy of a file that nobody may write to is such a file itself.
+        // The copy inherits the mode of a read-only file.
         chmodSync(`${copy}${companion}`, 0o600)
       })
     makePrivate(copy)
@@ -209,7 +215,7 @@ function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
-/** Does all of some work or nothing; what went wrong first is what is thrown. */
+/** Runs `work` in one transaction. If it fails, rolls back and throws the first error. */
 export function inTransaction<Value>(database: DatabaseSync, work: () => Value): Value {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -220,13 +226,13 @@ export function inTransaction<Value>(database: DatabaseSync, work: () => Value):
     try {
       database.exec('ROLLBACK')
     } catch {
-      // SQLite has ended the transaction by itself, as it does on a full disk.
+      // SQLite has already rolled back, as it does on a full disk.
     }
     throw thrown
   }
 }
 
-/** Whether an error says that nothing can be written there at the moment. */
+/** Returns whether an error means that nothing can be written at the moment. */
 export function isUnwritable(thrown: unknown): boolean {
   const { code, cause } = thrown as NodeJS.ErrnoException & { readonly cause?: unknown }
   const primary = primaryCodeOf(thrown)
@@ -238,8 +244,8 @@ export function isUnwritable(thrown: unknown): boolean {
 }
 
 /**
- * Looks through every page of a database, which takes as long as reading it.
- * @throws what `isDamage` knows, when one of them is damaged
+ * Checks every page of a database, which takes as long as reading it.
+ * @throws an error that `isDamage` recognises, when a page is damaged
  */
 export function assertWhole(database: DatabaseSync): void {
   const [check] = database.prepare('PRAGMA quick_check(1)').all()
@@ -251,13 +257,13 @@ class DamageError extends Error {
   readonly errcode = CORRUPT
 }
 
-/** Whether an error of SQLite says that the file itself is damaged. */
+/** Returns whether an error of SQLite means that the file itself is damaged. */
 export function isDamage(thrown: unknown): boolean {
   const primary = primaryCodeOf(thrown)
   return primary !== undefined && [CORRUPT, NOT_A_DATABASE].includes(primary)
 }
 
-/** Whether another connection holds the lock that an operation needs. */
+/** Returns whether another connection holds the lock that an operation needs. */
 export function isBusy(thrown: unknown): boolean {
   return primaryCodeOf(thrown) === BUSY
 }
@@ -267,7 +273,7 @@ function primaryCodeOf(thrown: unknown): number | undefined {
   return code === undefined ? undefined : code & 0xff
 }
 
-/** The rows of a table, and of a damaged one those that can be reached from its ends. */
+/** Yields the rows of a table. In a damaged table, yields the rows that are reachable from either end. */
 export function* readRows(
   database: DatabaseSync,
   table: string,
@@ -283,7 +289,7 @@ export function* readRows(
   }
 }
 
-/** Moves a damaged database aside, so that a person can look at it; returns where it is now. */
+/** Moves a damaged database aside, so that a person can examine it. Returns its new path. */
 export function setAside(path: string, at: number = Date.now()): string {
   const damaged = `${path}.damaged-${at}`
   for (const companion of COMPANIONS)

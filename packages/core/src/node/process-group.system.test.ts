@@ -5,7 +5,7 @@ import { hasGroup, killGroup } from './process-group.ts'
 
 const children: ChildProcess[] = []
 
-/** A process that has started another one, which holds its output open. Resolves when both run. */
+/** Spawns a process with a child that holds its output open. Resolves when both run. */
 async function spawnPair(): Promise<ChildProcess> {
   const sleep = 'setInterval(() => undefined, 1000)'
   const program = `
@@ -26,25 +26,25 @@ afterEach(() => {
 })
 
 describe('killGroup()', () => {
-  test.skipIf(process.platform === 'win32')('ends a process with what it has started', async () => {
+  test.skipIf(process.platform === 'win32')('kills a process and its children', async () => {
     const child = await spawnPair()
     expect(hasGroup(child.pid)).toBe(true)
-    const closed = once(child, 'close') // comes when nothing holds the output open any longer
+    const closed = once(child, 'close') // emitted when no process holds the output open
     killGroup(child)
     await closed
     expect(child.signalCode).toBe('SIGKILL')
     killGroup(child)
   })
 
-  test('on Windows ends the process itself where its tree cannot be ended', async () => {
+  test('on Windows kills the process itself if its tree cannot be killed', async () => {
     const child = await spawnPair()
     const exited = once(child, 'exit')
-    killGroup(child, 'win32') // there is no taskkill here
+    killGroup(child, 'win32') // taskkill does not exist here
     await exited
     expect(child.signalCode).toBe('SIGKILL')
   })
 
-  test('on Windows leaves the number of a process alone that has ended', () => {
+  test('on Windows does nothing for a process that has ended, because its id may be reused', () => {
     let kills = 0
     const kill = (): boolean => ++kills > 0
     const ended = { pid: process.pid, signalCode: null, kill }

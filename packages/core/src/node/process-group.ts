@@ -1,11 +1,11 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
 
-/** How long Windows may take to end a tree of processes, in milliseconds. */
+/** Deadline for Windows to end a tree of processes, in milliseconds. */
 const TREE_KILL_MS = 5_000
 
 /**
- * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if they have ended. It
- * is synchronous, so that it also works while the host exits.
+ * Kills a child that was spawned as `detached`, and every process that it has started. Does nothing if they have ended.
+ * Synchronous, so that it also works while the host exits.
  */
 export function killGroup(
   child: Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'kill'> | undefined,
@@ -16,22 +16,22 @@ export function killGroup(
   else killProcess(-child.pid)
 }
 
-/** Whether a process of the group of a child is left. Windows has no groups, so nothing is left to wait for there. */
+/** Returns whether any process in the group of a child still runs. Always false on Windows, which has no groups. */
 export function hasGroup(pid: number | undefined, platform: NodeJS.Platform = process.platform): boolean {
   return pid !== undefined && platform !== 'win32' && isAlive(-pid)
 }
 
-/** Kills one process, or a group by its negative number. */
+/** Kills one process, or a whole group if the number is negative. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch (thrown) {
-    // Nothing is left of it, or nothing that belongs to this user.
+    // The process has ended, or the remaining one belongs to another user.
     if (!['ESRCH', 'EPERM'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
   }
 }
 
-/** Whether a process exists, also one of another user. */
+/** Returns whether a process exists, including one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -42,12 +42,12 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Windows has no process groups: `taskkill /T` follows the parents' numbers instead. It comes before `child.kill()`, because
- * the children of a process that has ended are found no longer, and its number may belong to another process.
+ * Windows has no process groups, so `taskkill /T` follows parent ids instead. It runs before `child.kill()`. After the
+ * process has ended, its children can no longer be found, and its id may belong to another process.
  */
 function killTree(child: Pick<ChildProcess, 'exitCode' | 'signalCode' | 'kill'>, pid: number): void {
   if (child.exitCode !== null || child.signalCode !== null) return
-  // The full path, because Windows looks for programs in the working directory first.
+  // Uses the full path, because Windows searches the working directory first.
   const taskkill = `${process.env['SystemRoot'] ?? 'C:\\Windows'}\\System32\\taskkill.exe`
   const options = { stdio: 'ignore', windowsHide: true, timeout: TREE_KILL_MS } as const
   const { status } = spawnSync(taskkill, ['/PID', String(pid), '/T', '/F'], options)

@@ -17,7 +17,7 @@ import { archive, directory, git, openPackStore, wellKnown } from './index.ts'
 let site: Site
 let folder: string
 
-/** A site on loopback: what a path answers with. */
+/** A site on loopback with configurable pages. */
 class Site implements AsyncDisposable {
   readonly pages = new Map<string, Buffer | string>()
   readonly requests: string[] = []
@@ -82,7 +82,7 @@ async function open(...sources: SkillSource[]): Promise<SkillRuntime> {
   return await createSkillRuntime({ sources })
 }
 
-/** Files that are packed, or listed, anew after each change. */
+/** Returns a subject whose files are published again after each change. */
 function publishing(
   source: SkillSource,
   publish: (files: ReadonlyMap<string, string>) => void,
@@ -105,7 +105,7 @@ function publishing(
 const toEntries = (files: ReadonlyMap<string, string>): PackedEntry[] =>
   [...files].map(([path, content]) => ({ path, content }))
 
-/** An index of everything that has a SKILL.md, each skill as an archive. */
+/** Publishes an index of every folder as a skill, each packed as an archive. */
 function publishIndex(files: ReadonlyMap<string, string>): void {
   const folders = new Set(
     [...files.keys()].filter(path => path.includes('/')).map(path => path.split('/')[0] as string),
@@ -162,7 +162,7 @@ for (const [name, create] of SUBJECTS)
     })
 
 describe('archive', () => {
-  test('one folder of it, by another name, with its digest', async () => {
+  test('reads one folder of an archive with a label and a digest', async () => {
     const bytes = tarGz([
       { path: 'repo-main/skills/pdf/SKILL.md', content: text('pdf') },
       { path: 'repo-main/other/x/SKILL.md', content: text('x') },
@@ -187,11 +187,11 @@ describe('archive', () => {
     await skills.reload()
     expect([names(skills), errorOf(skills)]).toEqual([
       ['pdf'],
-      expect.stringMatching(/and not sha256:.*, as it was to be/),
+      expect.stringMatching(/has the digest sha256:.*; expected sha256:/),
     ])
   })
 
-  test('what did not change is not downloaded again, and is there after a restart without the site', async () => {
+  test('does not download an unchanged archive again, and serves it after a restart without the site', async () => {
     site.pages.set('/a.zip', zip([{ path: 'pdf/SKILL.md', content: text('pdf') }]))
     const create = (): SkillSource => archive(`http://${site.host}/a.zip`, onSite())
     const answers: number[] = []
@@ -223,7 +223,7 @@ describe('archive', () => {
     expect([names(skills), errorOf(skills)]).toEqual([['pdf'], expect.stringContaining('answers with 503')])
   })
 
-  test('T26: a hostile one changes nothing, and links in a good one are named', async () => {
+  test('T26: ignores a hostile archive, and reports links in a good one', async () => {
     const path = join(folder, 'a.tar.gz')
     const good: PackedEntry[] = [
       { path: 'pdf/SKILL.md', content: text('pdf') },
@@ -241,17 +241,17 @@ describe('archive', () => {
     ])
   })
 
-  test('a missing file, a folder and a wrong digest say so', async () => {
+  test('reports a missing file, a folder and an invalid digest', async () => {
     await using missing = await open(archive(join(folder, 'no.zip'), options))
     expect(errorOf(missing)).toMatch(/cannot be read: ENOENT/)
     await using aFolder = await open(archive(folder, options))
-    expect(errorOf(aFolder)).toMatch(/is no file/)
+    expect(errorOf(aFolder)).toMatch(/is not a file/)
     expect(() => archive('a.zip', { digest: 'md5:1' })).toThrow(/use "sha256:" and 64/)
     expect(() => archive(' ')).toThrow(/path of the archive is empty/)
   })
 })
 
-test('an archive of this machine is looked at first, also by who does not poll; what is wrong with it is told', async () => {
+test('a local archive is read at the start even with manual polling, and its faults are reported', async () => {
   const path = join(folder, 'a.zip')
   const put = (body: string): void =>
     writeFileSync(path, zip([{ path: 'pdf/SKILL.md', content: text('pdf', body) }]))
@@ -272,7 +272,7 @@ test('an archive of this machine is looked at first, also by who does not poll; 
   writeFileSync(path, 'garbage')
   expect(await look()).toEqual([
     'Second.',
-    [expect.stringMatching(/could not be read: this is neither a zip .*; its last contents stay/)],
+    [expect.stringMatching(/could not be read: the file is neither a zip .*; its last contents stay/)],
   ])
   expect((await look(2))[1]).toHaveLength(1)
 })
@@ -285,7 +285,7 @@ describe('wellKnown', () => {
     return { url: path, digest: `sha256:${sha256(content)}` }
   }
 
-  test('texts and archives by digest; what did not change is not fetched again', async () => {
+  test('fetches texts and archives by digest, and does not fetch unchanged ones again', async () => {
     const bytes = zip([
       { path: 'SKILL.md', content: text('docx') },
       { path: 'scripts/run.sh', content: 'x', mode: 0o755 },
@@ -306,7 +306,7 @@ describe('wellKnown', () => {
     expect((await skills.load('pdf')).body).toBe('Newer.')
   })
 
-  test('T30: a digest that matches says that bytes are the same, not whose they are: they wait all the same', async () => {
+  test('T30: holds content although its digest matches, because a digest does not prove the author', async () => {
     publish([{ name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf')) }])
     await using skills = await open(wellKnown(`http://${site.host}`, { privateHosts: [site.host] }))
     expect(names(skills)).toEqual([])
@@ -319,11 +319,11 @@ describe('wellKnown', () => {
 
   test.each([
     [
-      'texts',
+      'as text files',
       (name: string) => ({ name, type: 'skill-md', ...page(`/${name}.md`, text(name, 'x'.repeat(500))) }),
     ],
     [
-      'packed tightly',
+      'as small archives',
       (name: string) => {
         const bytes = zip([{ path: 'SKILL.md', content: text(name, 'x'.repeat(500)) }])
         site.pages.set(`/${name}.zip`, bytes)
@@ -331,14 +331,14 @@ describe('wellKnown', () => {
       },
     ],
     [
-      'the older form',
+      'in the older format',
       (name: string) => {
         site.pages.set(`/.well-known/agent-skills/${name}/SKILL.md`, text(name, 'x'.repeat(500)))
         return { name, files: ['SKILL.md'] }
       },
     ],
   ])(
-    'T26: more than the limit in all skills together is refused, and what was there stays: %s',
+    'T26: refuses a site whose skills %s exceed the limit together, and keeps the earlier ones',
     async (_, make) => {
       publish([make('a')])
       await using skills = await open(wellKnown(`http://${site.host}`, { ...onSite(), maxBytes: 1_000 }))
@@ -352,7 +352,7 @@ describe('wellKnown', () => {
     },
   )
 
-  test('the older form with a list of files is understood', async () => {
+  test('reads the older format with a list of files', async () => {
     site.pages.set(
       '/.well-known/skills/index.json',
       JSON.stringify({ skills: [{ name: 'pdf', description: 'x', files: ['SKILL.md', 'references/a.md'] }] }),
@@ -363,7 +363,7 @@ describe('wellKnown', () => {
     expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/a.md'])
   })
 
-  test('what does not match its digest is refused, and the skill stays as it was; the others follow', async () => {
+  test('refuses content that does not match its digest and keeps the old skill, while other skills update', async () => {
     publish([
       { name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf', 'First.')) },
       { name: 'docx', type: 'skill-md', ...page('/docx.md', text('docx', 'First.')) },
@@ -376,22 +376,22 @@ describe('wellKnown', () => {
     await skills.reload()
     expect([(await skills.load('pdf')).body, (await skills.load('docx')).body]).toEqual(['First.', 'Second.'])
     expect(told(skills)).toEqual([
-      expect.stringMatching(/^pdf: what came is sha256:.* and not sha256:0+, as the index says/),
+      expect.stringMatching(/^pdf: the download is sha256:.*; the index says sha256:0+/),
     ])
   })
 
   test.each([
-    [{ name: '../evil', type: 'skill-md', url: '/x', digest: `sha256:${'0'.repeat(64)}` }, /none of a skill/],
+    [{ name: '../evil', type: 'skill-md', url: '/x', digest: `sha256:${'0'.repeat(64)}` }, /a valid skill/],
     [{ name: 'x', type: 'exe', url: '/x', digest: `sha256:${'0'.repeat(64)}` }, /has the type "exe"/],
     [{ name: 'x', type: 'skill-md', url: '/x' }, /has the digest undefined/],
     [
       { name: 'x', type: 'skill-md', url: 'https://169.254.169.254/', digest: `sha256:${'0'.repeat(64)}` },
       /private network/,
     ],
-    [{ name: 'x', files: ['SKILL.md', '../../up'] }, /which is no path in its folder/],
+    [{ name: 'x', files: ['SKILL.md', '../../up'] }, /which is not a path inside its folder/],
     [{ name: 'x', files: ['a.md'] }, /has no SKILL.md/],
-    ['x', /is no object/],
-  ])('T27: the entry %j is told and left out; the others count', async (entry, message) => {
+    ['x', /is not an object/],
+  ])('T27: reports and leaves out the entry %j, and reads the others', async (entry, message) => {
     publish([entry, { name: 'pdf', type: 'skill-md', ...page('/pdf.md', text('pdf')) }])
     await using skills = await open(wellKnown(`http://${site.host}`, onSite()))
     expect(names(skills)).toEqual(['pdf'])
@@ -399,27 +399,27 @@ describe('wellKnown', () => {
   })
 
   test.each([
-    ['{', /is no JSON/],
+    ['{', /is not valid JSON/],
     ['{}', /has no list "skills"/],
     [JSON.stringify({ skills: Array.from({ length: 2001 }, () => 0) }), /at most 2000 are read/],
-  ])('%s is no index', async (content, message) => {
+  ])('refuses %s as an index', async (content, message) => {
     site.pages.set('/.well-known/agent-skills/index.json', content)
     await using skills = await open(wellKnown(`http://${site.host}`, onSite()))
     expect(errorOf(skills)).toMatch(message)
   })
 
-  test('a site without one says so', async () => {
+  test('reports a site without an index', async () => {
     await using skills = await open(wellKnown(`http://${site.host}`, onSite()))
     expect(errorOf(skills)).toMatch(/agent-skills\/index.json answers with 404/)
     expect(() => wellKnown('nonsense')).toThrow(/use for example/)
   })
 })
 
-describe('a network that fails: contents stay, nobody else waits, and it is taken up again without a restart', () => {
+describe('during a network failure the skills stay, other sources do not wait, and the source recovers without a restart', () => {
   const FAULTS: readonly Fault[] = ['refuse', 'reset', 'stall', 'truncate', 'slow', 'garbage']
   const remote = { trust: 'auto', timeoutMs: 2_000, pollMs: 100 } as const
 
-  /** Each kind of source, behind a proxy: how it is made, and how it is changed. */
+  /** Creates each kind of source behind a proxy, with a function that changes its content. */
   const kinds = {
     archive: async () => {
       const put = (body: string): void =>
@@ -479,7 +479,7 @@ describe('a network that fails: contents stay, nobody else waits, and it is take
     },
   )
 
-  test.each(['archive', 'well-known'] as const)('%s, redirects in circles', async kind => {
+  test.each(['archive', 'well-known'] as const)('%s, redirect loop', async kind => {
     const { put, proxy, source } = await kinds[kind]()
     put('First.')
     {
@@ -505,7 +505,7 @@ function writeOwn(root: string): void {
   writeFileSync(join(source, 'SKILL.md'), text('mine'))
 }
 
-/** Resolves when what is served, or how the sources are, is as wanted. */
+/** Resolves when the generation and the status satisfy `isWanted`. */
 async function seen(
   skills: SkillRuntime,
   isWanted: (generation: SkillRuntime['current'], status: ReturnType<SkillRuntime['status']>) => boolean,

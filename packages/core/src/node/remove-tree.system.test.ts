@@ -27,7 +27,7 @@ beforeEach(() => {
 afterEach(() => rmSync(parent, { recursive: true, force: true }))
 
 describe('removeTree()', () => {
-  test('removes files, links themselves, folders without permissions, and names that are no text', async () => {
+  test('removes files, links but not their targets, folders without permissions, and names that are not valid text', async () => {
     const kept = join(parent, 'kept')
     mkdirSync(kept)
     writeFileSync(join(kept, 'file'), 'x')
@@ -42,7 +42,7 @@ describe('removeTree()', () => {
     expect(readdirSync(kept)).toEqual(['file'])
   })
 
-  test('does nothing when there is nothing, and removes a link in the place of the folder', async () => {
+  test('does nothing for a missing path, and removes a link in place of the folder', async () => {
     await removeTree(join(parent, 'missing'))
     await removeTree(join(parent, 'missing', 'below'))
     const link = join(parent, 'link')
@@ -51,7 +51,7 @@ describe('removeTree()', () => {
     expect(readdirSync(parent)).toEqual(['tree'])
   })
 
-  test('removes folders nested deeper than a path or the descriptors of a process reach', async () => {
+  test('removes folders nested deeper than the limits of paths and descriptors', async () => {
     const program = `import os
 os.chdir(${JSON.stringify(tree)})
 for _ in range(3000):
@@ -63,13 +63,13 @@ open('file', 'w').close()`
     expect(existsSync(tree)).toBe(false)
   })
 
-  test('removes deep folders without permissions beside names that look like its own', async () => {
+  test('removes deep folders without permissions beside names that resemble its own', async () => {
     const deep = join(tree, ...Array.from({ length: 100 }, () => 'd'))
     mkdirSync(deep, { recursive: true })
     mkdirSync(join(tree, '.deep-1', 'x'), { recursive: true })
     writeFileSync(join(tree, '.deep-2'), 'x')
     for (let path = deep; path !== tree; path = dirname(path)) chmodSync(path, 0o500)
-    // The superuser needs no permissions, so an ordinary user does the work there.
+    // The superuser ignores permissions, so an ordinary user runs this part.
     const program = `import { removeTree } from ${JSON.stringify(MODULE)}; await removeTree(${JSON.stringify(tree)})`
     const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
     if ('uid' in user) spawnSync('chown', ['-R', '65534:65534', parent])
@@ -82,14 +82,14 @@ open('file', 'w').close()`
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'never follows a folder that is exchanged for a link meanwhile',
+    'never follows a folder that is replaced by a link meanwhile',
     async () => {
       const outside = join(parent, 'outside')
       const victim = join(outside, 'victim')
       mkdirSync(victim, { recursive: true })
       const names = Array.from({ length: 200 }, (_, index) => `file-${index}`)
       for (const name of names) writeFileSync(join(victim, name), 'x')
-      // Two names change places for as long as the removal goes on: a folder, and a link to a folder outside.
+      // A folder and a link to a folder outside swap names until the removal ends.
       const program = `import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 root = ${JSON.stringify(tree)}.encode()
@@ -104,7 +104,7 @@ while os.path.isdir(root) and time.monotonic() < end:
       const child = spawn('python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] })
       const ended = once(child, 'exit')
       await once(child.stdout, 'data')
-      // It may give up as long as somebody works against it.
+      // The removal may fail while the other process interferes.
       await removeTree(tree).catch(() => undefined)
       await ended
       await removeTree(tree)

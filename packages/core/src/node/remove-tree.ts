@@ -3,20 +3,22 @@ import { constants, existsSync } from 'node:fs'
 import { chmod, type FileHandle, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Opens a folder as a place, which needs no permission of it. Node has no name for this flag of Linux. */
+/**
+ * Opens a folder as a mere location, which needs no permission on the folder. Node has no constant for this Linux flag.
+ */
 const O_PATH = 0o10_000_000
 
-/** Each level holds a descriptor; what lies deeper is moved to the top first. */
+/** Maximum depth, because each level holds a descriptor. Deeper folders are moved to the top first. */
 const MAX_LEVELS = 64
-/** How often a folder is listed again because something was added while it was emptied. */
+/** How often a folder is listed again because another process added entries meanwhile. */
 const MAX_PASSES = 64
 
 /**
- * Removes a file or a folder with everything in it, whatever its modes. On Linux every step goes by the descriptor of an open folder,
- * so a process that exchanges a folder for a link meanwhile cannot lead the removal elsewhere. Elsewhere it goes by
- * paths. Does nothing when there is nothing.
+ * Removes a file or a folder with its content, regardless of modes. On Linux every step uses the descriptor of an open
+ * folder. A process therefore cannot redirect the removal by replacing a folder with a link. On other systems it uses
+ * paths. Does nothing if the path does not exist.
  *
- * @param path must lie in a folder that only trusted processes can write to
+ * @param path must be in a folder that only trusted processes can write to
  * @throws when something cannot be removed, or other processes keep adding to it
  */
 export async function removeTree(path: string): Promise<void> {
@@ -30,13 +32,13 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Whether the entries of an open folder can be named by its descriptor. */
+/** Returns whether entries of an open folder are reachable through its descriptor. */
 function hasDescriptorPaths(): boolean {
   return process.platform === 'linux' && existsSync('/proc/self/fd')
 }
 
 class TreeRemoval {
-  /** Where folders are moved that lie too deep. */
+  /** Target for folders that are too deep. */
   #top: FileHandle
   #moved = 0
 
@@ -64,7 +66,7 @@ class TreeRemoval {
     await orNothing(rmdir(path), REPLACED)
   }
 
-  /** Uses a name that a script cannot have taken before. */
+  /** Uses a random name, so that a script cannot have created it before. */
   async #moveToTop(path: Buffer): Promise<void> {
     this.#moved++
     await orNothing(rename(path, pathIn(this.#top, Buffer.from(`.deep-${randomUUID()}`))), ['ENOENT'])
@@ -81,16 +83,16 @@ class TreeRemoval {
   }
 }
 
-/** What a file system call says about a folder that is gone, or something else by now. */
+/** Error codes of file system calls on a folder that was removed or replaced. */
 const REPLACED = ['ENOENT', 'ENOTDIR', 'ELOOP']
 
-/** A path through a descriptor of ours: whatever happens to the names above, it stays in that folder. */
+/** Returns a path through an open descriptor, which stays in that folder even if its parent folders are renamed. */
 function pathIn(folder: FileHandle, name?: Buffer): Buffer {
   const path = Buffer.from(`/proc/self/fd/${folder.fd}`)
   return name === undefined ? path : Buffer.concat([path, Buffer.from('/'), name])
 }
 
-/** Removes anything but a folder; a link is removed itself. */
+/** Unlinks anything except a folder. A link is removed itself, not its target. */
 async function isUnlinked(path: Buffer): Promise<boolean> {
   try {
     await unlink(path)

@@ -1,14 +1,14 @@
 import type { Digest } from '../index.ts'
 
-/** How long a lease lasts: another process takes none of it before that, whatever loses its name. */
+/** Duration of a lease. Until it ends, no other process removes the revision, even if the revision loses its name. */
 const LEASE_MS = 7_200_000
 const RENEW_AFTER_MS = LEASE_MS / 2
-// No collection takes what was put, named or asked for in the last half minute, and many processes end before that.
+// A collection never removes content that was used in the last half minute, and many processes end before that.
 const LEASE_AFTER_MS = 10_000
 
 const MOST_AT_ONCE = 5_000
 
-/** Revisions that are kept until a time. */
+/** Revisions that are kept until a given time. */
 export interface Lease {
   readonly revisions: readonly Digest[]
   /** Milliseconds since the epoch. */
@@ -16,17 +16,17 @@ export interface Lease {
 }
 
 /**
- * Counts what this process uses of a shared store, and says what to lease there. Names are no substitute for a lease: another
- * process may point them elsewhere.
+ * Counts the users of revisions in this process, and decides which revisions to lease in the shared store. A name
+ * cannot replace a lease, because another process may change it.
  */
 export class RetainedTrees {
   readonly #users = new Map<Digest, number>()
-  /** Since when each revision is used that is not leased yet, the oldest first. */
+  /** Time of the first use of each revision without a lease, oldest first. */
   readonly #unleased = new Map<Digest, number>()
-  /** The time of each lease, the oldest first. */
+  /** Time of each lease, oldest first. */
   readonly #leases = new Map<Digest, number>()
 
-  /** Times are in milliseconds since the epoch. */
+  /** Adds a user. `now` is in milliseconds since the epoch. */
   retain(revision: Digest, now: number): void {
     const users = this.#users.get(revision) ?? 0
     this.#users.set(revision, users + 1)
@@ -44,14 +44,14 @@ export class RetainedTrees {
     this.#leases.delete(revision)
   }
 
-  /** Whether `takeDue` would lease anything. */
+  /** Returns whether `takeDue` would lease anything. */
   isDue(now: number): boolean {
     const [since = Infinity] = this.#unleased.values()
     const [leasedAt = Infinity] = this.#leases.values()
     return now - since >= LEASE_AFTER_MS || now - leasedAt >= RENEW_AFTER_MS
   }
 
-  /** What has to be leased now, so that no collection of another process takes it; at most some of it at once. */
+  /** Returns the revisions that need a lease now, a limited number per call. */
   takeDue(now: number): Lease {
     const revisions = [
       ...keysUntil(this.#unleased, now - LEASE_AFTER_MS),
@@ -66,7 +66,7 @@ export class RetainedTrees {
   }
 }
 
-/** The keys up to the first that is later. */
+/** Yields the keys up to the first one with a later time. */
 function* keysUntil(times: ReadonlyMap<Digest, number>, last: number): Generator<Digest> {
   for (const [key, time] of times) {
     if (time > last) return

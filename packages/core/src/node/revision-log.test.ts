@@ -33,7 +33,7 @@ for (const [name, create] of [
   ['memory', async (): Promise<RevisionLog> => new MemoryRevisionLog({ maxRecords: 3 })],
   ['sqlite', async (): Promise<RevisionLog> => await openRevisionLog(folder, { maxRecords: 3 })],
 ] as const) {
-  test(`a history in ${name}: the newest first, so many of each folder, each folder by itself, and it says what it drops`, async () => {
+  test(`a history in ${name}: lists the newest steps first, keeps at most maxRecords steps for each folder, and returns the dropped ones`, async () => {
     const log = await create()
     expect(await log.append([1, 2, 3, 4, 5].map(each => record(each)))).toEqual([record(1), record(2)])
     expect(await log.append([record(9, { location: 'docx', note: 'A note.' })])).toEqual([])
@@ -50,7 +50,7 @@ for (const [name, create] of [
   })
 }
 
-test('two processes that saw the same change write it down once', async () => {
+test('two processes that see the same change record it once', async () => {
   const [one, two] = [await openRevisionLog(folder), await openRevisionLog(folder)]
   await one.append([record(1)])
   await two.append([record(1), record(2)])
@@ -62,7 +62,7 @@ test('two processes that saw the same change write it down once', async () => {
   await expect(one.list(place)).rejects.toMatchObject({ code: 'CLOSED' })
 })
 
-test('thousands at once are all there, and nobody else can read them', async () => {
+test('thousands of records at once are all kept, and only their user can read them', async () => {
   const log = await openRevisionLog(folder)
   const many = Array.from({ length: 2_300 }, (_, index) => record(1, { location: `skill-${index}` }))
   await log.append(many)
@@ -71,14 +71,14 @@ test('thousands at once are all there, and nobody else can read them', async () 
   await log.close()
 })
 
-test('a damaged history is moved aside when the damage is met, and what can be read of it goes on', async () => {
+test('a damaged history is moved aside when a query finds the damage, and its readable steps are kept', async () => {
   const first = await openRevisionLog(folder)
   await first.append(Array.from({ length: 2_000 }, (_, index) => record(1, { location: `skill-${index}` })))
   await first.close()
   const log = await openRevisionLog(folder)
   const path = join(folder, 'history.sqlite')
   const bytes = readFileSync(path)
-  // The tables from their second half on, and the end of the index over them.
+  // Overwrites the second half of the tables and the end of their index.
   writeFileSync(path, bytes.fill(0x5a, bytes.length / 2))
   const kept: number[] = []
   for (let index = 0; index < 2_000; index++)

@@ -12,7 +12,7 @@ import type { FolderPlace, MemoryRevisionLogOptions, RevisionLog, RevisionRecord
 import { inTransaction, isDamage, isUnwritable, type KeptDatabase, readRows } from './private-database.ts'
 import { describeDamage, openStateDatabase } from './state-database.ts'
 
-// Between two of them the event loop has its turn: the first start of a large folder has thousands of rows.
+// The event loop gets a turn between transactions, because the first start of a large folder inserts thousands of rows.
 const ROWS_PER_TRANSACTION = 500
 
 const KNOWN: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
@@ -30,8 +30,8 @@ const SCHEMA = `
 const FILE = { name: 'history.sqlite', what: 'the steps of the history', schema: SCHEMA }
 
 /**
- * Opens the history of a state directory, which all its processes write to; of several that saw the same change one has it
- * written down. When the database is damaged it is moved aside and `damage` says so.
+ * Opens the history of a state directory, which all its processes share. If several processes see the same change, only
+ * one of them records it. A damaged database is moved aside, and `damage` reports it.
  * @throws {SkillError} IO_FAILED when the directory or the database cannot be used
  */
 export async function openRevisionLog(
@@ -51,7 +51,7 @@ export async function openRevisionLog(
 interface LogDetails {
   readonly folder: string
   readonly maxRecords: number
-  /** What was wrong with the database before this one. */
+  /** What was wrong with the previous database. */
   readonly damage: string | undefined
 }
 
@@ -99,7 +99,7 @@ class SqliteRevisionLog implements RevisionLog {
       return this.#insert(records)
     } catch (thrown) {
       if (!isUnwritable(thrown)) throw thrown
-      // The next step that can be stored takes these along.
+      // The rows wait in memory; the next successful `heal` stores them.
       this.#kept.leave(thrown, mergeRecords)
       this.#statements = prepare(this.#kept.database)
       return this.#insert(records)
@@ -113,7 +113,7 @@ class SqliteRevisionLog implements RevisionLog {
           const { origin, location, event, revision } = record
           const row = newest.get(origin, location)
           const last = row === undefined ? undefined : toRecord(row)
-          // Another process has seen the same.
+          // Another process has already recorded this step.
           if (last?.event === event && last.revision === revision) return []
           insert.run(origin, location, JSON.stringify(record))
           return prune.all(origin, location, this.#maxRecords).map(toRecord)
@@ -122,7 +122,7 @@ class SqliteRevisionLog implements RevisionLog {
     )
   }
 
-  /** Damage is met when a page is read: what can be read goes on in a new database. */
+  /** Runs a query. If SQLite reports damage, copies the readable rows into a new database and repeats the query. */
   #ask<Answer>(question: (statements: Statements) => Answer): Answer {
     if (!this.#kept.database.isOpen) throw new SkillError('CLOSED', 'the history is closed')
     try {
@@ -158,8 +158,8 @@ function mergeRecords(from: DatabaseSync, to: DatabaseSync): void {
 }
 
 /**
- * Adds the steps that another process, which began a new history, does not have. Both go by time; of a folder that both have seen in
- * the same state the first step counts.
+ * Adds the steps that a new history of another process lacks. Sorts all steps by time. If both have recorded the same
+ * state of a folder, the first step is kept.
  */
 function mergeHistories(from: DatabaseSync, to: DatabaseSync): void {
   const rows = [from, to].flatMap(database => [...readRows(database, 'revision', 'id')])

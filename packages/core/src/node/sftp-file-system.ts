@@ -5,7 +5,7 @@ import {
   type FileSystem,
 } from '../source-entry.ts'
 
-/** What is used of an SFTP client: that of the package `ssh2-sftp-client`, connected, or anything like it. */
+/** The required methods of an SFTP client, for example a connected client of the package `ssh2-sftp-client`. */
 export interface SftpClient {
   list(path: string): Promise<readonly { readonly name: string; readonly type: string }[]>
   stat(path: string): Promise<{
@@ -24,13 +24,13 @@ export interface SftpClient {
 }
 
 const KINDS: Readonly<Record<string, FileKind>> = { d: 'directory', '-': 'file', l: 'link' }
-// The SFTP protocol's own code for what is not there, and what the client makes of it.
+// The code of the SFTP protocol for a missing file, and the codes that the client derives from it.
 const NO_SUCH_FILE = [2, 'ENOENT', 'ERR_NOT_FOUND']
 const EXECUTABLE_BY_OWNER = 0o100
 
 /**
- * Files of another machine over SFTP. The connection stays with whoever made it: when it is lost the skills stay, and
- * the source says so until the client is connected again. Changes are found by looking.
+ * Reads files of another machine over SFTP. The caller keeps the connection. If the connection is lost, the skills
+ * stay, and the source reports the fault until the client is connected again. The source polls for changes.
  */
 export function sftpFileSystem(client: SftpClient, options: AdaptFileSystemOptions = {}): FileSystem {
   return adaptFileSystem(

@@ -9,7 +9,7 @@ import { isUnwritable, openPrivateDatabase } from './private-database.ts'
 import { createStateDirectory } from './state-directory.ts'
 
 export interface WriteLockOptions {
-  /** How long to wait for other processes, in milliseconds; `Infinity` is until they are done. @default 10,000 */
+  /** How long to wait for other processes, in milliseconds; `Infinity` waits without a limit. @default 10,000 */
   readonly timeoutMs?: number
 }
 
@@ -18,15 +18,16 @@ const KNOWN: KnownOptions<WriteLockOptions> = { timeoutMs: true }
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_PAUSE_MS = 20
 
-/** A lock that all processes with one state directory respect; what runs under it may take it again. */
+/** A reentrant lock that all processes with the same state directory respect. */
 export interface SharedWriteLock extends WriteLock, AsyncDisposable {
   /** Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * A write transaction of SQLite is the lock: the kernel lets go of it when a process dies. To be closed when nobody
- * writes any more. On a read-only or full disk it opens all the same, and `run` throws IO_FAILED until something can be written.
+ * Opens a lock. The lock is a write transaction of SQLite, so the kernel releases it when its process dies. The caller
+ * closes it after the last write. On a read-only or full disk it opens as well, and `run` throws IO_FAILED until the
+ * disk is writable.
  * @throws {SkillError} INVALID_OPTION; IO_FAILED when the directory or the database cannot be used
  */
 export async function openWriteLock(
@@ -44,7 +45,7 @@ export async function openWriteLock(
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const holding = new AsyncLocalStorage<true>()
   const run = async <T>(work: () => Promise<T>): Promise<T> => {
-    // Whoever has the lock already need not wait for itself.
+    // The caller already holds the lock.
     if (holding.getStore() === true) return await work()
     return await local.run(async () => {
       if (isClosed) throw new SkillError('CLOSED', 'the write lock is closed')
@@ -54,7 +55,8 @@ export async function openWriteLock(
       try {
         return await holding.run(true, work)
       } finally {
-        // Nothing was written to the database itself. A commit could be refused while another process asks for the lock.
+        // Rolls back, because nothing was written and SQLite may refuse a commit while another process waits for the
+        // lock.
         opened.exec('ROLLBACK')
       }
     })
@@ -70,7 +72,7 @@ export async function openWriteLock(
 async function openDatabase(path: string): Promise<DatabaseSync> {
   try {
     const database = await openPrivateDatabase(path)
-    // The waiting is done here, without holding up the event loop.
+    // `acquire` waits instead, without blocking the event loop.
     database.exec('PRAGMA busy_timeout = 0')
     return database
   } catch (thrown) {

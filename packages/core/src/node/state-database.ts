@@ -8,18 +8,19 @@ import { createStateDirectory } from './state-directory.ts'
 /** A database of a state directory. */
 export interface StateDatabase {
   readonly name: string
-  /** What is in it, for people. */
+  /** Plural noun for the content, used in messages. */
   readonly what: string
   readonly schema: string
-  /** Whether it is looked through for damage, which takes as long as reading it. @default false */
+  /** Whether every page is checked for damage, which takes as long as reading the file. @default false */
   readonly isVerified?: boolean
 }
 
 /**
- * Opens a database that its user alone can read, and makes of it what it is for. A damaged one is moved aside and a new one
- * takes its place.
- * @param make gets the database, and what was wrong with the one before it
- * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` tells whether it exists
+ * Opens a database that only its user can read, and passes it to `make`. A damaged database is moved aside and replaced
+ * by a new one.
+ * @param make receives the database, and the damage of the previous one
+ * @throws {SkillError} IO_FAILED when the directory or the database cannot be used; `data.isThere` tells whether it
+ * exists
  */
 export async function openStateDatabase<Made>(
   stateDirectory: string,
@@ -55,7 +56,7 @@ export async function openStateDatabase<Made>(
   }
 }
 
-/** Says that a database is damaged; `aside` is where it was moved to. */
+/** Returns a message about a damaged database. `aside` is the path that it was moved to. */
 export function describeDamage(
   { name, what }: StateDatabase,
   folder: string,

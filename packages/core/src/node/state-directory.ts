@@ -4,7 +4,10 @@ import { dirname, join, resolve } from 'node:path'
 import { SkillError } from '../index.ts'
 import { toMessage } from '../internal-entry.ts'
 
-/** Where state that outlives a process belongs: `$XDG_STATE_HOME/skillstoke`, else `~/.local/state/skillstoke`. */
+/**
+ * Returns the directory for state that outlives a process: `$XDG_STATE_HOME/skillstoke`, else
+ * `~/.local/state/skillstoke`.
+ */
 export function defaultStateDirectory(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
@@ -13,8 +16,9 @@ export function defaultStateDirectory(
 }
 
 /**
- * Makes sure that a state directory exists and that no other user can write to it; a new one cannot be read by others either.
- * @throws {SkillError} IO_FAILED
+ * Creates a state directory if it is missing, and refuses one that other users can write to. Other users cannot read a
+ * new one either.
+ * @throws {SkillError} INVALID_OPTION when the path is empty; IO_FAILED
  */
 export function createStateDirectory(path: string): string {
   if (path.trim() === '')
@@ -35,7 +39,7 @@ export function createStateDirectory(path: string): string {
   return path
 }
 
-/** Whoever may write there decides what is approved and what scripts may do. */
+/** A user who can write to the directory could change approvals and grants. */
 function refuseOtherWriters(path: string): void {
   const uid = process.getuid?.()
   if (uid === undefined) return
@@ -53,13 +57,16 @@ function refuseOtherWriters(path: string): void {
     )
 }
 
-/** Level by level: the recursive `mkdir` of Node does not end on file systems that refuse new folders as missing, such as procfs. */
+/**
+ * Creates one level at a time. The recursive `mkdir` of Node never ends on file systems such as procfs, which report
+ * new folders as missing.
+ */
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
   if (dirname(path) !== path) makeFolders(dirname(path))
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown // another process may have been faster
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown // another process may have created it
   }
 }

@@ -29,7 +29,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** What is used by now is leased by the next flush. */
+/** Advances the time, so that the next flush leases everything in use. */
 async function lease(...stores: readonly SkillStore[]): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
   for (const store of stores) await store.flush()
@@ -54,7 +54,7 @@ function put(store: SkillStore, text: string): Revision {
   return made
 }
 
-/** The collection of a process that uses a store, with time that passes when the test says so. */
+/** The collection of a process with a store, on a clock that the test controls. */
 class Rounds implements AsyncDisposable {
   readonly #clock = new FakeClock(Date.now())
   readonly #collection: StoreCollection
@@ -74,13 +74,13 @@ class Rounds implements AsyncDisposable {
     })
   }
 
-  /** Lets the process write, and time pass until one more round begins; waits for its end. */
+  /** Notes a write, then advances the time until the next round begins, and waits for its end. */
   async next(): Promise<void> {
     this.#collection.noteWritten(1)
     await this.nextPlanned(1_000)
   }
 
-  /** Lets time pass in steps until one more round begins, and waits for its end. */
+  /** Advances the time in steps until the next round begins, and waits for its end. */
   async nextPlanned(stepMs: number): Promise<void> {
     const done = new Promise<void>(resolve => (this.#done = resolve))
     this.#isRunning = false
@@ -94,7 +94,7 @@ class Rounds implements AsyncDisposable {
   }
 }
 
-/** Everything in the store is as old as that, and its packs have not been written to since. */
+/** Makes the rows and packs of the store look `ms` milliseconds older. */
 function age(folder: TemporaryFolder, ms: number): void {
   const index = new DatabaseSync(folder.at('store/index.db'))
   for (const table of ['blob', 'tree']) index.prepare(`UPDATE ${table} SET at = at - ?`).run(ms)
@@ -114,7 +114,7 @@ async function textOf(store: SkillStore, { files: [file] }: Revision): Promise<s
   return bytes === undefined ? undefined : Buffer.from(bytes).toString()
 }
 
-test('what no name needs goes in two rounds, and the packs get smaller while the store is open', async () => {
+test('two rounds remove unnamed revisions, and shrink the packs while the store is open', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = Array.from({ length: 300 }, (_, i) => put(store, `${i}`.repeat(1_000)))
@@ -128,7 +128,7 @@ test('what no name needs goes in two rounds, and the packs get smaller while the
   await rounds.next()
   const [first] = old as [Revision]
   expect(again.has(first.files[0]?.digest as Digest)).toBe(false)
-  // A reader that began before still gets it.
+  // A reader that began before the round still gets the bytes.
   expect(await textOf(again, first)).toBe('0'.repeat(1_000))
   await rounds.next()
   expect(await textOf(again, first)).toBeUndefined()
@@ -137,7 +137,7 @@ test('what no name needs goes in two rounds, and the packs get smaller while the
   await again.close()
 })
 
-test('what somebody needs between two rounds stays: put, named, or with bytes that were asked for before', async () => {
+test('a round keeps what was put, named or looked up since the round before', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [again, named, asked, gone] = ['again', 'named', 'asked', 'gone'].map(text => put(store, text)) as [
@@ -164,7 +164,7 @@ test('what somebody needs between two rounds stays: put, named, or with bytes th
   await store.close()
 })
 
-test('what is taken up again after a round has doomed it is spared', async () => {
+test('a doomed revision that is looked up again is spared', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -173,7 +173,7 @@ test('what is taken up again after a round has doomed it is spared', async () =>
   await using rounds = new Rounds(folder)
   await rounds.next()
   expect(await store.getTree(old.revision)).toEqual(old.files)
-  // Its bytes are in the store at once, whenever the next flush is.
+  // Its bytes are spared at once, before the next flush.
   expect(store.has(old.files[0]?.digest as Digest)).toBe(true)
   await rounds.next()
   await rounds.next()
@@ -181,7 +181,7 @@ test('what is taken up again after a round has doomed it is spared', async () =>
   await store.close()
 })
 
-test('a revision that another process uses without a name is leased', async () => {
+test('a lease keeps an unnamed revision that another process uses', async () => {
   using folder = new TemporaryFolder()
   const [store, other] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const held = put(store, 'held')
@@ -197,7 +197,7 @@ test('a revision that another process uses without a name is leased', async () =
   await store.close()
 })
 
-test('what is used for ten seconds is leased, and again after an hour; a lease ends with the last user', () => {
+test('a revision is leased after ten seconds of use and again after an hour, and the lease ends with the last user', () => {
   const { revision } = toRevision('held')
   const trees = new RetainedTrees()
   trees.retain(revision, 0)
@@ -219,7 +219,7 @@ test('what is used for ten seconds is leased, and again after an hour; a lease e
   expect(trees.isDue(3 * HOUR)).toBe(false)
 })
 
-test('what one process uses stays when another one points its name elsewhere', async () => {
+test('a revision in use stays when another process changes its name', async () => {
   using folder = new TemporaryFolder()
   const [user, namer] = [await openPackStore(folder.path), await openPackStore(folder.path)]
   const first = put(user, 'first')
@@ -239,7 +239,7 @@ test('what one process uses stays when another one points its name elsewhere', a
   await namer.close()
 })
 
-test('what is named, put or leased while a round looks around is spared by it', async () => {
+test('a round spares what is named, put or leased while it runs', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [named, again, leased, gone] = ['named', 'again', 'leased', 'gone'].map(text => put(store, text)) as [
@@ -256,7 +256,7 @@ test('what is named, put or leased while a round looks around is spared by it', 
   const pause = slices.pause.bind(slices)
   slices.pause = async () => {
     await pause()
-    // Names are marked by now, and what they need.
+    // At this point the round has marked the names and their revisions.
     if (++pauses !== 2) return
     store.setRef('name', named.revision)
     put(store, 'again')
@@ -275,7 +275,7 @@ test('what is named, put or leased while a round looks around is spared by it', 
   await store.close()
 })
 
-test('a name that moves away from a used revision leaves a lease', async () => {
+test('a used revision that loses its name keeps a lease', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const [first, second] = [put(store, 'first'), put(store, 'second')]
@@ -292,7 +292,7 @@ test('a name that moves away from a used revision leaves a lease', async () => {
   await store.close()
 })
 
-test('within the grace 64 MB are kept, and no more', async () => {
+test('at most 64 MB are kept within the grace period', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = Array.from({ length: 18 }, (_, i) =>
@@ -310,7 +310,7 @@ test('within the grace 64 MB are kept, and no more', async () => {
   await store.close()
 }, 30_000)
 
-test('what is too young goes when its grace ends, although nobody writes any more', async () => {
+test('young content is removed when its grace period ends, even without further writes', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const left = put(store, 'left')
@@ -323,7 +323,7 @@ test('what is too young goes when its grace ends, although nobody writes any mor
   await store.close()
 })
 
-test('the index gets smaller', async () => {
+test('a round shrinks the index', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   for (let i = 0; i < 20_000; i++)
@@ -337,7 +337,7 @@ test('the index gets smaller', async () => {
   expect(statSync(folder.at('store/index.db')).size).toBeLessThan(200_000)
 }, 30_000)
 
-test('the pack of a process whose number another one has by now goes after a day', async () => {
+test('the pack of a dead process is removed after a day, even if another process has its id', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -358,7 +358,7 @@ test('the pack of a process whose number another one has by now goes after a day
   expect([young, old].map(name => existsSync(folder.at(name)))).toEqual([true, false])
 })
 
-test('a store goes on in a new pack when its own is large, and reads both', async () => {
+test('a store with a large pack continues in a new pack and reads both', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const made: Revision[] = []
@@ -372,7 +372,7 @@ test('a store goes on in a new pack when its own is large, and reads both', asyn
   await store.close()
 })
 
-test('processes that end soon collect as well, one in an hour', async () => {
+test('short processes collect too, one of them per hour', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const old = put(store, 'old')
@@ -383,7 +383,7 @@ test('processes that end soon collect as well, one in an hour', async () => {
     await reader.close()
     return found
   }
-  /** Another process, at another time, that has written or not. */
+  /** Simulates another process at a later time, with or without a write. */
   const live = async (hours: number, hasWritten: boolean): Promise<boolean> => {
     const clock = new FakeClock(Date.now() + hours * HOUR)
     const at = folder.at('store')
@@ -407,7 +407,7 @@ test('processes that end soon collect as well, one in an hour', async () => {
   expect(packsOf(folder)).toEqual([])
 })
 
-test('the packs of many processes become one', async () => {
+test('the packs of many processes are merged into one', async () => {
   using folder = new TemporaryFolder()
   const made: Revision[] = []
   for (let i = 0; i < 40; i++) {
@@ -445,7 +445,7 @@ test('only one process collects at a time', async () => {
   await store.close()
 })
 
-/** A store whose one pack is three quarters empty, and a pack of which nothing is named. */
+/** Creates a store with one pack that is three quarters empty, and one pack that no row names. */
 async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision[]> {
   const store = await openPackStore(folder.path)
   const made = Array.from({ length: 12 }, (_, i) => put(store, String.fromCharCode(97 + i).repeat(1_000_000)))
@@ -462,12 +462,12 @@ async function makeHalfEmpty(folder: TemporaryFolder): Promise<readonly Revision
 }
 
 interface CompactionCase {
-  /** After how many pauses the process is closed. */
+  /** Number of pauses after which the process is closed. */
   readonly abortAfter?: number
   readonly isCurrent?: () => boolean
 }
 
-/** Looks what a store has, and writes its packs anew. */
+/** Runs one round and compacts the packs. */
 async function compact(
   folder: TemporaryFolder,
   { abortAfter = Infinity, isCurrent = () => true }: CompactionCase,
@@ -496,7 +496,7 @@ async function compact(
   }
 }
 
-test('a process that is closed while it writes packs anew leaves no garbage, and what nobody needs is gone', async () => {
+test('a process closed during a compaction leaves no garbage, and unneeded packs are removed', async () => {
   using folder = new TemporaryFolder()
   const kept = await makeHalfEmpty(folder)
   const before = packsOf(folder)
@@ -510,7 +510,7 @@ test('a process that is closed while it writes packs anew leaves no garbage, and
   await store.close()
 })
 
-test('no pack is removed from a folder that was written anew, nor one that another process may write to', async () => {
+test('a compaction removes no pack of a recreated folder, and no pack that another process may write to', async () => {
   using folder = new TemporaryFolder()
   await makeHalfEmpty(folder)
   const other = `${process.ppid}-${'1'.repeat(16)}.pack`
@@ -523,7 +523,7 @@ test('no pack is removed from a folder that was written anew, nor one that anoth
   expect(packsOf(folder)).toContain(other)
 })
 
-test('closing waits for a process that holds the lock of the index no longer than for a round', async () => {
+test('closing waits at most as long as a round for a process that holds the lock of the index', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -544,7 +544,7 @@ test('closing waits for a process that holds the lock of the index no longer tha
   stopped.close()
 })
 
-test('bytes whose pack was removed before the index names them are written once more', async () => {
+test('bytes are written again if their pack is removed before the index names them', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const large = put(store, 'large'.repeat(400_000))
@@ -556,7 +556,7 @@ test('bytes whose pack was removed before the index names them are written once 
   await again.close()
 })
 
-test('a collection that fails again and again says why, until one succeeds', async () => {
+test('a collection reports why it fails repeatedly, until a round succeeds', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   put(store, 'text')
@@ -581,7 +581,7 @@ test('a collection that fails again and again says why, until one succeeds', asy
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a process closes packs that its collection has removed',
+  'a process closes the packs that its collection has removed',
   async () => {
     using folder = new TemporaryFolder()
     const first = await openPackStore(folder.path)
@@ -598,7 +598,7 @@ test.skipIf(process.platform !== 'linux')(
     expect([await textOf(store, old), countOpen()]).toEqual(['old', 1])
     for (let minute = 0; minute < 10 && countOpen() > 0; minute++) {
       await vi.advanceTimersByTimeAsync(60_000)
-      // A round gives the event loop back between its steps.
+      // A round yields to the event loop between its steps.
       for (let turn = 0; turn < 50; turn++) await setImmediate()
     }
     expect([packsOf(folder), countOpen()]).toEqual([[], 0])
@@ -614,7 +614,7 @@ function readlinkIfThere(path: string): string | undefined {
   }
 }
 
-test('the notes of a source that no process has opened for a month go', async () => {
+test('a round removes the notes of a source that no process has opened for a month', async () => {
   using folder = new TemporaryFolder()
   const store = await openPackStore(folder.path)
   const made = put(store, 'text')

@@ -9,16 +9,16 @@ import { PACK_INDEX } from './pack-index.ts'
 import { isBusy, openPrivateDatabase } from './private-database.ts'
 import { TimeSlices } from './time-slices.ts'
 
-// What other processes left is looked for once this one has started.
+// Leftovers of other processes are collected only after the start of this one.
 const FIRST_AFTER_MS = 60_000
 const ROUTINE_AFTER_MS = 300_000
 const SOON_AFTER_MS = 15_000
 const MANY_BYTES = 33_554_432
 const FAILURES_TO_REPORT = 3
-// What a process that ends soon does for the next ones, and how often one of them does.
+// Time limit for the round at close, and minimum time between two such rounds.
 const LAST_WORK_MS = 2_000
 const LAST_WORK_AFTER_MS = 3_600_000
-// Writing an index anew takes a few milliseconds for 2 MB of it.
+// Vacuuming takes a few milliseconds for 2 MB of index.
 const MAX_VACUUM_PAGES = 512
 
 const LOCK = 'collection-lock.sqlite'
@@ -29,16 +29,16 @@ export interface StoreCollectionOptions {
   readonly clock: Clock
   /** Whether this process writes to a pack. */
   readonly isWriting: (pack: string) => boolean
-  /** Whether the index is that of the folder, and can be written. */
+  /** Whether the open index is still the one in the folder and is writable. */
   readonly isCurrent: () => boolean
-  /** Called after a round, when packs may be gone. */
+  /** Called after a round, which may have removed packs. */
   readonly onDone: () => void
 }
 
 /**
- * Removes from a store what nothing needs any more while processes use it: some time after the start, after this process
- * has written, and when it closes after none has for an hour. One process at a time does so, in slices of a few milliseconds. A failure ends a round and nothing else; when it comes again and again,
- * `failure` has its reason.
+ * Removes unneeded content from a store while processes use it. Rounds run some time after the start and after writes.
+ * At close, a round runs if no process has finished one for an hour. Only one process collects at a time, in slices of
+ * a few milliseconds. A failure ends only the current round. After repeated failures, `failure` has the reason.
  */
 export class StoreCollection {
   readonly #options: StoreCollectionOptions
@@ -56,26 +56,29 @@ export class StoreCollection {
     this.#runIn(FIRST_AFTER_MS)
   }
 
-  /** Why the last rounds have failed, all of them. */
+  /** The reason of the last failure, if all recent rounds have failed. */
   get failure(): string | undefined {
     return this.#failures >= FAILURES_TO_REPORT ? this.#failure : undefined
   }
 
-  /** Plans a round for what is written: soon when it is much. */
+  /** Plans a round after a write. After many bytes, the round runs sooner. */
   noteWritten(bytes: number): void {
     this.#writtenBytes += bytes
     this.#hasWork = true
     this.#runIn(this.#writtenBytes > MANY_BYTES ? SOON_AFTER_MS : ROUTINE_AFTER_MS)
   }
 
-  /** Ends a round that is under way; what it has done stays done. Idempotent. */
+  /** Aborts a running round. Finished work remains. Idempotent. */
   async stop(): Promise<void> {
     this.#abort.abort()
     this.#cancelTimer?.()
     await this.#running
   }
 
-  /** Like `stop`, after a short round when this process has written and none of those before it has come to one for an hour. */
+  /**
+   * Stops like `stop`. If this process has written and no process has finished a round for an hour, runs a short round
+   * first.
+   */
   async finish(): Promise<void> {
     if (this.#hasWork && !this.#abort.signal.aborted && this.#running === undefined && this.#isOverdue()) {
       const cancel = this.#options.clock.after(LAST_WORK_MS, () => this.#abort.abort())
@@ -86,7 +89,10 @@ export class StoreCollection {
     await this.stop()
   }
 
-  /** The file of the lock has the time of the last round; in a new store there is nothing to do yet. */
+  /**
+   * Returns whether the last round is long ago. The lock file has the time of the last round; a new store needs no
+   * round yet.
+   */
   #isOverdue(): boolean {
     const { folder, clock, isCurrent } = this.#options
     if (!isCurrent()) return false
@@ -95,7 +101,7 @@ export class StoreCollection {
       if (lock !== undefined) return clock.now() - lock.mtimeMs >= LAST_WORK_AFTER_MS
       closeSync(openSync(join(folder, LOCK), 'a', 0o600))
     } catch {
-      // Full or gone; the store reports that.
+      // The disk is full or the folder was removed; the store reports that.
     }
     return false
   }
@@ -132,20 +138,20 @@ export class StoreCollection {
           database.close()
         }
       })
-      // Processes that collect in turn come at different times.
+      // Random delays keep processes from collecting at the same time.
       this.#runIn((nextInMs ?? FIRST_AFTER_MS) * (1 + clock.random()))
       this.#failures = 0
       onDone()
     } catch (thrown) {
       if (this.#abort.signal.aborted) return
-      // Full, damaged or gone: the store reports what concerns it, and the next round tries again.
+      // The store reports a full disk, damage or a removed folder. The next round retries.
       this.#failures++
       this.#failure = toMessage(thrown)
       this.#runIn(FIRST_AFTER_MS)
     }
   }
 
-  /** Returns when there is something for another round, in milliseconds. */
+  /** Runs one round. Returns the time until the next one in milliseconds. */
   async #collect(database: DatabaseSync): Promise<number> {
     const { folder, clock, isWriting, isCurrent } = this.#options
     const slices = new TimeSlices(this.#abort.signal)
@@ -156,7 +162,10 @@ export class StoreCollection {
   }
 }
 
-/** Does some work unless another process does the same now; returns `undefined` then. The kernel frees the lock of a dead one. */
+/**
+ * Runs `work` unless another process is collecting; returns `undefined` in that case. The kernel frees the lock of a
+ * dead process.
+ */
 async function withOnlyCollection<Value>(
   folder: string,
   work: () => Promise<Value>,
@@ -178,7 +187,9 @@ async function withOnlyCollection<Value>(
   }
 }
 
-/** Writes a small index anew when most of its file is free. A large one uses its free pages again, until `collectGarbage`. */
+/**
+ * Vacuums a small index when most of its file is free. A large index reuses its free pages until `collectGarbage` runs.
+ */
 function shrink(database: DatabaseSync): void {
   const { pages, free } = database
     .prepare(
@@ -189,7 +200,7 @@ function shrink(database: DatabaseSync): void {
     vacuumIfFree(database)
 }
 
-/** Another process may write at the moment: then a later round does it. */
+/** Vacuums the index. If another process is writing, a later round does it. */
 function vacuumIfFree(database: DatabaseSync): void {
   try {
     database.exec('VACUUM')

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 
 const SLICE_MS = 4
 
-/** Gives the event loop back after every few milliseconds of work. */
+/** Yields to the event loop after every few milliseconds of work. */
 export class TimeSlices {
   readonly #signal: AbortSignal
   #startedAt = performance.now()

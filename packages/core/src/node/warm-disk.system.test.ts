@@ -5,7 +5,7 @@ import { createSkillRuntime } from '../index.ts'
 import type { Hasher } from '../source-entry.ts'
 import { directory, nodeHasher } from './index.ts'
 
-/** Takes a millisecond of the processor for each file, as much other work does. */
+/** Blocks for a millisecond per file, like other expensive work. */
 const slowHasher: Hasher = {
   sha256(data) {
     const end = performance.now() + 1
@@ -14,7 +14,7 @@ const slowHasher: Hasher = {
   },
 }
 
-test('a warm disk is read at once, however long other work takes', async () => {
+test('a warm disk is read directly, even if other work is slow', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 300; i++) folder.writeSkill(`skill-${i}`)
   let pooled = 0

@@ -17,7 +17,7 @@ import type { Awaitable, DirectoryEntry, FileReadOptions, OpenedFile } from '../
 import { FileSource, type FileSourceOptions, MemorySkillStore, systemClock } from '../source-entry.ts'
 import { collectGarbage, directory, NodeFileSystem, nodeHasher, openPackStore } from './index.ts'
 
-/** The disk, noting what is listed and read. */
+/** The disk, with a record of the listed and opened paths. */
 class CountedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly listed: string[] = []
@@ -34,7 +34,7 @@ class CountedFileSystem extends NodeFileSystem {
   }
 }
 
-// A minute later nothing that was written for the test is recent any more.
+// Reads a minute later, when no file of the test counts as recent.
 const later = { ...systemClock, now: () => systemClock.now() + 60_000 }
 
 class Place implements Disposable {
@@ -43,7 +43,7 @@ class Place implements Disposable {
   readonly state = this.folder.at('state')
   files = new CountedFileSystem()
 
-  /** Starts over the folder, with what the earlier starts of this place have noted. */
+  /** Starts over the folder with the notes of earlier starts. */
   async start(
     options: Partial<FileSourceOptions> & { readonly state?: string } = {},
   ): Promise<{ readonly skills: SkillRuntime } & AsyncDisposable> {
@@ -68,7 +68,7 @@ class Place implements Disposable {
     }
   }
 
-  /** What a start with the same state, but without its notes, makes of the folder. */
+  /** Describes a start with the same state but without notes. */
   async startAnew(options: Partial<FileSourceOptions> = {}): Promise<unknown> {
     const state = this.folder.at('anew')
     cpSync(this.state, state, { recursive: true })
@@ -104,7 +104,7 @@ function makePlace(): Place {
   return place
 }
 
-test('a start over an unchanged folder reads no file, and lists no folder of a skill', async () => {
+test('a start over an unchanged folder reads no file and lists no skill folder', async () => {
   using place = makePlace()
   let before: unknown
   {
@@ -124,35 +124,35 @@ test('a start over an unchanged folder reads no file, and lists no folder of a s
 })
 
 const changes: Readonly<Record<string, (place: Place) => void>> = {
-  'a text of the same length': ({ folder }) => {
+  'a new text of the same length': ({ folder }) => {
     writeFileSync(folder.at('skills/pdf/references/guide.md'), 'About PDF.\n')
   },
-  'a text of the same length, with its time set back': ({ folder }) => {
+  'a new text of the same length with an old time': ({ folder }) => {
     const path = folder.at('skills/pdf/references/guide.md')
     writeFileSync(path, 'About PDF.\n')
     utimesSync(path, 1_000, 1_000)
   },
-  'a file more': ({ folder }) => void folder.write('skills/pdf/references/more.md', 'More.\n'),
-  'a folder more': ({ folder }) => void folder.write('skills/pdf/assets/x.txt', 'X.\n'),
-  'a file less': ({ folder }) => folder.remove('skills/pdf/scripts/run.sh'),
-  'a folder less': ({ folder }) => folder.remove('skills/pdf/scripts'),
-  'a skill less': ({ folder }) => folder.remove('skills/pdf'),
-  'no text any more': ({ folder }) => folder.remove('skills/pdf/SKILL.md'),
+  'an added file': ({ folder }) => void folder.write('skills/pdf/references/more.md', 'More.\n'),
+  'an added folder': ({ folder }) => void folder.write('skills/pdf/assets/x.txt', 'X.\n'),
+  'a removed file': ({ folder }) => folder.remove('skills/pdf/scripts/run.sh'),
+  'a removed folder': ({ folder }) => folder.remove('skills/pdf/scripts'),
+  'a removed skill': ({ folder }) => folder.remove('skills/pdf'),
+  'a removed SKILL.md': ({ folder }) => folder.remove('skills/pdf/SKILL.md'),
   'a broken text': ({ folder }) => void folder.write('skills/pdf/SKILL.md', 'nothing'),
-  'another name of the folder': ({ folder }) =>
+  'a rename of the skill folder': ({ folder }) =>
     renameSync(folder.at('skills/pdf'), folder.at('skills/paper')),
-  'two folders that changed places': ({ folder }) => {
+  'a swap of two folders': ({ folder }) => {
     renameSync(folder.at('skills/pdf'), folder.at('skills/x'))
     renameSync(folder.at('skills/mail'), folder.at('skills/pdf'))
     renameSync(folder.at('skills/x'), folder.at('skills/mail'))
   },
-  'another folder in its place': ({ folder }) => {
+  'a replaced folder': ({ folder }) => {
     folder.remove('skills/pdf')
     folder.writeSkill('skills/pdf', { body: 'Another one.' })
   },
-  'a file that may be run': ({ folder }) => chmodSync(folder.at('skills/pdf/scripts/run.sh'), 0o755),
+  'a new executable bit': ({ folder }) => chmodSync(folder.at('skills/pdf/scripts/run.sh'), 0o755),
   'a skill in the skill': ({ folder }) => void folder.writeSkill('skills/pdf/references/inner'),
-  'a file with rules': ({ folder }) => void folder.write('skills/pdf/.skillignore', 'scripts\n'),
+  'a new .skillignore': ({ folder }) => void folder.write('skills/pdf/.skillignore', 'scripts\n'),
   'a link': ({ folder }) => symlinkSync('guide.md', folder.at('skills/pdf/references/link.md')),
   'a link in place of a folder': ({ folder }) => {
     folder.remove('skills/pdf/scripts')
@@ -161,7 +161,7 @@ const changes: Readonly<Record<string, (place: Place) => void>> = {
   'an empty folder': ({ folder }) => mkdirSync(folder.at('skills/pdf/empty')),
 }
 
-test.each(Object.entries(changes))('a start after %s sees what a first start sees', async (_, change) => {
+test.each(Object.entries(changes))('after %s, a start sees the same as a first start', async (_, change) => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   change(place)
@@ -169,14 +169,14 @@ test.each(Object.entries(changes))('a start after %s sees what a first start see
   {
     await using second = await place.start()
     expect(describeAll(second.skills)).toEqual(expected)
-    // All but the one folder is as it was noted.
+    // Only the changed folder is read again.
     expect(place.files.opened.filter(path => path.includes('letters'))).toEqual([])
   }
   await using third = await place.start()
   expect(describeAll(third.skills)).toEqual(expected)
 })
 
-test('rules above a noted skill count, also when they came while no process ran', async () => {
+test('rules above a noted skill apply, even if they were added while no process ran', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   const rules = place.folder.write('skills/.skillignore', 'pdf/scripts\n')
@@ -192,7 +192,7 @@ test('rules above a noted skill count, also when they came while no process ran'
 })
 
 test.each([
-  ['appear', (place: Place) => void place.folder.write('skills/deep/.skillignore', '*.tmp\n')],
+  ['are added', (place: Place) => void place.folder.write('skills/deep/.skillignore', '*.tmp\n')],
   [
     'move with their folder',
     ({ folder }: Place) => {
@@ -201,7 +201,7 @@ test.each([
       renameSync(folder.at('skills/old/category'), folder.at('skills/deep/category'))
     },
   ],
-])('noted skills stay in a running process when what is above them changes: %s', async (_, change) => {
+])('noted skills stay in a running process when rules or folders above them %s', async (_, change) => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   await using second = await place.start()
@@ -210,7 +210,7 @@ test.each([
   expect(second.skills.current.list().map(({ name }) => name)).toEqual(['letters', 'mail', 'pdf'])
 })
 
-test('files that were written a moment before they were read are read again', async () => {
+test('files that were written just before they were read are read again', async () => {
   using place = makePlace()
   await (await place.start({ clock: systemClock }))[Symbol.asyncDispose]()
   {
@@ -229,7 +229,7 @@ test.each([
   ['revision', 9, "UPDATE note SET revision = 'sha256:0'"],
   ['sum', 9, 'UPDATE note SET sum = sum + 1'],
   ['everything', 9, 'DROP TABLE note'],
-])('notes with a damaged %s are not believed', async (_, read, damage) => {
+])('a start ignores notes with a damaged %s', async (_, read, damage) => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   const index = new DatabaseSync(`${place.state}/store/index.db`)
@@ -248,7 +248,7 @@ test.each([
   expect(repaired.prepare('SELECT count(*) AS notes FROM note').get()).toEqual({ notes: 3 })
 })
 
-test('a source that reads in another way does not use the notes', async () => {
+test('a source with other reading options does not use the notes', async () => {
   using place = makePlace()
   place.folder.write('skills/pdf/SKILL.md', '---\nname: other\ndescription: Does pdf.\n---\nUse it.\n')
   await (await place.start())[Symbol.asyncDispose]()
@@ -259,7 +259,7 @@ test('a source that reads in another way does not use the notes', async () => {
   expect(place.files.opened).toHaveLength(9)
 })
 
-test('what the store has lost is stored again when it is asked for', async () => {
+test('lost content is stored again when it is requested', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   for (const name of ['index.db-wal', 'index.db-shm']) rmSync(`${place.state}/store/${name}`, { force: true })
@@ -271,7 +271,7 @@ test('what the store has lost is stored again when it is asked for', async () =>
   expect((await second.skills.load('pdf')).body).toBe('Use pdf.')
 })
 
-test('a pack that is gone makes the next start read everything, so that the last good text survives a broken one', async () => {
+test('a missing pack makes the next start read everything, so that the last good revision survives a broken edit', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   for (const name of readdirSync(`${place.state}/store`))
@@ -286,7 +286,7 @@ test('a pack that is gone makes the next start read everything, so that the last
   expect((await third.skills.load('pdf')).body).toBe('Use pdf.')
 })
 
-test('a collection takes the notes of revisions along', async () => {
+test('a collection removes the notes of removed revisions', async () => {
   using place = makePlace()
   {
     await using first = await place.start()
@@ -300,7 +300,7 @@ test('a collection takes the notes of revisions along', async () => {
   expect(rows.map(({ location }) => location)).toEqual(['deep/category/letters', 'mail'])
 })
 
-test('a folder that became another one while no process ran is watched', async () => {
+test('a folder that was replaced while no process ran is watched', async () => {
   using place = makePlace()
   await (await place.start())[Symbol.asyncDispose]()
   cpSync(`${place.root}/pdf`, `${place.root}/copy`, { recursive: true })
@@ -314,7 +314,7 @@ test('a folder that became another one while no process ran is watched', async (
   expect(await second.skills.readBody(second.skills.current.get('pdf'))).toBe('Edited.')
 })
 
-test('edits right after a start with many notes are seen, although watches were set after it', async () => {
+test('edits right after a start with many notes are seen, although the watches were set later', async () => {
   using place = new Place()
   for (let i = 0; i < 600; i++) place.folder.writeSkill(`skills/skill-${i}`)
   await (await place.start())[Symbol.asyncDispose]()
@@ -330,7 +330,7 @@ test('edits right after a start with many notes are seen, although watches were 
   expect(second.skills.status()[0]?.mode).toBe('events')
 })
 
-/** A store whose notes cannot be asked. */
+/** A store without usable notes. */
 class ForgetfulStore extends MemorySkillStore {
   readonly notes = {
     find: (): never => {
@@ -340,7 +340,7 @@ class ForgetfulStore extends MemorySkillStore {
   }
 }
 
-test('a store that cannot be asked for notes costs reading the folders', async () => {
+test('with a store without usable notes, a start reads the folders', async () => {
   using place = makePlace()
   await using skills = await createSkillRuntime({
     sources: [directory(place.root)],
@@ -350,7 +350,7 @@ test('a store that cannot be asked for notes costs reading the folders', async (
   expect(skills.status()[0]?.lastError).toBeUndefined()
 })
 
-/** The disk of somebody who may not list one folder. */
+/** The disk of a user who cannot list one folder. */
 class LockedFileSystem extends NodeFileSystem {
   override readonly identity = 'disk'
   readonly locked: string
@@ -366,13 +366,13 @@ class LockedFileSystem extends NodeFileSystem {
   }
 }
 
-test('a folder that cannot be read is broken for a process that has never read it, and serves what it had', async () => {
+test('a folder that cannot be read is broken for a new process, which serves its last good revision', async () => {
   using place = makePlace()
   await using first = await place.start()
   const [mail, pdf] = ['mail', 'pdf'].map(name => first.skills.current.get(name).revision)
   await first.skills.close()
   const fileSystem = new LockedFileSystem(place.folder.at('skills/pdf'))
-  // Nothing is noted of a folder that is broken, so a start knows it by what it served.
+  // A broken folder has no note, so a start knows it from what was served.
   const index = new DatabaseSync(`${place.state}/store/index.db`)
   index.exec('DELETE FROM note')
   index.close()
@@ -390,9 +390,9 @@ test('a folder that cannot be read is broken for a process that has never read i
   expect(readable.skills.current.reports().map(({ status }) => status)).toEqual(['ok', 'ok', 'ok'])
 })
 
-test('a start with another label, from another working directory, uses the same notes; findings name what they always do', async () => {
+test('a start with another label or working directory uses the same notes, and diagnostics name the same paths', async () => {
   using place = makePlace()
-  // Nothing is found in this one; the others have a field that the specification does not know.
+  // This skill has no diagnostics; the others have a field that the specification does not define.
   place.folder.write('skills/mail/SKILL.md', '---\nname: mail\ndescription: Does mail.\n---\nUse it.\n')
   {
     await using first = await place.start({ displayRoot: './skills' })

@@ -27,7 +27,7 @@ function move(from: string, to: string): void {
   renameSync(join(root, from), join(root, to))
 }
 
-/** Gives two folders each other's name. */
+/** Swaps the names of two folders. */
 function exchange(one: string, other: string): void {
   move(one, 'aside')
   move(other, one)
@@ -41,7 +41,7 @@ async function open(watching: 'auto' | 'off' = 'off'): Promise<SkillRuntime> {
   })
 }
 
-/** Somebody else changes the folders while a write waits for its turn. */
+/** A lock that lets `change` run while a write waits for its turn. */
 const during = (change: () => void): WriteLock => ({
   run: async work => {
     change()
@@ -49,8 +49,8 @@ const during = (change: () => void): WriteLock => ({
   },
 })
 
-describe.each(['auto', 'off'] as const)('a write right after folders were changed, watching %s', watching => {
-  test('goes to where the skill is now, and leaves the other skill alone', async () => {
+describe.each(['auto', 'off'] as const)('a write right after a folder change (watching %s)', watching => {
+  test('goes to the current folder of the skill, and leaves the other skill unchanged', async () => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open(watching)
     const writer = skills.writer()
@@ -63,7 +63,7 @@ describe.each(['auto', 'off'] as const)('a write right after folders were change
     expect(folders()).toEqual(['.trash', 'b'])
   })
 
-  test('makes no folder of the old name', async () => {
+  test('creates no folder with the old name', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open(watching)
     move('a', 'b')
@@ -72,7 +72,7 @@ describe.each(['auto', 'off'] as const)('a write right after folders were change
     expect(folders()).toEqual(['b'])
   })
 
-  test.each(['notes.md', 'SKILL.md'])('writes no %s of a skill that was removed', async path => {
+  test.each(['notes.md', 'SKILL.md'])('writes no %s for a removed skill', async path => {
     put('a', text('a', 'First.'))
     await using skills = await open(watching)
     rmSync(join(root, 'a'), { recursive: true })
@@ -83,7 +83,7 @@ describe.each(['auto', 'off'] as const)('a write right after folders were change
   })
 })
 
-describe('folders that change while a write waits for its turn', () => {
+describe('when a folder changes while a write waits for its turn', () => {
   const changes: readonly (readonly [string, () => void, string])[] = [
     ['exchanged', () => exchange('a', 'b'), 'CHANGED_SINCE_READ'],
     ['renamed', () => move('a', 'c'), 'SKILL_NOT_FOUND'],
@@ -91,7 +91,7 @@ describe('folders that change while a write waits for its turn', () => {
     ['broken', () => put('a', '---\nname: [b\n---\n'), 'CHANGED_SINCE_READ'],
   ]
 
-  test.each(changes)('%s: nothing is written, created or put aside', async (_, change, code) => {
+  test.each(changes)('nothing is written, created or moved to the trash (%s)', async (_, change, code) => {
     for (const name of ['a', 'b']) put(name, text(name, 'Written by a person.'))
     await using skills = await open()
     const writer = skills.writer({ lock: during(change), afterWrite: 'none' })
@@ -113,7 +113,7 @@ describe('folders that change while a write waits for its turn', () => {
     }
   })
 
-  test('edited by somebody else: it is the same skill', async () => {
+  test('the write succeeds if another process has only edited the skill', async () => {
     put('a', text('a', 'First.'))
     await using skills = await open()
     const lock = during(() => put('a', text('a', 'Second.')))
@@ -122,7 +122,7 @@ describe('folders that change while a write waits for its turn', () => {
   })
 })
 
-test('a new skill does not take the folder of one with another name', async () => {
+test('a new skill does not overwrite the folder of a skill with another name', async () => {
   put('b', text('a', 'First.'))
   await using skills = await open()
   const writer = skills.writer()
@@ -134,7 +134,7 @@ test('a new skill does not take the folder of one with another name', async () =
   expect(read('b')).toBe(text('a', 'First.'))
 })
 
-test('a skill that is not served is written where it is', async () => {
+test('a write to a skill that is not served goes to its folder', async () => {
   put('tools/a', text('a', 'First.'))
   await using skills = await open()
   await skills.review.disable('a')
@@ -145,7 +145,7 @@ test('a skill that is not served is written where it is', async () => {
   ])
 })
 
-test('a broken text is replaced, served before or not', async () => {
+test('a write replaces a broken text, whether the skill was served before or not', async () => {
   put('served', text('served', 'First.'))
   put('never', '---\nname: [never\n---\n')
   await using skills = await open()

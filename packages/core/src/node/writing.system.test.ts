@@ -32,7 +32,7 @@ const files = new NodeFileSystem()
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('NodeFileSystem.write()', () => {
-  test(`replaces a file as a whole, with its mode, and makes the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
+  test(`replaces a whole file with its mode, and creates the folders above it ${verifies('FOX-14', 'P20')}`, async () => {
     const path = join(root, 'a/b/c.sh')
     await files.write(path, bytes('one'), { inside: root, isExecutable: true })
     const before = statSync(path)
@@ -43,7 +43,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(join(root, 'a/b'))).toEqual(['c.sh'])
   })
 
-  test(`never leaves its folder, whatever links are on the way ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
+  test(`never leaves its folder, even if there are links on the way ${verifies('FOX-20', 'FOX-B11', 'FOX-X05', 'P19')}`, async () => {
     const outside = join(base, 'outside')
     mkdirSync(outside)
     writeFileSync(join(outside, 'secret.md'), 'secret')
@@ -60,7 +60,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(base).sort()).toEqual(['outside', 'skills'])
   })
 
-  test('a root that is a link is followed, and what a killed writer left is swept', async () => {
+  test('follows a root that is a link, and removes the temporary files of a killed writer', async () => {
     symlinkSync(root, join(base, 'alias'))
     writeFileSync(join(root, '.tmp-old'), '')
     writeFileSync(join(root, '.tmp-new'), '')
@@ -70,7 +70,7 @@ describe('NodeFileSystem.write()', () => {
     expect(readdirSync(root).sort()).toEqual(['.tmp-new', 'a.md'])
   })
 
-  test('a folder in the way is told, and the content before it stays', async () => {
+  test('reports a folder at the target path, and keeps the old content', async () => {
     mkdirSync(join(root, 'a.md'))
     await expect(files.write(join(root, 'a.md'), bytes('x'), { inside: root })).rejects.toMatchObject({
       code: 'IO_FAILED',
@@ -79,7 +79,7 @@ describe('NodeFileSystem.write()', () => {
   })
 })
 
-test('NodeFileSystem.remove() removes what is inside, and never follows a link', async () => {
+test('NodeFileSystem.remove() removes the content of a folder, and never follows a link', async () => {
   const outside = join(base, 'outside')
   mkdirSync(outside)
   writeFileSync(join(outside, 'a.md'), 'a')
@@ -95,7 +95,7 @@ test('NodeFileSystem.remove() removes what is inside, and never follows a link',
   })
 })
 
-test(`a linked folder does not come before the folder itself, whatever its name ${verifies('P02')}`, async () => {
+test(`a folder has precedence over links to it, whatever their names ${verifies('P02')}`, async () => {
   await files.write(join(root, 'good/SKILL.md'), bytes('---\nname: good\ndescription: Use it.\n---\n'), {
     inside: root,
   })
@@ -109,7 +109,7 @@ test(`a linked folder does not come before the folder itself, whatever its name 
   expect(skills.current.find('good')).toBeUndefined()
 })
 
-test('NodeFileSystem.move() moves to where nothing is', async () => {
+test('NodeFileSystem.move() moves to a free path only', async () => {
   await files.write(join(root, 'a/x.md'), bytes('x'), { inside: root })
   await files.move(join(root, 'a'), join(root, '.trash/a-1'), { inside: root })
   expect(readFileSync(join(root, '.trash/a-1/x.md'), 'utf8')).toBe('x')
@@ -122,7 +122,7 @@ test('NodeFileSystem.move() moves to where nothing is', async () => {
   })
 })
 
-/** Adds numbered lines to one file of one skill: reads, adds, writes on what it read, and begins anew when it was too slow. */
+/** Appends numbered lines to one file of a skill. After a conflict, it reads the file again and retries. */
 const APPENDER = `
   const [root, state, name, count, modules] = process.argv.slice(2)
   const { createSkillRuntime } = await import(modules + '/index.js')
@@ -150,7 +150,7 @@ const APPENDER = `
 `
 
 describe('openWriteLock()', () => {
-  test(`two processes that write one file lose no line ${verifies('FOX-X07', 'P20')}`, async () => {
+  test(`loses no line when two processes write the same file ${verifies('FOX-X07', 'P20')}`, async () => {
     writeFileSync(join(base, 'append.mjs'), APPENDER)
     mkdirSync(join(root, 'log'))
     writeFileSync(join(root, 'log/SKILL.md'), '---\nname: log\ndescription: Use when logging.\n---\n')
@@ -177,7 +177,7 @@ describe('openWriteLock()', () => {
     expect(conflicts.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0)
   })
 
-  test('waits for the holder, gives up after its time, and is free when the holder is killed', async () => {
+  test('waits for the holder, fails after the timeout, and is free when the holder is killed', async () => {
     const state = join(base, 'state')
     await using lock = await openWriteLock(state, { timeoutMs: 200 })
     await lock.run(async () => undefined)
@@ -205,7 +205,7 @@ describe('openWriteLock()', () => {
   })
 })
 
-test(`the skill that comes along is valid, and comes after the user's own ${verifies('FOX-04', 'FOX-17', 'FOX-18')}`, async () => {
+test(`the bundled skill is valid, and skills of the user take precedence ${verifies('FOX-04', 'FOX-17', 'FOX-18')}`, async () => {
   await using skills = await createSkillRuntime({
     sources: [directory(root, { writable: true }), bundledSkills()],
   })

@@ -1,7 +1,7 @@
 import type { Logger } from '../host.ts'
 import type { SkillStore } from './skill-store.ts'
 
-/** Waits until everything put into the store is stored; logs a failure, because the store retries by itself. */
+/** Waits until everything put into the store is stored. Logs a failure and continues, because the store retries. */
 export async function flushStore(store: SkillStore, logger: Logger): Promise<void> {
   await store.flush().catch((error: unknown) => logger.error('the store could not be flushed', { error }))
 }

@@ -1,24 +1,27 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** What a source knows of one folder, for a process that starts later. */
+/** Notes of a source about one folder, for a process that starts later. */
 export interface FolderNote {
-  /** Of the skill in the folder; the store has its bytes. */
+  /** Revision of the skill in the folder. The store has its bytes. */
   readonly revision: Digest
-  /** What the file system said of each directory and file. */
+  /** File system facts of each directory and file. */
   readonly facts: Float64Array<ArrayBuffer>
-  /** Everything else. */
+  /** All other data of the note. */
   readonly text: string
 }
 
 /**
- * Notes of folders, which save a start from reading what has not changed. They are no more than that: a source that finds none,
- * or one that does not fit, reads the folder.
+ * Notes of folders, which save a start from reading unchanged folders. They are only a cache: without a matching note,
+ * a source reads the folder.
  */
 export interface FolderNotes {
-  /** Called before the first note of a source is looked up; may take longer than a lookup. */
+  /** Prepares the lookups of a source. Called before the first one; may take longer than a lookup. */
   open?(source: string): Promise<void>
-  /** Nothing for one that is damaged, that another version of the library wrote, or whose revision the store no longer has. */
+  /**
+   * Returns the note of a folder. Returns `undefined` if the note is damaged, if another version of the library wrote
+   * it, or if the store no longer has its revision.
+   */
   find(source: string, location: string): FolderNote | undefined
-  /** Keeps a note in place of an earlier one, or forgets it. The next flush writes it. */
+  /** Replaces the note of a folder, or removes it with `undefined`. The next flush writes the change. */
   put(source: string, location: string, note: FolderNote | undefined): void
 }

@@ -7,17 +7,17 @@ import type { SkillStore } from './skill-store.ts'
 
 /** How long an unused revision stays readable, in milliseconds. */
 export const DEFAULT_STORE_GRACE_MS = 60_000
-// What replaced revisions hold at most: thousands of edits within their grace would fill the memory.
+// Upper bound for replaced revisions. Without it, thousands of edits within the grace period would fill the memory.
 const MAX_REPLACED_BYTES = 4_194_304
-// A call that began with a revision still finds it, however much is replaced meanwhile.
+// A running call still finds its revision, however many edits happen meanwhile.
 const MIN_GRACE_MS = 5_000
-// What a revision costs beside its bytes: digests, the list of its files, entries of maps.
+// Estimated cost of a revision beyond its bytes: digests, file list, map entries.
 const BYTES_PER_TREE = 1_024
 
 export interface MemorySkillStoreOptions {
   /**
-   * How long an unused revision stays readable, in milliseconds; `Infinity` is for good. It is five seconds at least for the
-   * oldest of replaced revisions that hold more than 4 MB together. @default DEFAULT_STORE_GRACE_MS
+   * How long an unused revision stays readable, in milliseconds; `Infinity` keeps it forever. When replaced revisions
+   * hold more than 4 MB together, the oldest ones stay readable for only five seconds. @default DEFAULT_STORE_GRACE_MS
    */
   readonly graceMs?: number
   readonly clock?: Clock
@@ -28,7 +28,7 @@ const KNOWN: KnownOptions<MemorySkillStoreOptions> = { graceMs: true, clock: tru
 interface Blob {
   readonly bytes: Uint8Array
   trees: number
-  /** Monotonic time at which it was put or asked for last: bytes come before the tree that names them. */
+  /** Monotonic time of the last put or lookup. Bytes arrive before the tree that names them. */
   idleSince: number
 }
 
@@ -36,23 +36,23 @@ interface Tree {
   readonly files: readonly SkillFile[]
   users: number
   names: number
-  /** What it adds to the bytes of replaced trees; 0 unless it was used and is used no longer. */
+  /** Its share in the bytes of replaced trees; 0 unless the tree was used and no longer is. */
   replacedBytes: number
-  /** Monotonic time at which it was put, asked for, or left by its last user. */
+  /** Monotonic time at which the tree was put, requested, or released by its last user. */
   idleSince: number
 }
 
 /**
- * The default store: lives and dies with the process. It collects unused revisions after a grace period. When those that were
- * replaced hold more than 4 MB together, it collects the oldest of them after five seconds.
+ * The default store, which lasts as long as the process. It collects unused revisions after a grace period. When
+ * replaced revisions hold more than 4 MB together, it collects the oldest of them after five seconds.
  */
 export class MemorySkillStore implements SkillStore {
   readonly #blobs = new Map<Digest, Blob>()
   readonly #trees = new Map<Digest, Tree>()
   readonly #refs = new Map<string, Digest>()
-  /** Trees that nobody uses or names, the longest idle first. */
+  /** Trees without users and names, longest idle first. */
   readonly #idleTrees = new Map<Digest, Tree>()
-  /** Blobs that no tree names, the longest idle first. */
+  /** Blobs that no tree names, longest idle first. */
   readonly #looseBlobs = new Map<Digest, Blob>()
   readonly #graceMs: number
   readonly #clock: Clock
@@ -97,7 +97,7 @@ export class MemorySkillStore implements SkillStore {
 
   async getTree(revision: Digest): Promise<readonly SkillFile[] | undefined> {
     const tree = this.#trees.get(revision)
-    // Whoever asks is about to use it.
+    // The caller is about to use the tree, so its grace period starts again.
     if (tree !== undefined && isIdle(tree)) this.#rest(revision, tree)
     return tree?.files
   }
@@ -145,14 +145,14 @@ export class MemorySkillStore implements SkillStore {
     tree[counter]--
     if (!isIdle(tree)) return
     this.#rest(revision, tree)
-    // What it shares with other trees goes on being held.
+    // Blobs shared with other trees stay, so only its own blobs count.
     const own = tree.files.filter(({ digest }) => this.#blobs.get(digest)?.trees === 1)
     tree.replacedBytes = own.reduce((sum, { size }) => sum + size, BYTES_PER_TREE)
     this.#replacedBytes += tree.replacedBytes
     this.#forgetReplaced()
   }
 
-  /** Forgets the oldest of too many replaced trees before their grace ends. */
+  /** Removes the oldest replaced trees before their grace period ends, if replaced trees hold too much. */
   #forgetReplaced(): void {
     if (this.#graceMs === Infinity) return
     const since = this.#clock.monotonic() - MIN_GRACE_MS
@@ -162,7 +162,7 @@ export class MemorySkillStore implements SkillStore {
     }
   }
 
-  /** Nobody uses the tree, and its grace begins. */
+  /** Starts the grace period of a tree without users. */
   #rest(revision: Digest, tree: Tree): void {
     this.#wake(revision, tree)
     tree.idleSince = this.#clock.monotonic()
@@ -182,7 +182,7 @@ export class MemorySkillStore implements SkillStore {
     for (const { digest } of tree.files) this.#letGo(digest)
   }
 
-  /** No tree names the blob, and somebody has just asked for it: its grace begins. */
+  /** Starts the grace period of a blob that no tree names, after it was put or requested. */
   #loosen(digest: Digest, blob: Blob): void {
     this.#looseBlobs.delete(digest)
     this.#looseBlobs.set(digest, blob)
@@ -199,7 +199,7 @@ export class MemorySkillStore implements SkillStore {
   #letGo(digest: Digest): void {
     const blob = this.#blobs.get(digest)
     if (blob === undefined || --blob.trees > 0) return
-    // A reading that asked for it may be about to put another tree.
+    // A reading that has just found the blob may be about to put another tree with it.
     if (blob.idleSince > this.#clock.monotonic() - MIN_GRACE_MS) this.#loosen(digest, blob)
     else this.#blobs.delete(digest)
   }

@@ -13,7 +13,7 @@ describe('MemorySkillStore', () => {
     await each.check(new MemorySkillStore())
   })
 
-  test('collects revisions that nobody uses after their grace, and their bytes with them', async () => {
+  test('collects an unused revision and its bytes after the grace period', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock, graceMs: 1_000 })
     const bytes = new TextEncoder().encode('text')
@@ -36,7 +36,7 @@ describe('MemorySkillStore', () => {
   })
 })
 
-test('MemorySkillStore keeps what is put again right before its grace ends', async () => {
+test('MemorySkillStore keeps a revision that is put again right before its grace period ends', async () => {
   const clock = new FakeClock()
   const store = new MemorySkillStore({ clock, graceMs: 1_000 })
   const bytes = new TextEncoder().encode('text')
@@ -65,7 +65,7 @@ describe('MemorySkillStore under many edits', () => {
     isExecutable: false,
   }
 
-  /** Puts one revision as a reading does; its asset is the same in all of them. */
+  /** Puts one revision, as a reading does. All revisions share the same asset. */
   function putRevision(store: MemorySkillStore, number: number): Digest {
     const bytes = Uint8Array.from(text)
     bytes[0] = number
@@ -95,7 +95,7 @@ describe('MemorySkillStore under many edits', () => {
   const kept = async (store: MemorySkillStore, revisions: readonly Digest[]): Promise<boolean[]> =>
     await Promise.all(revisions.map(async revision => (await store.getTree(revision)) !== undefined))
 
-  test('keeps 4 MB of replaced revisions, and nothing that is used or younger than five seconds', async () => {
+  test('keeps 4 MB of replaced revisions and all that are used or younger than five seconds', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const revisions = await edit(store, clock, 200)
@@ -107,7 +107,7 @@ describe('MemorySkillStore under many edits', () => {
     expect(store.has(assetFile.digest)).toBe(true)
   })
 
-  test('keeps a used revision among them, and all of them with an infinite grace', async () => {
+  test('keeps a used revision, and keeps all revisions if the grace period is infinite', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const used = putRevision(store, 201)
@@ -118,7 +118,7 @@ describe('MemorySkillStore under many edits', () => {
     expect(await kept(forGood, await edit(forGood, clock, 100))).not.toContain(false)
   })
 
-  test('keeps bytes that a reading has asked for, but not for every reading that finds them unchanged', async () => {
+  test('keeps bytes that a reading has just asked for, but not forever', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
     const [asked, other] = [putRevision(store, 201), putRevision(store, 202)]

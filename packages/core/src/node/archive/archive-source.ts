@@ -24,17 +24,20 @@ export interface ArchiveOptions
     RemoteSourceOptions,
     'trust' | 'layout' | 'reading' | 'limits' | 'pollMs' | 'timeoutMs' | 'firstWaitMs' | 'polling' | 'clock'
   > {
-  /** Name of the source in digests and messages. @default the archive's name without its ending */
+  /** Name of the source in digests and messages. @default the archive's name without its extension */
   readonly label?: string
-  /** Folder of the archive that holds the skills. @default all of it */
+  /** Folder of the archive that holds the skills. @default the whole archive */
   readonly path?: string
-  /** SHA-256 of the archive, as `sha256:` and 64 digits; another one is refused. @default any */
+  /**
+   * SHA-256 of the archive, as `sha256:` and 64 digits. Archives with a different digest are refused. @default any
+   * digest
+   */
   readonly digest?: string
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
-  /** Bytes of the archive as it is transferred. @default 50 MB */
+  /** Maximum size of the packed archive, in bytes. @default 50 MB */
   readonly maxBytes?: number
-  /** What the archive may hold. @default DEFAULT_ARCHIVE_LIMITS */
+  /** Limits for the content of the archive. @default DEFAULT_ARCHIVE_LIMITS */
   readonly archiveLimits?: Partial<ArchiveLimits>
 }
 
@@ -61,8 +64,8 @@ const KNOWN_LIMITS: KnownOptions<ArchiveLimits> = { maxEntries: true, maxTotalBy
 export const DEFAULT_MAX_ARCHIVE_BYTES = 50_000_000
 
 /**
- * The skills in a zip or tar.gz archive: a file of this machine, or an https URL that is asked for changes. It is read in
- * memory; nothing is unpacked on a disk.
+ * Returns a source for the skills in a zip or tar.gz archive: a local file, or an https URL that the source polls. The
+ * archive is read in memory; nothing is unpacked to a disk.
  * @throws {SkillError} INVALID_OPTION
  */
 export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillSource {
@@ -100,7 +103,7 @@ export function archive(pathOrUrl: string, options: ArchiveOptions = {}): SkillS
   })
 }
 
-// A file of this machine costs nothing to look at.
+// Checking a local file costs almost nothing.
 const LOCAL_POLL_MS = 5_000
 
 interface ArchiveFetcherOptions {
@@ -117,7 +120,7 @@ class ArchiveFetcher implements TreeFetcher {
   readonly origin: string
   readonly isLocal: boolean
   readonly #options: ArchiveFetcherOptions
-  /** What tells the present state of the archive from another one, without reading it. */
+  /** Identifies the current state of the archive without reading it: an entity tag or file facts. */
   #mark: string | undefined
 
   constructor(options: ArchiveFetcherOptions) {
@@ -138,7 +141,7 @@ class ArchiveFetcher implements TreeFetcher {
     if (got === undefined) return {}
     if (digest !== undefined && digestOf(got.bytes, context.hasher) !== digest) {
       const actual = digestOf(got.bytes, context.hasher)
-      throw new SkillError('IO_FAILED', `${this.origin} is ${actual} and not ${digest}, as it was to be`)
+      throw new SkillError('IO_FAILED', `${this.origin} has the digest ${actual}; expected ${digest}`)
     }
     const entries = await readArchive(got.bytes, limits)
     const files = selectFolder(entries, folder)
@@ -175,7 +178,7 @@ class ArchiveFetcher implements TreeFetcher {
       const before = await stat(path, { bigint: true })
       const now = [before.dev, before.ino, before.size, before.mtimeNs, before.ctimeNs].join()
       if (now === mark) return undefined
-      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is no file`)
+      if (!before.isFile()) throw new SkillError('WRONG_KIND', `${JSON.stringify(path)} is not a file`)
       if (before.size > maxBytes)
         throw new SkillError(
           'TOO_LARGE',

@@ -12,7 +12,7 @@ describe.each([
   const read = async (...entries: PackedEntry[]) => await readArchive(pack(entries), LIMITS)
   const skill = { path: 'pdf/SKILL.md', content: 'Text.' }
 
-  test('files come with their bytes and whether they can be run; folders are no files', async () => {
+  test('returns files with their bytes and executable bits, and omits folders', async () => {
     const entries = await read(
       { path: 'pdf/', type: 'directory', mode: 0o755 },
       skill,
@@ -33,7 +33,7 @@ describe.each([
     ])
   })
 
-  test('T26: set-user bits are dropped: a file can be run, or it cannot', async () => {
+  test('T26: ignores set-user bits and keeps only the executable bit', async () => {
     const [entry] = await read({ ...skill, mode: 0o6755 })
     expect(entry).toEqual({ path: skill.path, kind: 'file', bytes: expect.anything(), isExecutable: true })
   })
@@ -47,8 +47,8 @@ describe.each([
     'C:/x',
     'pdf\\..\\..\\evil',
     '..',
-  ])('T26: an entry %j refuses the whole archive', async path => {
-    // yauzl and tar have their own words for some of them; none gets through.
+  ])('T26: refuses the whole archive because of an entry %j', async path => {
+    // yauzl and tar reject some of them with their own messages.
     await expect(read(skill, { path, content: 'evil' })).rejects.toMatchObject({
       code: expect.stringMatching(/INVALID_PATH|IO_FAILED/),
     })
@@ -58,14 +58,14 @@ describe.each([
     ['pdf/skill.MD', 'PDF/SKILL.md'],
     ['a/caf\u00e9', 'a/cafe\u0301'],
     ['a/x', 'a/x'],
-  ])('T26: %j beside %j clash', async (first, second) => {
+  ])('T26: refuses an archive with both %j and %j', async (first, second) => {
     await expect(read({ path: first }, { path: second })).rejects.toMatchObject({
       code: 'INVALID_PATH',
       message: expect.stringContaining('which clash'),
     })
   })
 
-  test('T26: links are told as links, and hold nothing', async () => {
+  test('T26: reports links as links without bytes', async () => {
     const entries = await read(skill, { path: 'pdf/passwd', type: 'symlink', target: '/etc/passwd' })
     expect(entries.map(({ path, kind, bytes }) => [path, kind, bytes.length])).toEqual([
       ['pdf/SKILL.md', 'file', 5],
@@ -73,12 +73,12 @@ describe.each([
     ])
   })
 
-  test('T26: FIFOs and devices are no files', async () => {
+  test('T26: does not treat FIFOs and devices as files', async () => {
     const entries = await read({ path: 'a', type: 'fifo' }, { path: 'b', type: 'device' })
     expect(entries.map(({ kind }) => kind)).toEqual(['other', 'other'])
   })
 
-  test('T26: too many entries, folders included', async () => {
+  test('T26: refuses too many entries, folders included', async () => {
     const many = Array.from(
       { length: 51 },
       (_, index) => ({ path: `d${index}/`, type: 'directory' }) as const,
@@ -89,13 +89,13 @@ describe.each([
     })
   })
 
-  test('T26: a bomb is stopped by what it would become', async () => {
+  test('T26: refuses an archive bomb by its unpacked size', async () => {
     await expect(read({ path: 'bomb', content: '0'.repeat(10_000_000) })).rejects.toMatchObject({
       code: 'TOO_LARGE',
     })
   })
 
-  test('T26: many files that are large together', async () => {
+  test('T26: refuses many files that exceed the limit together', async () => {
     const many = Array.from({ length: 3 }, (_, index) => ({ path: `f${index}`, content: 'x'.repeat(40_000) }))
     await expect(read(...many)).rejects.toMatchObject({
       code: 'TOO_LARGE',
@@ -103,7 +103,7 @@ describe.each([
     })
   })
 
-  test('what is cut off is damaged', async () => {
+  test('refuses a truncated archive as damaged', async () => {
     const whole = pack([skill, { path: 'b', content: 'x'.repeat(5_000) }])
     await expect(readArchive(whole.subarray(0, whole.length - 1600), LIMITS)).rejects.toMatchObject({
       code: 'IO_FAILED',
@@ -111,12 +111,12 @@ describe.each([
   })
 })
 
-test('T26: hard links of tar are no files', async () => {
+test('T26: readArchive() does not treat hard links in tar as files', async () => {
   const entries = await readArchive(tarGz([{ path: 'x', type: 'hardlink', target: '/etc/passwd' }]), LIMITS)
   expect(entries.map(({ kind, bytes }) => [kind, bytes.length])).toEqual([['other', 0]])
 })
 
-test('T26: a zip that lies about a size, or is encrypted, is refused', async () => {
+test('T26: readArchive() refuses a zip with a wrong size and an encrypted zip', async () => {
   const lying = zip([{ path: 'bomb', content: '0'.repeat(1_000_000), claimedSize: 10 }])
   await expect(readArchive(lying, LIMITS)).rejects.toMatchObject({ code: 'IO_FAILED' })
   const secret = zip([{ path: 'x', content: 'x', isEncrypted: true }])
@@ -125,6 +125,6 @@ test('T26: a zip that lies about a size, or is encrypted, is refused', async () 
   })
 })
 
-test.each(['', 'no archive', 'PK', '\u001f\u008b'])('%j is no archive', async text => {
+test.each(['', 'no archive', 'PK', '\u001f\u008b'])('readArchive() refuses %j', async text => {
   await expect(readArchive(Buffer.from(text, 'latin1'), LIMITS)).rejects.toMatchObject({ code: 'IO_FAILED' })
 })

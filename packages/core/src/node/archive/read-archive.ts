@@ -3,19 +3,19 @@ import { gunzip } from 'node:zlib'
 import { SkillError } from '../../index.ts'
 import { toMessage } from '../../internal-entry.ts'
 
-/** One entry of an archive: a file with its bytes, or something that is none. */
+/** One entry of an archive: a file with its bytes, or another kind of entry. */
 export interface ArchiveEntry {
   readonly path: string
   readonly kind: 'file' | 'link' | 'other'
-  /** Empty for what is no file. */
+  /** Empty unless the entry is a file. */
   readonly bytes: Uint8Array
   readonly isExecutable: boolean
 }
 
 export interface ArchiveLimits {
-  /** Entries, folders included. @default 20,000 */
+  /** Maximum number of entries, folders included. @default 20,000 */
   readonly maxEntries: number
-  /** Bytes of all files together, unpacked. @default 100 MB */
+  /** Maximum size of all files together, unpacked, in bytes. @default 100 MB */
   readonly maxTotalBytes: number
 }
 
@@ -28,9 +28,10 @@ const unzip = promisify(gunzip)
 const BLOCK = 512
 
 /**
- * The entries of a zip or tar.gz archive, in its order. Nothing is written anywhere. An archive that tries to get out of its
- * folder, or has two files where a careless disk would have one, is refused as a whole: nobody packs that by accident.
- * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or no archive)
+ * Returns the entries of a zip or tar.gz archive in their order, and writes nothing. Refuses the whole archive if an
+ * entry leads out of it, or if two paths would be the same file on a disk that ignores case. Such an archive is never
+ * an accident.
+ * @throws {SkillError} INVALID_PATH, TOO_LARGE, IO_FAILED (damaged, encrypted, or not an archive)
  */
 export async function readArchive(
   bytes: Uint8Array,
@@ -42,7 +43,7 @@ export async function readArchive(
     if (buffer.subarray(0, 2).toString('latin1') === 'PK') await readZip(buffer, collector)
     else if (buffer[0] === 0x1f && buffer[1] === 0x8b) await readTar(await inflate(buffer, limits), collector)
     else if (isTar(buffer)) await readTar(buffer, collector)
-    else throw new SkillError('IO_FAILED', 'this is neither a zip nor a tar.gz archive')
+    else throw new SkillError('IO_FAILED', 'the file is neither a zip nor a tar.gz archive')
   } catch (thrown) {
     if (SkillError.isInstance(thrown)) throw thrown
     throw new SkillError('IO_FAILED', `the archive cannot be read: ${toMessage(thrown)}`, { cause: thrown })
@@ -55,7 +56,7 @@ function isTar(buffer: Buffer): boolean {
 }
 
 async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLimits): Promise<Buffer> {
-  // Headers, and the blocks that every file is filled up to, come on top of the contents.
+  // The output also contains headers and the padding of each file.
   const maxOutputLength = maxTotalBytes + maxEntries * 3 * BLOCK
   try {
     return await unzip(buffer, { maxOutputLength })
@@ -65,7 +66,7 @@ async function inflate(buffer: Buffer, { maxTotalBytes, maxEntries }: ArchiveLim
   }
 }
 
-/** Takes entries one after the other and stops at what no archive of skills has. */
+/** Collects entries one after the other, and throws at the first one that is not allowed. */
 class EntryCollector {
   readonly entries: ArchiveEntry[] = []
   readonly limits: ArchiveLimits
@@ -77,7 +78,10 @@ class EntryCollector {
     this.limits = limits
   }
 
-  /** Counts an entry and checks its name; a folder is nothing more. Returns the path as it is in the archive. */
+  /**
+   * Counts an entry and checks its name. For a file, also counts its bytes. Returns the normalised path, or an empty
+   * text for the root.
+   */
   enter(name: string, isFolder: boolean, size: number): string {
     if (++this.#count > this.limits.maxEntries)
       throw new SkillError('TOO_LARGE', `the archive has more than ${this.limits.maxEntries} entries`)
@@ -93,13 +97,13 @@ class EntryCollector {
         `the archive has an entry ${JSON.stringify(name)}, which leads out of it`,
       )
     if (isFolder) return path
-    // As a disk that knows no capitals and one spelling of accents would have it.
+    // The name that the file would have on a disk that ignores case and accent spelling.
     const key = path.normalize('NFKC').toLowerCase()
     const other = this.#seen.get(key)
     if (other !== undefined)
       throw new SkillError(
         'INVALID_PATH',
-        `the archive has ${JSON.stringify(other)} and ${JSON.stringify(path)}, which clash`,
+        `the archive has ${JSON.stringify(other)} and ${JSON.stringify(path)}, which clash on a disk that ignores case`,
       )
     this.#seen.set(key, path)
     this.grow(size)

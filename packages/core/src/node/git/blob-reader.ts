@@ -11,7 +11,7 @@ interface Request {
 
 const IDLE_MS = 2_000
 
-/** Reads objects of a bare repository through one process, which ends by itself when nothing was read for a while. */
+/** Reads objects of a bare repository through one process, which ends after a short idle time. */
 export class BlobReader {
   readonly #gitDirectory: string
   readonly #queue: Request[] = []
@@ -25,12 +25,12 @@ export class BlobReader {
   }
 
   /**
-   * The bytes of a blob, or `undefined` when the repository does not have it.
-   * @throws {SkillError} IO_FAILED when git cannot be run or ends early
+   * Returns the bytes of a blob, or `undefined` if the repository does not have it.
+   * @throws {SkillError} INVALID_OPTION for a malformed id; IO_FAILED when git cannot be run or ends early
    */
   async read(id: string): Promise<Uint8Array | undefined> {
     if (!/^[0-9a-f]{40,64}$/.test(id))
-      throw new SkillError('INVALID_OPTION', `${JSON.stringify(id)} is no object of git`)
+      throw new SkillError('INVALID_OPTION', `${JSON.stringify(id)} is not the id of a git object`)
     const child = this.#start()
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | undefined>()
     this.#queue.push({ id, resolve, reject })
@@ -38,7 +38,7 @@ export class BlobReader {
     return await promise
   }
 
-  /** Ends the process; what is being read fails. Idempotent. */
+  /** Ends the process. Pending reads fail. Idempotent. */
   close(): void {
     clearTimeout(this.#idle)
     const child = this.#child
@@ -80,7 +80,7 @@ export class BlobReader {
     this.#idle = setTimeout(() => this.close(), IDLE_MS).unref()
   }
 
-  /** The first whole answer of what has arrived: `<id> blob <size>`, the bytes, and a line's end. */
+  /** Takes the first complete answer out of the received bytes: `<id> blob <size>`, the content, and a line feed. */
   #take(): { readonly bytes: Uint8Array | undefined } | undefined {
     const first = this.#chunks[0]
     if (first === undefined) return undefined

@@ -5,10 +5,10 @@ import { runGit } from './git-command.ts'
 import { hostOfScp } from './git-url.ts'
 
 /**
- * Checks where a remote leads before git is started, and makes git connect to the addresses that were checked, where it looks
- * the name up itself. What ssh makes of a name by its configuration, and what a proxy does, is theirs: then the name alone is checked.
- * Returns settings for git.
- * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown name
+ * Resolves and checks the address of a remote before git starts, and returns settings that pin git to the checked
+ * addresses. If ssh or a proxy resolves the name, its own configuration decides, so only the name is checked.
+ * @throws {SkillError} INVALID_OPTION for a private network that is not in `privateHosts`, IO_FAILED for an unknown
+ * name
  */
 export async function findRemoteSettings(
   remote: string,
@@ -16,7 +16,7 @@ export async function findRemoteSettings(
 ): Promise<readonly string[]> {
   const url = toUrl(remote)
   if (url.protocol === 'file:') return []
-  // An address needs no looking up, by anybody.
+  // An IP address needs no lookup.
   const isAddress = isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0
   const isOthers = !isAddress && (url.protocol === 'ssh:' || (await usesProxy(url)))
   try {
@@ -32,7 +32,7 @@ export async function findRemoteSettings(
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' }
 
-/** `user@host:path` is ssh, too. */
+/** Parses a remote. The form `user@host:path` counts as ssh. */
 function toUrl(remote: string): URL {
   const host = hostOfScp(remote)
   return host === undefined || /^[a-z][a-z0-9+.-]*:\/\//i.test(remote)
@@ -40,7 +40,7 @@ function toUrl(remote: string): URL {
     : new URL(`ssh://${host}`)
 }
 
-/** As the environment says, or the configuration of git. */
+/** Returns whether the environment or the git configuration sets a proxy. */
 async function usesProxy({ protocol, href }: URL): Promise<boolean> {
   const names = protocol === 'http:' ? ['http_proxy'] : ['https_proxy', 'HTTPS_PROXY']
   if ([...names, 'all_proxy', 'ALL_PROXY'].some(name => (process.env[name] ?? '') !== '')) return true

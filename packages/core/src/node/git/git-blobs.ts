@@ -5,7 +5,7 @@ import { BlobReader } from './blob-reader.ts'
 const LOCATOR = /^git:(?<mirror>.+)[/\\](?<folder>[0-9a-f]{32})[/\\]mirror\.git:(?<id>[0-9a-f]{40,64})$/
 const PLACE = /^git:(?<folder>[0-9a-f]{32}):(?<id>[0-9a-f]{40,64})$/
 
-/** Bytes that a store does not copy, because a mirror of the same state directory has them. */
+/** Bytes that a store does not copy, because a git mirror in the same state directory has them. */
 export class GitBlobs {
   readonly #root: string
   readonly #readers = new Map<string, BlobReader>()
@@ -14,28 +14,30 @@ export class GitBlobs {
     this.#root = join(stateDirectory, 'git')
   }
 
-  /** Where a mirror of git keeps an object; what a store is told with bytes that came from there. */
+  /** Returns the locator of an object in a git mirror. A store receives it with the bytes. */
   static locatorOf(mirrorDirectory: string, id: string): string {
     return `git:${mirrorDirectory}:${id}`
   }
 
-  /** What to write down for a locator; `undefined` when it leads elsewhere. */
+  /**
+   * Returns the text that the index stores for a locator, or `undefined` if the locator is outside the state directory.
+   */
   toPlace(locator: string): string | undefined {
     const { mirror, folder, id } = LOCATOR.exec(locator)?.groups ?? {}
     return mirror === this.#root ? `git:${folder}:${id}` : undefined
   }
 
-  /** Whether something that was written down is such a place. */
+  /** Returns whether a stored text refers to a git mirror. */
   isPlace(text: string): boolean {
     return PLACE.test(text)
   }
 
-  /** Whether the repository is there; whether it has the object is known when that is read. */
+  /** Returns whether the mirror exists. Only `read` finds out whether it has the object. */
   isThere(place: string): boolean {
     return statSync(this.#directoryOf(place), { throwIfNoEntry: false })?.isDirectory() === true
   }
 
-  /** The bytes, or `undefined` when they are not there any more. */
+  /** Returns the bytes, or `undefined` if they no longer exist. */
   async read(place: string): Promise<Uint8Array | undefined> {
     if (!this.isThere(place)) return undefined
     const directory = this.#directoryOf(place)

@@ -6,15 +6,15 @@ import { killGroup } from '../process-group.ts'
 export interface GitRun {
   /** The bare repository to work in; absent for commands that need none. */
   readonly gitDirectory?: string
-  /** What has to be known of the way to the remote. */
+  /** Credentials and limits for the remote. */
   readonly access?: GitAccess
   readonly signal?: AbortSignal
-  /** More output is a failure. @default 64 MiB */
+  /** Maximum output; more is a failure. @default 64 MiB */
   readonly maxOutputBytes?: number
   readonly input?: string
-  /** Settings besides ours, as `name=value`. */
+  /** Additional git settings, as `name=value`. */
   readonly settings?: readonly string[]
-  /** Exit codes that are an answer and no failure. @default [0] */
+  /** Exit codes that count as an answer, not as a failure. @default [0] */
   readonly answers?: readonly number[]
 }
 
@@ -23,11 +23,11 @@ export interface GitOutput {
   readonly stdout: Buffer
 }
 
-/** How git may talk to a remote. */
+/** Credentials and limits for a remote. */
 export interface GitAccess {
-  /** The only transports that it may use. */
+  /** The transports that git may use. */
   readonly protocols: readonly string[]
-  /** The server that gets the token, as `https://host`. */
+  /** The server that receives the token, as `https://host`. */
   readonly server?: string
   readonly token?: string
   readonly identityFile?: string
@@ -39,7 +39,7 @@ export interface GitAccess {
 const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 8 * 1024
 
-// Old repositories have these by the thousand, and none of them can do any harm.
+// These faults are common in old repositories and harmless.
 const HARMLESS_FAULTS = [
   'zeroPaddedFilemode',
   'missingSpaceBeforeDate',
@@ -54,7 +54,7 @@ const HARMLESS_FAULTS = [
   'badTagName',
 ]
 
-/** Nothing that a repository or a server says may start a program, write a file of its own choice, or ask a person. */
+/** Settings that prevent a repository or server from starting programs, choosing file paths, or prompting a person. */
 const HARDENING: readonly string[] = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
@@ -67,7 +67,7 @@ const HARDENING: readonly string[] = [
   'submodule.recurse=false',
   'fetch.recurseSubmodules=false',
   'fetch.writeCommitGraph=false',
-  // What arrives comes whole, as one pack, or not at all: loose objects of a killed fetch could be half a commit.
+  // Keeps each fetch in one pack that arrives as a whole; loose objects of a killed fetch could be half a commit.
   'fetch.unpackLimit=1',
   'transfer.fsckObjects=true',
   'transfer.advertiseSID=false',
@@ -80,13 +80,13 @@ const HARDENING: readonly string[] = [
   ...HARMLESS_FAULTS.map(fault => `fetch.fsck.${fault}=ignore`),
 ]
 
-// What programs need to find their way on this machine, and nothing that steers git.
+// Variables that programs need on this machine, without those that configure git.
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|XDG_CONFIG_HOME|SSH_AUTH_SOCK|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy|SystemRoot|SystemDrive|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|COMSPEC|PATHEXT)$/i
 
 /**
- * Runs git to its end, in its own process group, which is killed when the signal aborts.
- * @throws {SkillError} IO_FAILED when git cannot be run, fails, or says too much
+ * Runs git until it exits, in its own process group. Kills the group when the signal aborts.
+ * @throws {SkillError} IO_FAILED when git cannot be run or fails; TOO_LARGE when it prints too much
  */
 export async function runGit(args: readonly string[], run: GitRun = {}): Promise<GitOutput> {
   run.signal?.throwIfAborted()
@@ -107,14 +107,14 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
   child.stdout.on('data', (chunk: Buffer) => {
     outputBytes += chunk.length
     if (outputBytes > maxOutputBytes)
-      stop(new SkillError('TOO_LARGE', `git ${args[0]} says more than ${maxOutputBytes} bytes`))
+      stop(new SkillError('TOO_LARGE', `git ${args[0]} printed more than ${maxOutputBytes} bytes`))
     else chunks.push(chunk)
   })
   child.stderr.on('data', (chunk: Buffer) => {
     if (errorBytes < MAX_ERROR_BYTES) errors.push(chunk)
     errorBytes += chunk.length
   })
-  child.stdin.on('error', () => undefined) // it ended before it had read everything: its exit code tells
+  child.stdin.on('error', () => undefined) // git ended before it had read everything; its exit code reports why
   child.stdin.end(run.input ?? '')
   child.on('error', thrown => reject(cannotRun(thrown)))
   child.on('close', (code, signalName) => {
@@ -130,7 +130,7 @@ export async function runGit(args: readonly string[], run: GitRun = {}): Promise
   }
 }
 
-/** Starts git with pipes for everything, hardened, in a process group of its own. */
+/** Starts git with pipes and hardened settings, in its own process group. */
 export function spawnGit(
   args: readonly string[],
   { gitDirectory, access, settings = [] }: GitRun,
@@ -171,13 +171,13 @@ function environment(access: GitAccess = { protocols: [] }): NodeJS.ProcessEnv {
   }
 }
 
-/** Quoted for ssh, which splits at spaces and replaces `%x`, and then for the shell in between. */
+/** Quotes a path for ssh, which splits at spaces and expands `%x`, and then for the shell in between. */
 function sshFile(option: string, path: string): string {
   const forSsh = `-o${option}="${path.replaceAll('%', '%%')}"`
   return `'${forSsh.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** By environment, for arguments can be read by every user of the machine. */
+/** Passes the token in the environment, because every user of the machine can read arguments. */
 function authorization({ server, token }: GitAccess): NodeJS.ProcessEnv {
   if (token === undefined || server === undefined) return {}
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64')
@@ -212,7 +212,7 @@ function failed(args: readonly string[], code: number | string, stderr: Buffer, 
     .slice(-4)
     .join('; ')
   const message = token === undefined ? said : said.replaceAll(token, '***')
-  return new SkillError('IO_FAILED', `git ${args[0]} failed with ${code}: ${message || 'it said nothing'}`, {
+  return new SkillError('IO_FAILED', `git ${args[0]} failed with ${code}: ${message || 'no error output'}`, {
     data: { exitCode: code },
   })
 }

@@ -57,7 +57,7 @@ const skill = (of: string, body = 'Body.'): string =>
 const names = (skills: SkillRuntime): string[] => skills.current.list().map(each => each.name)
 const errorOf = (skills: SkillRuntime): string | undefined => skills.status()[0]?.lastError
 
-/** A `git` that writes down how it is called and then does it. */
+/** Installs a `git` that records its calls and then runs the real one. */
 function recordGit(): () => { readonly args: string[]; readonly environment: Record<string, string> }[] {
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
   const log = join(folder, 'calls')
@@ -82,7 +82,7 @@ process.exit(status ?? 1)
       : []
 }
 
-/** The user's own configuration of git. */
+/** Sets the git configuration of the user. */
 function configure(text: string): void {
   const home = join(folder, 'home')
   mkdirSync(home)
@@ -103,7 +103,7 @@ const EVIL = (): string[] => [
   `file://${canary}`,
 ]
 
-test('T22: no URL, ref or path becomes an option of git or a command of a shell', async () => {
+test('T22: no URL, ref or path becomes an option of git or a shell command', async () => {
   repository.commit({ 'a/SKILL.md': skill('a') })
   const calls = recordGit()
   for (const evil of EVIL()) {
@@ -138,7 +138,7 @@ test('T22: no URL, ref or path becomes an option of git or a command of a shell'
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T22: behind the end of options git takes anything for what it is, whatever gets that far', async () => {
+test('T22: after --end-of-options git treats every argument as a plain value', async () => {
   const bare = join(folder, 'bare')
   await runGit(['init', '--bare', '--quiet', '--', bare])
   const evil = `--upload-pack=touch ${canary}`
@@ -148,7 +148,7 @@ test('T22: behind the end of options git takes anything for what it is, whatever
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T23: only the transport of the URL is allowed, whatever the configuration of the user turns it into', async () => {
+test('T23: git allows only the transport of the URL, even if the configuration of the user rewrites the URL', async () => {
   configure(
     `[protocol "ext"]\n\tallow = always\n[url "ext::sh -c touch% ${canary} "]\n\tinsteadOf = ${server.url(name)}\n`,
   )
@@ -156,7 +156,7 @@ test('T23: only the transport of the URL is allowed, whatever the configuration 
   await using skills = await open()
   expect(errorOf(skills)).toMatch(/transport 'ext' not allowed/)
   expect(existsSync(canary)).toBe(false)
-  // The canary sings where nothing stops it.
+  // Proves that the attack works without the protection: the canary appears.
   const bare = join(folder, 'bare')
   execFileSync('git', ['init', '--bare', '--quiet', bare])
   const url = `ext::sh -c touch% ${canary}`
@@ -166,7 +166,7 @@ test('T23: only the transport of the URL is allowed, whatever the configuration 
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T23: git runs without prompts, without what the environment would make of it, and within limits', async () => {
+test('T23: git runs without prompts, without git variables of the environment, and within limits', async () => {
   repository.commit({ 'a/SKILL.md': skill('a') })
   const calls = recordGit()
   vi.stubEnv('GIT_SSH_COMMAND', `touch ${canary}`)
@@ -196,7 +196,7 @@ test('T23: git runs without prompts, without what the environment would make of 
   expect(local?.environment['GIT_ALLOW_PROTOCOL']).toBe('none')
 })
 
-test('T24: no hook runs, not even one of the user that would run everywhere', async () => {
+test('T24: no hook runs, not even a global hook of the user', async () => {
   const hooks = join(folder, 'hooks')
   mkdirSync(hooks)
   for (const hook of ['reference-transaction', 'post-update', 'pre-auto-gc', 'post-checkout']) {
@@ -215,7 +215,7 @@ test('T24: no hook runs, not even one of the user that would run everywhere', as
   expect(existsSync(canary)).toBe(true)
 })
 
-test('T24: a bare repository inside a skill, with hooks and a configuration, is text like any other', async () => {
+test('T24: a bare repository inside a skill is plain content, even with hooks and a configuration', async () => {
   repository.commit({
     'a/SKILL.md': skill('a'),
     'a/inner/HEAD': 'ref: refs/heads/main\n',
@@ -227,7 +227,7 @@ test('T24: a bare repository inside a skill, with hooks and a configuration, is 
   expect(existsSync(canary)).toBe(false)
 })
 
-test('T25: links and submodules are left out and named; attributes and filters do nothing', async () => {
+test('T25: links and submodules are left out and reported, and attributes and filters have no effect', async () => {
   configure(`[filter "evil"]\n\tsmudge = sh -c 'touch ${canary}; cat'\n\trequired = true\n`)
   const text = repository.blob(skill('a'))
   const link = repository.blob('/etc/passwd')
@@ -263,7 +263,7 @@ test('T25: links and submodules are left out and named; attributes and filters d
 })
 
 test.each(['..', '.git', '.GIT', '.'])(
-  'T25: a tree with an entry %j does not come in, and what was there stays',
+  'T25: a tree with an entry %j is refused, and the old skills stay',
   async entry => {
     repository.commit({ 'a/SKILL.md': skill('a') })
     await using skills = await open()
@@ -278,7 +278,7 @@ test.each(['..', '.git', '.GIT', '.'])(
   },
 )
 
-test('T27: a redirect is not followed, neither to this machine nor in circles', async () => {
+test('T27: git follows no redirect, neither to this machine nor in a loop', async () => {
   let reached = 0
   const inside = createServer((_, response) => {
     reached++
@@ -302,7 +302,7 @@ test('T27: a redirect is not followed, neither to this machine nor in circles', 
   await new Promise(resolve => inside.close(resolve))
 })
 
-test('a server may say anything: its words reach no terminal as commands', async () => {
+test('control characters in the output of a server are removed', async () => {
   server.intercept = (_, response) => {
     response.writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
     const packet = 'ERR \u001b[2J\u001b]0;evil\u0007 bye'
@@ -312,7 +312,7 @@ test('a server may say anything: its words reach no terminal as commands', async
   }
   await using skills = await open()
   expect(errorOf(skills)).toContain('bye')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for them
   expect(errorOf(skills)).not.toMatch(/[\u0000-\u001f]/)
 })
 
@@ -324,14 +324,14 @@ test.each([
   'git@127.0.0.1:a/b',
   '127.0.0.1:team/repo@v2.git',
   'ssh://git@127.0.0.1/a/b@v2',
-])('T27: %s is in a private network, and git is not started for it', async url => {
+])('T27: git is not started for %s, which is in a private network', async url => {
   const calls = recordGit()
   await using skills = await open({ privateHosts: [] }, url)
   expect(errorOf(skills)).toMatch(/in a private network or on this machine; allow it as a private host/)
   expect(calls().flatMap(({ args }) => args)).not.toContain('ls-remote')
 })
 
-test('T27: git connects to the addresses that were checked, whatever the name is by then', async () => {
+test('T27: git receives the checked addresses, so a later change of the name has no effect', async () => {
   const calls = recordGit()
   const { port } = new URL(server.url(name))
   repository.commit({ 'pdf/SKILL.md': skill('pdf') })
@@ -343,7 +343,7 @@ test('T27: git connects to the addresses that were checked, whatever the name is
   )
 })
 
-test('T27: what was checked is where git goes, and it asks nobody for the name', async () => {
+test('T27: git connects to the checked address without another lookup', async () => {
   repository.commit({ 'pdf/SKILL.md': skill('pdf') })
   const { port, pathname } = new URL(server.url(name))
   const url = `http://nowhere.invalid:${port}${pathname}`
@@ -354,7 +354,7 @@ test('T27: what was checked is where git goes, and it asks nobody for the name',
   expect((await runGit(['ls-remote', '--', url], run)).stdout.toString()).toMatch(/refs\/heads\/main/)
 })
 
-test('an address needs no setting, and a proxy of the configuration finds hosts itself', async () => {
+test('an IP address needs no setting, and a configured proxy resolves hosts itself', async () => {
   expect(await findRemoteSettings('http://[::1]:1/a', ['[::1]:1'])).toEqual([])
   expect(await findRemoteSettings('http://localhost:1/a', ['localhost:1'])).toHaveLength(1)
   const home = mkdtempSync(join(tmpdir(), 'home-'))

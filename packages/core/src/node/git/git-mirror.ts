@@ -8,15 +8,15 @@ import { findRemoteSettings } from './git-address.ts'
 import { type GitAccess, type GitOutput, runGit } from './git-command.ts'
 import { isCommit } from './git-url.ts'
 
-/** What a remote repository calls the state that is wanted. */
+/** A ref of a remote repository and its commit. */
 export interface RemoteRef {
-  /** A full name such as `refs/heads/main`; absent for a commit that was named itself. */
+  /** A full name such as `refs/heads/main`; absent if the caller asked for a commit. */
   readonly name?: string
   readonly commit: string
   readonly isTag: boolean
 }
 
-/** What a source shows: a folder of a commit. */
+/** The commit and folder that a source shows. */
 export interface Taken {
   readonly commit: string
   readonly folder: string
@@ -28,8 +28,8 @@ const MAX_PACKS = 50
 const MAX_TREE_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
- * Our own bare copy of a repository: no work tree, no hooks, no configuration but ours. Every commit that was ever taken
- * keeps a ref, so nothing that is served can be pruned.
+ * A bare copy of a repository, without work tree, hooks or foreign configuration. Every accepted commit keeps a ref, so
+ * git never prunes a served file.
  */
 export class GitMirror {
   readonly directory: string
@@ -37,7 +37,7 @@ export class GitMirror {
   readonly #access: GitAccess
   readonly #maxBytes: number
 
-  /** `parent` is the folder for this repository alone; several sources and processes may share it. */
+  /** `parent` is a folder for this repository only. Several sources and processes may share it. */
   constructor(parent: string, url: string, access: GitAccess, maxBytes: number) {
     this.directory = join(parent, 'mirror.git')
     this.#url = url
@@ -45,7 +45,7 @@ export class GitMirror {
     this.#maxBytes = maxBytes
   }
 
-  /** Where the mirror of a URL belongs in a state directory. */
+  /** Returns the folder in a state directory for the mirror of a URL. */
   static folderOf(stateDirectory: string, url: string): string {
     return join(stateDirectory, 'git', keyOf(url))
   }
@@ -54,7 +54,7 @@ export class GitMirror {
     return statSync(join(this.directory, 'HEAD'), { throwIfNoEntry: false })?.isFile() === true
   }
 
-  /** Makes the empty mirror, and removes what a killed process left in it. To be called by the one who has the lock. */
+  /** Creates the empty mirror, or removes the leftovers of a killed process. The caller must hold the lock. */
   async prepare(signal: AbortSignal): Promise<void> {
     if (this.exists) {
       removeLeftovers(this.directory)
@@ -73,8 +73,8 @@ export class GitMirror {
   }
 
   /**
-   * What the remote has for each of some full names, and for `HEAD` where that points.
-   * @throws {SkillError} IO_FAILED, also when it lists nothing at all: an answer that was cut off looks like that, too
+   * Returns the refs of the remote for the given full names, and the target of `HEAD`.
+   * @throws {SkillError} IO_FAILED, also for an empty list, which may be a truncated answer
    */
   async listRemote(names: readonly string[], signal: AbortSignal): Promise<Map<string, RemoteRef>> {
     const patterns = ['HEAD', ...names].flatMap(name =>
@@ -88,7 +88,7 @@ export class GitMirror {
       const [value = '', name = ''] = line.split('\t')
       if (value.startsWith('ref: ') && name === 'HEAD') head = value.slice('ref: '.length)
       else if (isCommit(value) && name.endsWith('^{}')) {
-        // An annotated tag: the commit that it stands for comes after the tag itself.
+        // For an annotated tag, git lists the commit after the tag object.
         found.set(name.slice(0, -3), { name: name.slice(0, -3), commit: value, isTag: true })
       } else if (isCommit(value)) {
         found.set(name, { name, commit: value, isTag: name.startsWith('refs/tags/') })
@@ -104,7 +104,7 @@ export class GitMirror {
     return found
   }
 
-  /** Brings a commit with its history here, under a ref that only this call knows; returns what came. */
+  /** Fetches a commit with its history, under a temporary ref of this call. Returns the commit. */
   async fetch(ref: RemoteRef, signal: AbortSignal): Promise<string> {
     if (await this.#isKept(ref.commit, signal)) return ref.commit
     const incoming = `${OURS}/incoming/${randomBytes(8).toString('hex')}`
@@ -136,7 +136,7 @@ export class GitMirror {
     }
   }
 
-  /** Whether everything that was taken is here, down to the last file. */
+  /** Returns whether all objects of the kept commits exist. */
   async isWhole(signal: AbortSignal): Promise<boolean> {
     const args = ['fsck', '--connectivity-only', '--no-dangling', '--no-progress']
     const { code } = await this.#local(
@@ -147,19 +147,19 @@ export class GitMirror {
     return code === 0
   }
 
-  /** Begins anew with nothing. To be called by the one who has the lock. */
+  /** Removes the whole mirror. The caller must hold the lock. */
   discard(): void {
     rmSync(this.directory, { recursive: true, force: true })
   }
 
-  /** Whether the newer commit has the older one in its history. */
+  /** Returns whether the older commit is in the history of the newer one. */
   async descends(newer: string, older: string, signal?: AbortSignal): Promise<boolean> {
-    // One that is not here at all is in no history that was fetched.
+    // With exit code 128 the older commit is not in the mirror, so it is in no fetched history.
     const { code } = await this.#local(['merge-base', '--is-ancestor', older, newer], signal, [0, 1, 128])
     return code === 0
   }
 
-  /** What a source has taken last. */
+  /** Returns what the source accepted last, or `undefined` if it has accepted nothing. */
   async current(source: string, signal?: AbortSignal): Promise<Taken | undefined> {
     if (!this.exists) return undefined
     const { commit, folder } = refsOf(source)
@@ -173,7 +173,7 @@ export class GitMirror {
     return { commit: found.stdout.toString('latin1').trim(), folder: note.stdout.toString('utf8') }
   }
 
-  /** The commit that a source took last, also when the copy was lost since. */
+  /** Returns the commit that a source accepted last, even if the mirror was lost since. */
   lastTaken(source: string): string | undefined {
     try {
       const commit = readFileSync(this.#noteOf(source), 'utf8').trim()
@@ -184,7 +184,7 @@ export class GitMirror {
     }
   }
 
-  /** Notes in one step what a source has taken, and that the commit is to be kept. */
+  /** Records in one step what a source has accepted, and keeps the commit. */
   async take(source: string, { commit, folder }: Taken, signal: AbortSignal): Promise<void> {
     const run = { gitDirectory: this.directory, signal }
     const { stdout } = await runGit(['hash-object', '-w', '--stdin'], { ...run, input: folder })
@@ -196,14 +196,17 @@ export class GitMirror {
     ]
     const input = ['start', ...updates, 'prepare', 'commit', ''].join('\n')
     await runGit(['update-ref', '--stdin'], { ...run, input })
-    // Beside the copy, so that one that is made anew does not take whatever it finds.
+    // The note is outside the mirror, so a recreated mirror does not accept any history.
     const note = this.#noteOf(source)
     writeFileSync(`${note}.tmp`, `${commit}\n`)
     renameSync(`${note}.tmp`, note)
     if (packsIn(this.directory) > MAX_PACKS) await runGit(['repack', '-a', '-d', '-k', '--quiet'], run)
   }
 
-  /** The files of a commit below a folder, as they are in the repository: nothing is checked, nothing is left out. */
+  /**
+   * Returns the entries of a commit below a folder, unchecked and complete, or `undefined` if the folder does not
+   * exist.
+   */
   async list(commit: string, folder: string, signal: AbortSignal): Promise<TreeEntry[] | undefined> {
     const top = folder === '' ? commit : `${commit}:${folder}`
     const type = await this.#local(['cat-file', '-t', '--end-of-options', top], signal, [0, 128])
@@ -220,13 +223,13 @@ export class GitMirror {
       .map(toEntry)
   }
 
-  /** The newest commit up to this one that touched a path. */
+  /** Returns the newest commit that touched a path, starting from the given commit. */
   async lastChange(
     commit: string,
     path: string,
   ): Promise<{ readonly author: string; readonly subject: string } | undefined> {
     const args = ['log', '-1', '--no-color', '--format=%an%x00%s', '--end-of-options', commit]
-    // A path is a pattern otherwise.
+    // Without `literal` git treats the path as a pattern.
     const within = path === '' ? [] : ['--', `:(literal,top)${path}`]
     const { code, stdout } = await this.#local([...args, ...within], undefined, [0, 128])
     const [author = '', subject = ''] = stdout.toString('utf8').trim().split('\0')
@@ -235,7 +238,7 @@ export class GitMirror {
       : { author: author.slice(0, 200), subject: subject.slice(0, 200) }
   }
 
-  /** A fetch that was refused has left its pack, and would count for ever. */
+  /** Removes the pack of a refused fetch, which would count towards the size limit forever. */
   async #dropUnwanted(): Promise<void> {
     removeLeftovers(this.directory)
     await this.#local(['repack', '-a', '-d', '--quiet'])
@@ -267,7 +270,7 @@ export class GitMirror {
   #tooLarge(): SkillError {
     return new SkillError(
       'TOO_LARGE',
-      `the repository ${this.#url} needs more than ${this.#maxBytes} bytes here; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`,
+      `the repository ${this.#url} needs more than ${this.#maxBytes} bytes here; raise maxBytes (maxMegabytes in skillstoke.json) if the size is intended`,
     )
   }
 }
@@ -276,7 +279,7 @@ export interface TreeEntry extends Pick<TreeFile, 'path' | 'kind' | 'size' | 'is
 
 const REGULAR = /^100[0-7]{3}$/
 
-/** `<mode> <type> <object> <size>\t<path>`; symbolic links and submodules are no files here. */
+/** Parses `<mode> <type> <object> <size>\t<path>`. Symbolic links and submodules do not count as files. */
 function toEntry(line: string): TreeEntry {
   const tab = line.indexOf('\t')
   const [mode = '', type, id = '', size] = line.slice(0, tab).split(/ +/)
@@ -294,12 +297,12 @@ function keyOf(source: string): string {
   return createHash('sha256').update(source).digest('hex').slice(0, 32)
 }
 
-/** Every fetch that brings something leaves a pack. */
+/** Returns the number of packs. Each fetch with new objects adds one. */
 function packsIn(directory: string): number {
   return readdirSync(join(directory, 'objects', 'pack')).filter(name => name.endsWith('.pack')).length
 }
 
-/** Bytes of the objects, half fetched ones included. */
+/** Returns the bytes of all objects, including half-fetched ones. */
 function sizeOf(directory: string): number {
   let total = 0
   const visit = (folder: string): void => {
@@ -312,12 +315,12 @@ function sizeOf(directory: string): number {
   try {
     visit(join(directory, 'objects'))
   } catch {
-    // Git moves its temporary folders away while they are counted: the next probe counts them where they are then.
+    // Git moves temporary folders while they are counted. The next probe counts them at their new path.
   }
   return total
 }
 
-/** A git that was killed leaves its lock files and half-written objects, and the next one would refuse to work. */
+/** Removes lock files and half-written objects of a killed git, because the next git would refuse to work. */
 function removeLeftovers(directory: string): void {
   const visit = (folder: string): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {

@@ -86,7 +86,7 @@ for (const each of sourceConformance)
     }
   })
 
-test('a push is followed by the next reload; nothing is fetched when nothing changed', async () => {
+test('the next reload follows a push, and nothing is fetched without a change', async () => {
   repository.commit({ ...skill('pdf'), 'pdf/references/a.md': 'A.' })
   await using skills = await open()
   expect(names(skills)).toEqual(['pdf'])
@@ -98,11 +98,11 @@ test('a push is followed by the next reload; nothing is fetched when nothing cha
   const { digest } = skills.current
   await skills.reload()
   expect(skills.current.digest).toBe(digest)
-  // Two requests of ls-remote, and none for objects.
+  // Two ls-remote requests, and no request for objects.
   expect(server.requests.filter(request => request.includes('upload-pack'))).toHaveLength(2)
 })
 
-test('the default branch is whatever the repository says, and one folder can be followed', async () => {
+test('the repository decides the default branch, and a source can follow one folder', async () => {
   repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
   repository.commit(
     { ...skill('top'), 'skills/pdf/SKILL.md': skill('pdf')['pdf/SKILL.md'] as string },
@@ -113,7 +113,7 @@ test('the default branch is whatever the repository says, and one folder can be 
   expect(skills.status()[0]?.origin).toBe(`${server.url(name)}:skills`)
 })
 
-test('branches and tags by name, and commits, which are never left', async () => {
+test('a source follows branches and tags by name, and stays at a commit', async () => {
   const first = repository.commit(skill('one'))
   repository.git('tag', '-a', '-m', 'v1', 'v1', first)
   repository.commit({ ...skill('two'), one: null })
@@ -127,7 +127,7 @@ test('branches and tags by name, and commits, which are never left', async () =>
   expect(found).toEqual({ main: ['two'], v1: ['one'], 'feature/three': ['three'], [first]: ['one'] })
 })
 
-test('a tree URL whose branch has slashes is split as the repository says, also after a restart without it', async () => {
+test('the repository decides how to split a tree URL with slashes in its branch, and a restart works without the server', async () => {
   const content = skill('pdf')['pdf/SKILL.md'] as string
   repository.commit(
     { 'x/skills/pdf/SKILL.md': content, 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string },
@@ -135,7 +135,7 @@ test('a tree URL whose branch has slashes is split as the repository says, also 
   )
   const base = `http://${server.host}`
   server.intercept = request => {
-    // The owner is of no account here.
+    // The test server has no owners, so the owner is removed from the path.
     request.url = request.url?.replace('/org/', '/') ?? '/'
     return false
   }
@@ -152,7 +152,7 @@ test('a tree URL whose branch has slashes is split as the repository says, also 
   expect(names(skills)).toEqual(['docx'])
 })
 
-test('T28: rewritten history is not taken; it is told until it is the old one again, or asked for', async () => {
+test('T28: rewritten history is refused and reported until it is restored or accepted', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open()
   const second = repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -170,7 +170,7 @@ test('T28: rewritten history is not taken; it is told until it is the old one ag
   expect(await bodyOf(resetting, 'pdf')).toBe('Rewritten.')
 })
 
-test('T28: a moved tag is not taken, although it comes after the old one', async () => {
+test('T28: a moved tag is refused, even if it moved forward', async () => {
   repository.git('tag', 'v1', repository.commit(skill('pdf', 'First.')))
   await using skills = await open({ ref: 'v1' })
   repository.git('tag', '--force', 'v1', repository.commit(skill('pdf', 'Second.')))
@@ -179,7 +179,7 @@ test('T28: a moved tag is not taken, although it comes after the old one', async
   expect(told(skills).join()).toMatch(/^HISTORY_REWRITTEN: the tag v1 was moved/)
 })
 
-test('a deleted branch or folder keeps what was there and says so', async () => {
+test('after a branch or folder is deleted, the skills stay and a diagnostic reports it', async () => {
   repository.commit(skill('pdf'))
   repository.commit({ 'skills/docx/SKILL.md': skill('docx')['docx/SKILL.md'] as string }, { branch: 'team' })
   await using skills = await open({ ref: 'team', path: 'skills' })
@@ -197,7 +197,7 @@ test('a deleted branch or folder keeps what was there and says so', async () => 
   ])
 })
 
-test('what was never there is a failure that says what is missing', async () => {
+test('a ref, folder or repository that never existed is a failure that names it', async () => {
   repository.commit(skill('pdf'))
   const errors: Record<string, string | undefined> = {}
   for (const [key, options] of Object.entries({ ref: { ref: 'nope' }, path: { path: 'nope' }, url: {} })) {
@@ -209,7 +209,7 @@ test('what was never there is a failure that says what is missing', async () => 
   expect(errors['url']).toMatch(/^git ls-remote failed with 128: .*not found/)
 })
 
-test('an unreachable server keeps the skills, also across a restart, and is taken up again', async () => {
+test('the skills of an unreachable server stay, even after a restart, and the source recovers', async () => {
   repository.commit(skill('pdf', 'First.'))
   const first = await open()
   const resume = await server.pause()
@@ -227,7 +227,7 @@ test('an unreachable server keeps the skills, also across a restart, and is take
   expect([await bodyOf(again, 'pdf'), again.status()[0]?.lastError]).toEqual(['Second.', undefined])
 })
 
-test('a token goes to its server, and into no message', async () => {
+test('a token is sent only to its server and appears in no message', async () => {
   repository.commit(skill('pdf'))
   await using skills = await open({ token: 'tok-secret' })
   expect(names(skills)).toEqual(['pdf'])
@@ -242,7 +242,7 @@ test('a token goes to its server, and into no message', async () => {
   expect(JSON.stringify([skills.status(), skills.current.sources()])).not.toContain('tok-secret')
 })
 
-test('bytes stay in the repository: a store of the same state directory refers to them', async () => {
+test('a store in the same state directory refers to the bytes in the mirror instead of copying them', async () => {
   const content = 'x'.repeat(300_000)
   repository.commit({ ...skill('pdf'), 'pdf/big.txt': content })
   const packs = (): number =>
@@ -267,7 +267,7 @@ test('bytes stay in the repository: a store of the same state directory refers t
   expect(store.has(big?.digest ?? 'sha256:')).toBe(false)
 })
 
-test('two processes of one state directory share one copy and do not disturb each other', async () => {
+test('two processes with one state directory share one mirror', async () => {
   repository.commit(skill('pdf'))
   const runtimes = await Promise.all([open(), open(), open({ label: 'b', ref: 'main' })])
   repository.commit(skill('docx'))
@@ -277,7 +277,7 @@ test('two processes of one state directory share one copy and do not disturb eac
   expect(readdirSync(join(state, 'git'))).toHaveLength(1)
 })
 
-test('what a killed git left does not stop the next one', async () => {
+test('leftovers of a killed git do not stop the next one', async () => {
   repository.commit(skill('pdf'))
   await (await open()).close()
   const mirror = join(state, 'git', readdirSync(join(state, 'git'))[0] as string, 'mirror.git')
@@ -298,7 +298,7 @@ test('what a killed git left does not stop the next one', async () => {
   expect(existsSync(join(mirror, 'objects/pack/tmp_pack_abc'))).toBe(false)
 })
 
-test('a repository that is too large for this machine is given up', async () => {
+test('a repository that exceeds maxBytes is refused', async () => {
   const noise = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join('')
   repository.commit({ ...skill('pdf'), 'pdf/noise.txt': noise })
   await using skills = await open({ maxBytes: 50_000 })
@@ -306,7 +306,7 @@ test('a repository that is too large for this machine is given up', async () => 
   expect(names(skills)).toEqual([])
 })
 
-test('a repository that was too large for a while is followed again when it is not', async () => {
+test('a repository that was too large is followed again when it is small enough', async () => {
   const first = repository.commit(skill('pdf', 'First.'))
   await using skills = await open({ maxBytes: 50_000 })
   repository.commit({ 'data.bin': randomBytes(60_000).toString('hex') })
@@ -317,7 +317,7 @@ test('a repository that was too large for a while is followed again when it is n
   expect([await bodyOf(skills, 'pdf'), skills.status()[0]?.lastError]).toEqual(['Second.', undefined])
 })
 
-test('a copy that was damaged is made anew', async () => {
+test('a damaged mirror is fetched again', async () => {
   repository.commit(skill('pdf', 'First.'))
   await (await open()).close()
   for (const path of readdirSync(state, { recursive: true, encoding: 'utf8' }))
@@ -330,7 +330,7 @@ test('a copy that was damaged is made anew', async () => {
   expect(await bodyOf(skills, 'pdf')).toBe('Second.')
 })
 
-test('a copy that was lost, or is damaged, is made anew and does not take a history that was rewritten meanwhile', async () => {
+test('a lost or damaged mirror is fetched again, and a history that was rewritten meanwhile is refused', async () => {
   repository.commit(skill('pdf', 'First.'))
   await (await open()).close()
   repository.commit(skill('pdf', 'Rewritten.'), { parent: null })
@@ -347,14 +347,14 @@ test('a copy that was lost, or is damaged, is made anew and does not take a hist
   expect(await bodyOf(skills, 'pdf')).toBe('Rewritten.')
 })
 
-test('a server that stalls is given up in time', async () => {
+test('a request to a stalled server ends with the timeout', async () => {
   repository.commit(skill('pdf'))
   server.intercept = () => true
   await using skills = await open({ timeoutMs: 300 })
   expect(skills.status()[0]?.lastError).toMatch(/did not answer within 300 ms/)
 })
 
-test('git that cannot be run is said so', async () => {
+test('a missing git is reported', async () => {
   vi.stubEnv('PATH', join(state, 'nothing'))
   try {
     await using skills = await open()
@@ -364,7 +364,7 @@ test('git that cannot be run is said so', async () => {
   }
 })
 
-test('two skills of one commit come together, in one generation', async () => {
+test('two skills of one commit appear in one generation', async () => {
   repository.commit({ ...skill('a', '1'), ...skill('b', '1') })
   await using skills = await open()
   const seen: string[] = []
@@ -375,7 +375,7 @@ test('two skills of one commit come together, in one generation', async () => {
   expect(seen).toEqual(['a,b'])
 })
 
-test('the mirror has no work tree, no hooks, and nobody else can read it', async () => {
+test('the mirror has no work tree and no hooks, and only its user can read it', async () => {
   repository.commit(skill('pdf'))
   await (await open()).close()
   const folder = join(state, 'git', readdirSync(join(state, 'git'))[0] as string)

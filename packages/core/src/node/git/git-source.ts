@@ -22,7 +22,7 @@ import { checkRef, type GitPlace, isCommit, parseGitUrl } from './git-url.ts'
 /** The values of `GitUpdate`. */
 export const GIT_UPDATES = ['ff-only', 'reset'] as const
 
-/** What becomes of a history that was rewritten: it is refused, or taken. */
+/** Whether a rewritten history is refused or accepted. */
 export type GitUpdate = (typeof GIT_UPDATES)[number]
 
 export interface GitOptions
@@ -32,33 +32,33 @@ export interface GitOptions
   > {
   /** Name of the source in digests and messages. @default the repository's name */
   readonly label?: string
-  /** A branch, a tag, or a whole commit, which is never left. @default the default branch of the repository */
+  /** A branch, a tag, or a full commit id, which pins the source. @default the default branch of the repository */
   readonly ref?: string
-  /** Folder of the repository that holds the skills. @default all of it */
+  /** Folder of the repository that holds the skills. @default the whole repository */
   readonly path?: string
   /**
-   * `ff-only`: only a state that has the present one in its history is taken; one that has not (a force-push, a moved tag)
-   * is told, and the skills stay. `reset`: whatever is there. @default 'ff-only'
+   * `ff-only` accepts a new state only if its history contains the current one. For a force-push or a moved tag, a
+   * diagnostic reports the refusal and the skills stay. `reset` accepts every new state. @default 'ff-only'
    */
   readonly update?: GitUpdate
-  /** Sent to the server of this repository alone, over https. */
+  /** Access token. Sent only to the server of this repository, over https. */
   readonly token?: string
-  /** A private key file for ssh. @default what ssh itself would use */
+  /** A private key file for ssh. @default the choice of ssh */
   readonly identityFile?: string
-  /** The only file in which keys of ssh servers are looked up. @default what ssh itself would use */
+  /** The only file with trusted keys of ssh servers. @default the choice of ssh */
   readonly knownHostsFile?: string
-  /** Where `owner/repository` is, and whose `/tree/` URLs are understood. @default "https://github.com" */
+  /** The base for `owner/repository` and for `/tree/` URLs. @default "https://github.com" */
   readonly baseUrl?: string
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine; those of this machine also without
-   * encryption. @default []
+   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Hosts on this machine may
+   * also be unencrypted. @default []
    */
   readonly privateHosts?: readonly string[]
   /** Whether a `file:` URL of a repository on this machine is allowed. @default false */
   readonly allowFile?: boolean
-  /** How much of this machine's disk the repository may take, in bytes. @default 200 MB */
+  /** Maximum disk space of the repository on this machine, in bytes. @default 200 MB */
   readonly maxBytes?: number
-  /** Where the bare copy is kept; shared with other processes. @default defaultStateDirectory() */
+  /** Directory for the bare copy, which processes may share. @default defaultStateDirectory() */
   readonly stateDirectory?: string
 }
 
@@ -89,10 +89,10 @@ const KNOWN: KnownOptions<GitOptions> = {
 export const DEFAULT_MAX_REPOSITORY_BYTES = 200_000_000
 
 /**
- * The skills of a git repository, followed by polling: `https`, `ssh` and scp-like URLs, `owner/repository`, and pages of a
- * folder on GitHub (`.../tree/<branch>/<folder>`). Files come from a bare copy of our own, without a work tree: nothing of
- * the repository is run, and no half checked-out state can be seen.
- * @throws {SkillError} INVALID_OPTION for a URL, ref or path that cannot be meant
+ * Returns a source for the skills of a git repository, which it polls. Accepts `https`, `ssh` and scp-like URLs,
+ * `owner/repository`, and the URL of a folder on GitHub (`.../tree/<branch>/<folder>`). The source reads files from its
+ * own bare copy without a work tree. Nothing of the repository runs, and no half-finished checkout is visible.
+ * @throws {SkillError} INVALID_OPTION for an invalid URL, ref or path
  */
 export function git(url: string, options: GitOptions = {}): SkillSource {
   checkOptions('git()', options, KNOWN)
@@ -110,7 +110,7 @@ export function git(url: string, options: GitOptions = {}): SkillSource {
   if (token !== undefined && place.protocol !== 'https' && place.protocol !== 'http')
     throw new SkillError(
       'INVALID_OPTION',
-      `a token is for https; ${place.origin} goes over ${place.protocol}`,
+      `a token needs https, but ${place.origin} uses ${place.protocol}; use an https URL or remove the token`,
     )
   const access: GitAccess = {
     protocols: [place.protocol],
@@ -135,7 +135,7 @@ class GitFetcher implements TreeFetcher {
   readonly #folder: string
   readonly #update: GitUpdate
   readonly #blobs: BlobReader
-  /** Whether a failure now may be one of the copy. */
+  /** Whether a failure at this point may come from a damaged copy. */
   #isSuspect = false
   #isTag = false
 
@@ -172,7 +172,7 @@ class GitFetcher implements TreeFetcher {
 
   async follows({ version }: FileTree, earlier: string): Promise<boolean> {
     if (version === earlier) return true
-    // A tag is a promise: it stands for one commit.
+    // A tag is expected to stand for one commit forever.
     return !this.#isTag && isCommit(earlier) && (await this.#mirror.descends(version, earlier))
   }
 
@@ -180,7 +180,10 @@ class GitFetcher implements TreeFetcher {
     this.#blobs.close()
   }
 
-  /** A copy that was damaged is made anew: everything in it can be had again. */
+  /**
+   * Fetches. If the copy turns out to be damaged, discards it and fetches again, because the remote has everything in
+   * it.
+   */
   async #fetchOrRepair(known: FileTree | undefined, signal: AbortSignal): Promise<FetchResult> {
     try {
       return await this.#fetch(known, signal)
@@ -198,7 +201,7 @@ class GitFetcher implements TreeFetcher {
     await mirror.prepare(signal)
     this.#isSuspect = true
     const taken = (await mirror.current(origin, signal))?.commit ?? mirror.lastTaken(origin)
-    // That a network is down says nothing about what is here.
+    // A network failure does not make the copy suspect.
     this.#isSuspect = false
     const found = await this.#resolve(signal)
     this.#isSuspect = true
@@ -215,7 +218,7 @@ class GitFetcher implements TreeFetcher {
     return { tree }
   }
 
-  /** What the wanted ref is now, and the folder in it. */
+  /** Returns the wanted ref on the remote and its folder. */
   async #resolve(signal: AbortSignal): Promise<{ ref: RemoteRef; folder: string } | undefined> {
     const { ref, path, refAndPath } = this.#place
     if (refAndPath !== undefined) return await this.#resolveSplit(refAndPath.split('/'), signal)
@@ -226,7 +229,7 @@ class GitFetcher implements TreeFetcher {
     return found === undefined ? undefined : { ref: found, folder: path }
   }
 
-  /** A branch may have a `/` in its name: the repository says which beginning of the path is one. */
+  /** Finds out which part of the path is the ref. Only the repository knows, because a branch name may contain `/`. */
   async #resolveSplit(
     segments: readonly string[],
     signal: AbortSignal,
@@ -265,7 +268,7 @@ class GitFetcher implements TreeFetcher {
     throw new SkillError('IO_FAILED', `the copy of ${this.#place.origin} has lost the object ${id}`)
   }
 
-  /** Why a commit must not be taken. */
+  /** Returns why the source must not accept a commit. */
   async #findRefusal(
     { name, isTag }: RemoteRef,
     commit: string,
@@ -282,7 +285,7 @@ class GitFetcher implements TreeFetcher {
       severity: 'warning',
       message: `${what}; the skills of ${short(taken)} stay`,
       path: this.#place.origin,
-      fix: "look at the new state where it comes from, then take it with update: 'reset', which skillstoke.json has, too",
+      fix: "check the new history in the repository, then accept it with update: 'reset' (also in skillstoke.json)",
     }
   }
 
@@ -297,16 +300,16 @@ class GitFetcher implements TreeFetcher {
       taken,
       'REF_MISSING',
       message,
-      `check the name, or whether it was removed at ${origin}`,
+      `check the name, and whether it still exists at ${origin}`,
     )
   }
 
   #folderMissing(folder: string, commit: string, taken: string | undefined): FetchResult {
     const message = `the repository has no folder ${JSON.stringify(folder)} at ${short(commit)}`
-    return this.#missing(taken, 'PATH_MISSING', message, 'name a folder that is there')
+    return this.#missing(taken, 'PATH_MISSING', message, 'name an existing folder')
   }
 
-  /** With nothing to keep it is a failure, else a warning. */
+  /** Reports a missing ref or folder: a failure if the source has shown nothing yet, otherwise a warning. */
   #missing(
     taken: string | undefined,
     code: 'REF_MISSING' | 'PATH_MISSING',

@@ -27,11 +27,11 @@ test.each([
     { protocol: 'ssh', url: 'ssh://git@example.com:2222/srv/x.git', name: 'x' },
   ],
   ['git@github.com:org/x.git', { protocol: 'ssh', url: 'git@github.com:org/x.git', name: 'x' }],
-])('%s is understood', (text, expected) => {
+])('parseGitUrl() accepts %s', (text, expected) => {
   expect(parseGitUrl(text)).toMatchObject(expected)
 })
 
-test('an own GitHub has the same pages under its own base', () => {
+test('a GitHub server with its own base URL has the same URL layout', () => {
   const options = { baseUrl: 'https://git.example.com' }
   expect(parseGitUrl('org/x', options).url).toBe('https://git.example.com/org/x.git')
   expect(parseGitUrl('https://git.example.com/org/x/tree/v1/skills', options)).toMatchObject({
@@ -40,7 +40,7 @@ test('an own GitHub has the same pages under its own base', () => {
   })
 })
 
-test('ref and path are part of what is followed', () => {
+test('ref and path are part of the origin', () => {
   const place = parseGitUrl('git@example.com:x.git', { ref: 'v1', path: 'skills/' })
   expect(place).toMatchObject({ ref: 'v1', path: 'skills', origin: 'git@example.com:x.git#v1:skills' })
 })
@@ -83,7 +83,7 @@ test.each([
   'https://github.com/org/x/tree/main/../../etc',
   'https://github.com/org/x/tree/main/%2e%2e/etc',
   'https://example.com/a%5c..%5cb',
-])('%j is refused, and says what would be right', text => {
+])('parseGitUrl() refuses %j and names the accepted notations', text => {
   expect(() => parseGitUrl(text)).toThrow(SkillError)
   try {
     parseGitUrl(text)
@@ -93,7 +93,7 @@ test.each([
   }
 })
 
-test('http is for named servers of this machine only', () => {
+test('http is allowed only for named servers on this machine', () => {
   const options = { privateHosts: ['127.0.0.1:3000', 'example.com'] }
   expect(parseGitUrl('http://127.0.0.1:3000/x.git', options).protocol).toBe('http')
   expect(() => parseGitUrl('http://127.0.0.1:3001/x.git', options)).toThrow(/not encrypted/)
@@ -116,11 +116,11 @@ test.each([
   '',
   'ref^{}',
   '*',
-])('the ref %j is refused', ref => {
+])('checkRef() refuses the ref %j', ref => {
   expect(() => checkRef(ref)).toThrow(/branch or tag/)
 })
 
-test('whatever is given, what git gets never begins with a dash and leads nowhere else', () => {
+test('for any input, the parsed URL never starts with a dash and uses only https or ssh', () => {
   fc.assert(
     fc.property(
       fc.oneof(

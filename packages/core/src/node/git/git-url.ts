@@ -2,30 +2,30 @@ import { SkillError } from '../../index.ts'
 
 export type GitProtocol = 'https' | 'ssh' | 'file' | 'http'
 
-/** A repository to be fetched from, and which part of it. */
+/** A repository, and the part of it to read. */
 export interface GitPlace {
   readonly protocol: GitProtocol
-  /** What git is given: absolute, without credentials, never beginning with a dash. */
+  /** The URL for git: absolute, without credentials, never starting with a dash. */
   readonly url: string
-  /** The URL as people would write it, with the part of the repository: the key of lasting state. */
+  /** The URL in the usual notation, with ref and folder. Lasting state uses it as a key. */
   readonly origin: string
   /** The last part of the repository's name. */
   readonly name: string
-  /** A branch, a tag or a whole commit; absent for the default branch. */
+  /** A branch, a tag or a full commit id; absent for the default branch. */
   readonly ref?: string
-  /** Folder within the repository, `/`-separated; empty for all of it. */
+  /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly path: string
-  /** `ref/path` of a tree URL, which only the repository can tell apart, for branches may have a `/` too. */
+  /** `ref/path` of a tree URL. Only the repository can split it, because branch names may contain `/`. */
   readonly refAndPath?: string
 }
 
 export interface GitUrlOptions {
   readonly ref?: string
   readonly path?: string
-  /** Where `owner/repository` is, and whose `/tree/` URLs are understood, besides github.com. */
+  /** Base for `owner/repository` and for `/tree/` URLs, in addition to github.com. */
   readonly baseUrl?: string
   readonly allowFile?: boolean
-  /** Hosts that may be in a private network or on this machine; those of this machine also without encryption. */
+  /** Hosts that may be in a private network or on this machine. Hosts on this machine may also be unencrypted. */
   readonly privateHosts?: readonly string[]
 }
 
@@ -38,9 +38,9 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/
 
 /**
- * Understands the ways in which people name a repository: `https`, `ssh` and scp-like URLs, `owner/repository`, and the
- * page of a folder on GitHub (`.../tree/<branch>/<folder>`).
- * @throws {SkillError} INVALID_OPTION with what would be right
+ * Parses the usual notations of a repository: `https`, `ssh` and scp-like URLs, `owner/repository`, and the URL of a
+ * folder on GitHub (`.../tree/<branch>/<folder>`).
+ * @throws {SkillError} INVALID_OPTION with the accepted notations
  */
 export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace {
   const input = text.trim()
@@ -55,7 +55,7 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) {
     const scp = SCP_LIKE.exec(input)?.groups
     const path = scp?.['path'] ?? ''
-    // Brackets have a meaning for git wherever they are: it would go to another host than the one that is read here.
+    // Git interprets brackets anywhere, and would connect to a different host than the one parsed here.
     if (scp === undefined || path.startsWith('-') || isUnsafePath(path) || /[[\]]/.test(path))
       throw invalid(text)
     return finish({ protocol: 'ssh', url: input, origin: input, name: lastOf(path), path: '' }, options)
@@ -63,12 +63,12 @@ export function parseGitUrl(text: string, options: GitUrlOptions = {}): GitPlace
   return finish(parseUrl(input, text, base, options), options)
 }
 
-/** The host of `user@host:path`, as `parseGitUrl` takes it. */
+/** Returns the host of `user@host:path`, in the notation that `parseGitUrl` accepts. */
 export function hostOfScp(url: string): string | undefined {
   return SCP_LIKE.exec(url)?.groups?.['host']
 }
 
-/** Whether a ref names a commit and not something that moves. */
+/** Returns whether a ref is a full commit id, which never moves. */
 export function isCommit(ref: string): boolean {
   return COMMIT.test(ref)
 }
@@ -84,10 +84,10 @@ export function checkRef(ref: string): void {
 }
 
 function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions): GitPlace {
-  // A URL is normalised when it is parsed, and would then name another branch or folder than the text seems to.
+  // Parsing normalises dot segments, so the URL would name a different branch or folder than its text.
   if (!URL.canParse(input) || /[/\\](\.|%2e){1,2}([/\\]|$)/i.test(input)) throw invalid(text)
   const url = new URL(input)
-  // Nothing is lost by it, and pages of GitHub are quoted in this way, too.
+  // GitHub serves https at the same address, and links to its pages sometimes use http.
   if (url.host === 'github.com' && url.protocol === 'http:') url.protocol = 'https:'
   const protocol = url.protocol.slice(0, -1)
   if (protocol === 'file') return parseFile(url, text, options)
@@ -96,17 +96,17 @@ function parseUrl(input: string, text: string, base: URL, options: GitUrlOptions
   if (url.hostname === '' || url.hostname.startsWith('-') || url.search !== '' || url.hash !== '')
     throw invalid(text)
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
-    // The text is not repeated: it holds a secret.
+    // The message omits the URL, because it contains a secret.
     throw new SkillError(
       'INVALID_OPTION',
-      `the URL of ${url.host} has credentials in it, which would end up in logs; use a credential helper of git, or in a program the option token`,
+      `the URL of ${url.host} has credentials in it, which would end up in logs; use a git credential helper, or the option token in a program`,
     )
   }
   if (url.username.startsWith('-') || isUnsafePath(decode(url.pathname, text))) throw invalid(text)
   if (protocol === 'http' && !isAllowedHttp(url, options.privateHosts ?? [])) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(input)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) when it is a server on this machine`,
+      `${JSON.stringify(input)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
     )
   }
   const host = [new URL(GITHUB), base].find(each => each.host === url.host && each.protocol === url.protocol)
@@ -135,13 +135,13 @@ function parseFile(url: URL, text: string, { allowFile }: GitUrlOptions): GitPla
   if (allowFile !== true)
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(text)} is a file URL, which is not allowed here: name it yourself with --source, or allowFile: true in a program; for a folder of skills use a root`,
+      `${JSON.stringify(text)} is a file URL, which is not allowed here; pass it with --source, or set allowFile: true in a program; for a folder of skills use a root`,
     )
   if (url.host !== '' || url.search !== '' || url.hash !== '') throw invalid(text)
   return { protocol: 'file', url: url.href, origin: url.href, name: lastOf(url.pathname), path: '' }
 }
 
-/** A repository of GitHub, or of something that lays out its URLs in the same way. */
+/** Returns the place of a repository on GitHub, or on a server with the same URL layout. */
 function hosted(base: URL, owner: string, name: string, text: string): GitPlace {
   for (const part of [owner, name]) {
     if (!NAME.test(part) || /^\.+$/.test(part) || part.startsWith('-'))
@@ -158,7 +158,7 @@ function finish(place: GitPlace, { ref, path }: GitUrlOptions): GitPlace {
   if (place.refAndPath !== undefined && (ref !== undefined || path !== undefined)) {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(place.origin)} names a branch and a folder already; leave ref and path out`,
+      `${JSON.stringify(place.origin)} already names a branch and a folder; remove ref and path`,
     )
   }
   if (ref !== undefined) checkRef(ref)
@@ -215,10 +215,10 @@ function lastOf(path: string): string {
 }
 
 function invalid(text: string): SkillError {
-  // What could be a secret in it is not repeated.
+  // The message hides everything that could be a secret.
   const shown = text.replace(/:\/\/.*@/, '://...@')
   return new SkillError(
     'INVALID_OPTION',
-    `${JSON.stringify(shown)} is no URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for one on this machine`,
+    `${JSON.stringify(shown)} is not the URL of a repository; use https://host/owner/repository, git@host:owner/repository, owner/repository, or file:///folder for a repository on this machine`,
   )
 }

@@ -3,13 +3,13 @@ import { BlockList, isIP } from 'node:net'
 import { SkillError } from '../../index.ts'
 import { checkOptions, type KnownOptions, toMessage } from '../../internal-entry.ts'
 
-/** Finds the addresses of a name. */
+/** Returns the addresses of a host name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 export interface HostAccess {
   /**
-   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine; those of this machine also without
-   * encryption.
+   * Hosts, as `name` or `name:port`, that may be in a private network or on this machine. Hosts on this machine may
+   * also be unencrypted.
    */
   readonly privateHosts: readonly string[]
   /** @default the resolver of this machine */
@@ -35,7 +35,7 @@ const PRIVATE_V4: readonly (readonly [string, number])[] = [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ]
-// Of IPv6 only what is routed worldwide is public, without the ranges in it that stand for other addresses.
+// In IPv6 only globally routed addresses are public, except the ranges that embed or document other addresses.
 const PUBLIC_V6 = ['2000::', 3] as const
 const PRIVATE_V6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
@@ -54,7 +54,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Whether an address is one that everybody on the internet would reach, and nothing nearer. */
+/** Returns whether an address is public: reachable from the whole internet, and not in a private network. */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address)
   if (version === 4) return !privateV4.check(address, 'ipv4')
@@ -62,8 +62,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Checks where a URL leads before anything is sent there.
- * @throws {SkillError} INVALID_OPTION for what is not allowed
+ * Checks a URL before any request to it.
+ * @throws {SkillError} INVALID_OPTION when the URL is not allowed
  */
 export function checkUrl(url: URL, access: HostAccess): void {
   checkOptions('checkUrl()', access, KNOWN)
@@ -72,21 +72,21 @@ export function checkUrl(url: URL, access: HostAccess): void {
   if (url.username !== '' || url.password !== '')
     throw new SkillError(
       'INVALID_OPTION',
-      `the URL of ${url.host} has credentials in it, which would end up in logs`,
+      `the URL of ${url.host} has credentials in it, which would end up in logs; remove them`,
     )
   if (url.protocol === 'http:' && isAllowed && isLoopbackName(host)) return
   if (url.protocol !== 'https:') {
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(url.href)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) when it is a server on this machine`,
+      `${JSON.stringify(url.href)} is not encrypted; use https, or allow ${JSON.stringify(url.host)} as a private host (privateHosts, --private-host) if it is a server on this machine`,
     )
   }
   if (isIP(host) !== 0 && !isAllowed && !isPublicAddress(host)) throw refused(url.host, host)
 }
 
 /**
- * The addresses of a host, checked: of a name with any address in a private network none is used.
- * @throws {SkillError} INVALID_OPTION when it is not allowed, IO_FAILED when the name is unknown
+ * Returns the checked addresses of a host. Refuses the host if any of its addresses is in a private network.
+ * @throws {SkillError} INVALID_OPTION when the host is not allowed, IO_FAILED when the name is unknown
  */
 export async function resolveAllowed(url: URL, access: HostAccess): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -139,6 +139,6 @@ function isLoopbackAddress(address: string): boolean {
 function refused(host: string, address: string): SkillError {
   return new SkillError(
     'INVALID_OPTION',
-    `${host} is at ${address}, in a private network or on this machine; allow it as a private host (privateHosts, --private-host) when that is meant`,
+    `${host} is at ${address}, in a private network or on this machine; allow it as a private host (privateHosts, --private-host) if you trust it`,
   )
 }

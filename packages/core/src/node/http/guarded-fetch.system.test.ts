@@ -33,7 +33,7 @@ const get = async (url: string, options: Partial<Parameters<typeof guardedFetch>
     ...options,
   })
 
-describe('T27: private places', () => {
+describe('T27: private networks', () => {
   test.each([
     'https://127.0.0.1/',
     'https://127.1/',
@@ -53,24 +53,24 @@ describe('T27: private places', () => {
     'https://169.254.169.254/latest/meta-data/',
     'https://192.168.1.1/',
     'https://100.64.0.1/',
-  ])('%s is refused', async url => {
+  ])('guardedFetch() refuses %s', async url => {
     await expect(get(url)).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/in a private network or on this machine; allow it as a private host/),
     })
   })
 
-  test.each(['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'])('%s is public', address => {
+  test.each(['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'])('isPublicAddress() accepts %s', address => {
     expect(isPublicAddress(address)).toBe(true)
   })
 
-  test('a name that leads inside is refused, also when only one of its addresses does', async () => {
+  test('a name is refused if any of its addresses is private', async () => {
     const resolve = async (): Promise<readonly string[]> => ['93.184.216.34', '10.0.0.1']
     await expect(get('https://example.com/', { resolve })).rejects.toThrow(/example.com is at 10.0.0.1/)
   })
 
-  test('a name that leads elsewhere a moment later is connected to where it was checked', async () => {
-    // The first answer is refused, so nothing could be connected to; the second is never asked for in one request.
+  test('a name whose address changes a moment later is resolved only once', async () => {
+    // The first address is refused. A second lookup in the same request would return a public one.
     const answers = [['127.0.0.1'], ['93.184.216.34']]
     let asked = 0
     const resolve = async (): Promise<readonly string[]> => answers[asked++ % 2] ?? []
@@ -81,7 +81,7 @@ describe('T27: private places', () => {
     expect([asked, requests]).toEqual([1, before])
   })
 
-  test('what was checked is what is connected to: the name is asked once for each request', async () => {
+  test('a request resolves its name once, and connects to the checked address', async () => {
     let asked = 0
     const port = host.split(':')[1]
     const resolve = async (): Promise<readonly string[]> => {
@@ -93,7 +93,7 @@ describe('T27: private places', () => {
     expect([Buffer.from(bytes ?? []).toString(), asked]).toEqual(['here', 1])
   })
 
-  test('a redirect is checked like the first URL, and followed five times at most', async () => {
+  test('each redirect is checked like the first URL, and at most five are followed', async () => {
     answer = (_, response) => void response.writeHead(302, { Location: 'https://169.254.169.254/' }).end()
     await expect(get(`http://${host}/`)).rejects.toThrow(/169.254.169.254 is at 169.254.169.254/)
     answer = (request, response) => void response.writeHead(302, { Location: `${request.url}x` }).end()
@@ -107,11 +107,11 @@ describe('T27: private places', () => {
     'ftp://example.com/',
     'file:///etc/passwd',
     'https://user:pw@example.com/',
-  ])('%s is refused', async url => {
+  ])('guardedFetch() refuses %s', async url => {
     await expect(get(url)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
-  test('http is for this machine, whatever is in the list', async () => {
+  test('http is allowed only for this machine, even for listed hosts', async () => {
     const resolve = async (): Promise<readonly string[]> => ['10.0.0.1']
     await expect(get('http://localhost/', { resolve, privateHosts: ['localhost'] })).rejects.toThrow(
       /not on this machine; use https/,
@@ -121,7 +121,7 @@ describe('T27: private places', () => {
 })
 
 describe('answers', () => {
-  test('an entity tag is sent, and 304 means what is known', async () => {
+  test('an entity tag is sent, and 304 means that nothing changed', async () => {
     answer = (request, response) => {
       const isKnown = request.headers['if-none-match'] === '"1"'
       response.writeHead(isKnown ? 304 : 200, { ETag: '"1"' }).end(isKnown ? undefined : 'text')
@@ -131,7 +131,7 @@ describe('answers', () => {
     expect((await get(`http://${host}/`, { etag: '"1"' })).bytes).toBeUndefined()
   })
 
-  test('more than was allowed is not taken, announced or not', async () => {
+  test('an answer above maxBytes is refused, with or without a Content-Length', async () => {
     answer = (_, response) => void response.end('x'.repeat(2000))
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
     answer = (_, response) => {
@@ -141,7 +141,7 @@ describe('answers', () => {
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
   })
 
-  test('a fetch for others ends a longer answer, and the connection with it', async () => {
+  test('the fetch of createGuardedFetch() aborts an answer above maxBytes and its connection', async () => {
     const closed = Promise.withResolvers<void>()
     answer = (_, response) => {
       response.on('close', closed.resolve)
@@ -159,7 +159,7 @@ describe('answers', () => {
     [404, {}, 'NOT_FOUND', undefined],
     [500, {}, 'IO_FAILED', undefined],
     [429, { 'Retry-After': '7' }, 'IO_FAILED', 7000],
-  ])('%d is a failure with its number', async (status, headers, code, retryAfterMs) => {
+  ])('status %d is a failure with the status in its data', async (status, headers, code, retryAfterMs) => {
     answer = (_, response) => void response.writeHead(status, headers).end()
     await expect(get(`http://${host}/`)).rejects.toMatchObject({
       code,
@@ -167,7 +167,7 @@ describe('answers', () => {
     })
   })
 
-  test('a connection that breaks in the middle is a failure, not half an answer', async () => {
+  test('a connection that breaks in the middle is a failure', async () => {
     answer = (_, response) => {
       response.writeHead(200, { 'Content-Length': '100' })
       response.write('half')
@@ -176,7 +176,7 @@ describe('answers', () => {
     await expect(get(`http://${host}/`)).rejects.toMatchObject({ code: 'IO_FAILED' })
   })
 
-  test('a silent server is given up with the signal', async () => {
+  test('a request to a silent server ends with the signal', async () => {
     answer = () => undefined
     const abort = new AbortController()
     const waiting = get(`http://${host}/`, { signal: abort.signal })
@@ -188,7 +188,7 @@ describe('answers', () => {
 test.each([
   ['archive', () => archive('https://user:hunter2@example.com/skills.zip')],
   ['wellKnown', () => wellKnown('https://user:hunter2@example.com')],
-])('%s refuses credentials in its URL at once, and does not repeat them', (_, make) => {
+])('%s() refuses credentials in its URL at once, and does not repeat them', (_, make) => {
   let message = ''
   try {
     make()

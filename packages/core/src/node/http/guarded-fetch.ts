@@ -6,18 +6,18 @@ import { checkNumber, checkOptions, type KnownOptions, toMessage } from '../../i
 import { checkUrl, type HostAccess, resolveAllowed } from './address-guard.ts'
 
 export interface GuardedRequest extends HostAccess {
-  /** Longer answers are refused, in bytes. */
+  /** Maximum size of an answer, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** What a server called the state that is known already. */
+  /** Entity tag of the known state. */
   readonly etag?: string
 }
 
 export interface GuardedAnswer {
-  /** Absent when the state is the one of the entity tag. */
+  /** Absent if the entity tag still matches. */
   readonly bytes?: Uint8Array
   readonly etag?: string
-  /** Where the answer came from, redirects followed. */
+  /** URL of the answer after all redirects. */
   readonly url: URL
 }
 
@@ -25,10 +25,11 @@ const MAX_REDIRECTS = 5
 const HEADERS = { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'skillstoke' }
 
 /**
- * Gets a URL that somebody else may have chosen: encrypted, from public addresses only, checked at each redirect and where the
- * connection is made, so no name can lead inside between the check and the use.
- * @throws {SkillError} INVALID_OPTION for places that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything else,
- * with `data.retryAfterMs` where a server asked for patience
+ * Requests a URL that may come from an untrusted party. Allows only encrypted connections to public addresses, and
+ * checks each redirect. Connects to the checked addresses only, so a name cannot change its address between the check
+ * and the use.
+ * @throws {SkillError} INVALID_OPTION for URLs that are not allowed; TOO_LARGE; NOT_FOUND; IO_FAILED for everything
+ * else, with `data.retryAfterMs` when the server asks to wait
  */
 export async function guardedFetch(text: URL, options: GuardedRequest): Promise<GuardedAnswer> {
   let url = text
@@ -43,7 +44,7 @@ export async function guardedFetch(text: URL, options: GuardedRequest): Promise<
         throw new SkillError('IO_FAILED', message)
       }
       if (!URL.canParse(headers.location, url.href))
-        throw new SkillError('IO_FAILED', `${url.host} redirects to something that is no URL`)
+        throw new SkillError('IO_FAILED', `${url.host} redirects to an invalid URL`)
       url = new URL(headers.location, url)
       continue
     }
@@ -77,14 +78,15 @@ async function sendTo(url: URL, options: Sending): Promise<IncomingMessage> {
   const { signal, method, headers, body } = options
   signal.throwIfAborted()
   const addresses = await resolveAllowed(url, options)
-  // What was checked is what is connected to; a pooled socket would belong to an earlier check.
+  // Connects to the checked addresses. Sockets are not pooled, because a pooled one would rely on an earlier check.
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
     const found = addresses.map(address => ({ address, family: isIP(address) }))
     const [first] = found
     if (all === true) callback(null, found)
     else callback(null, first?.address ?? '', first?.family ?? 4)
   }
-  // Loaded at the first request: importing it loads the whole client behind `fetch` too, longer than Node takes to start.
+  // Loaded on the first request, because the import also loads the client behind `fetch`, which takes longer than Node
+  // takes to start.
   const { Agent, request: open } = await (url.protocol === 'https:'
     ? import('node:https')
     : import('node:http'))
@@ -135,7 +137,7 @@ function toFailure(url: URL, status: number, retryAfter: string | undefined): Sk
   })
 }
 
-/** Seconds, or a date. */
+/** Converts `Retry-After`, which is a number of seconds or a date, to milliseconds. */
 function toMs(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined
   const seconds = Number(retryAfter)
@@ -144,7 +146,10 @@ function toMs(retryAfter: string | undefined): number | undefined {
 }
 
 export interface GuardedFetchOptions extends HostAccess {
-  /** Longer answers end with a TOO_LARGE, in bytes; a stream of events counts as one answer. @default 64 MB */
+  /**
+   * Maximum size of an answer in bytes; more fails with TOO_LARGE. A stream of events counts as one answer. @default 64
+   * MB
+   */
   readonly maxBytes?: number
 }
 
@@ -153,7 +158,8 @@ const KNOWN: KnownOptions<GuardedFetchOptions> = { maxBytes: true, privateHosts:
 const DEFAULT_MAX_ANSWER_BYTES = 64_000_000
 
 /**
- * A `fetch` with the same guards, for clients that bring their own protocol; redirects are handed back and not followed.
+ * Returns a `fetch` with the same guards, for clients with their own protocol. It returns redirects and does not follow
+ * them.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   checkOptions('createGuardedFetch()', options, KNOWN)
@@ -182,7 +188,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): typeof fetch {
   }
 }
 
-/** An error in the stream ends the connection behind it. */
+/** Fails the stream after `maxBytes`. The error also closes the connection. */
 function limitTo(maxBytes: number, url: URL): TransformStream<Uint8Array, Uint8Array> {
   let length = 0
   return new TransformStream({

@@ -9,12 +9,12 @@ export type IndexEntry =
       readonly url: URL
       readonly digest: string
     }
-  /** Of the older form: its files, below a folder, without digests. */
+  /** An entry of the older format: its files below a folder, without digests. */
   | { readonly kind: 'files'; readonly name: string; readonly files: readonly { path: string; url: URL }[] }
 
 export interface SkillIndex {
   readonly entries: readonly IndexEntry[]
-  /** What of the index could not be understood. */
+  /** Descriptions of the entries that could not be read. */
   readonly faults: readonly string[]
 }
 
@@ -23,20 +23,20 @@ const MAX_FILES = 512
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 /**
- * Reads `/.well-known/agent-skills/index.json`, or the older `/.well-known/skills/index.json`. An entry that makes no sense is
- * told and left out; the others count.
- * @throws {SkillError} IO_FAILED for what is no index at all
+ * Reads `/.well-known/agent-skills/index.json`, or the older `/.well-known/skills/index.json`. Leaves out invalid
+ * entries and reports each as a fault.
+ * @throws {SkillError} IO_FAILED when the file is not an index; TOO_LARGE
  */
 export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   let json: unknown
   try {
     json = JSON.parse(decodeStrictText(bytes) ?? '')
   } catch (thrown) {
-    throw new SkillError('IO_FAILED', `${base.href} is no JSON`, { cause: thrown })
+    throw new SkillError('IO_FAILED', `${base.href} is not valid JSON`, { cause: thrown })
   }
   const skills = (json as { skills?: unknown } | null)?.skills
   if (!Array.isArray(skills))
-    throw new SkillError('IO_FAILED', `${base.href} has no list "skills", so it is no index of skills`)
+    throw new SkillError('IO_FAILED', `${base.href} has no list "skills", so it is not a skill index`)
   if (skills.length > MAX_ENTRIES)
     throw new SkillError(
       'TOO_LARGE',
@@ -49,7 +49,7 @@ export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
     const read = readEntry(value, base)
     if (typeof read === 'string') faults.push(`skills[${index}] ${read}`)
     else if (names.has(read.name))
-      faults.push(`skills[${index}] has the name ${JSON.stringify(read.name)} again`)
+      faults.push(`skills[${index}] repeats the name ${JSON.stringify(read.name)}`)
     else {
       names.add(read.name)
       entries.push(read)
@@ -58,19 +58,19 @@ export function parseIndex(bytes: Uint8Array, base: URL): SkillIndex {
   return { entries, faults }
 }
 
-/** The entry, or the second half of a sentence that says what is wrong with it. */
+/** Returns the entry, or a description of its fault that continues a sentence. */
 function readEntry(value: unknown, base: URL): IndexEntry | string {
-  if (typeof value !== 'object' || value === null) return 'is no object'
+  if (typeof value !== 'object' || value === null) return 'is not an object'
   const { name, type, url, digest, files } = value as Record<string, unknown>
   if (typeof name !== 'string' || name.length > 64 || !NAME.test(name))
-    return `has the name ${JSON.stringify(name)}, which is none of a skill`
+    return `has the name ${JSON.stringify(name)}, which is not a valid skill name`
   if (type === undefined && Array.isArray(files)) return readFiles(name, files, base)
   if (type !== 'skill-md' && type !== 'archive')
-    return `has the type ${JSON.stringify(type)}; "skill-md" and "archive" are known`
+    return `has the type ${JSON.stringify(type)}; use "skill-md" or "archive"`
   if (typeof url !== 'string' || !URL.canParse(url, base.href))
-    return `has the url ${JSON.stringify(url)}, which is none`
+    return `has the url ${JSON.stringify(url)}, which is not a valid URL`
   if (typeof digest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(digest))
-    return `has the digest ${JSON.stringify(digest)}; "sha256:" and 64 hexadecimal digits are needed`
+    return `has the digest ${JSON.stringify(digest)}; use "sha256:" and 64 hexadecimal digits`
   return { kind: type, name, url: new URL(url, base), digest }
 }
 
@@ -82,7 +82,7 @@ function readFiles(name: string, files: readonly unknown[], base: URL): IndexEnt
       typeof path === 'string' &&
       !/[\\:?#\0]/.test(path) &&
       path.split('/').every(part => part !== '' && part !== '.' && part !== '..')
-    if (!isSafe) return `has the file ${JSON.stringify(path)}, which is no path in its folder`
+    if (!isSafe) return `has the file ${JSON.stringify(path)}, which is not a path inside its folder`
     const encoded = path.split('/').map(encodeURIComponent).join('/')
     found.push({ path, url: new URL(`${name}/${encoded}`, base) })
   }

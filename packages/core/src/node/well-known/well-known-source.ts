@@ -29,7 +29,7 @@ export interface WellKnownOptions
   readonly label?: string
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
-  /** A site with more in all its skills together is refused, in bytes, unpacked. @default 200 MB */
+  /** Maximum size of all skills of the site together, unpacked, in bytes. @default 200 MB */
   readonly maxBytes?: number
 }
 
@@ -48,7 +48,7 @@ const KNOWN: KnownOptions<WellKnownOptions> = {
   clock: true,
 }
 
-// The newer form first; a server has mostly one of the two.
+// Newer format first. Most servers have only one of the two.
 const INDEXES = ['/.well-known/agent-skills/index.json', '/.well-known/skills/index.json'] as const
 const MAX_INDEX_BYTES = 1_000_000
 const MAX_FILE_BYTES = 5_000_000
@@ -56,8 +56,8 @@ const DEFAULT_MAX_SITE_BYTES = 200_000_000
 const CONCURRENCY = 4
 
 /**
- * The skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older `/.well-known/skills/`. What has a
- * digest is refused unless it matches.
+ * Returns a source for the skills that a site offers in `/.well-known/agent-skills/index.json`, or in the older
+ * `/.well-known/skills/`. A skill with a digest is refused unless the digest matches.
  * @throws {SkillError} INVALID_OPTION
  */
 export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSource {
@@ -67,7 +67,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkillError(
       'INVALID_OPTION',
-      `${JSON.stringify(url)} is no URL; use for example "https://example.com"`,
+      `${JSON.stringify(url)} is not an http or https URL; use for example "https://example.com"`,
     )
   const parsed = new URL(url)
   checkUrl(parsed, { privateHosts: privateHosts ?? [] })
@@ -78,7 +78,7 @@ export function wellKnown(url: string, options: WellKnownOptions = {}): SkillSou
   return new RemoteSource(fetcher, { ...remote, label: label ?? parsed.hostname, origin })
 }
 
-/** The files of one skill, and what tells whether they are still the same. */
+/** The files of one skill, with a mark that changes when they change. */
 interface FetchedSkill {
   readonly mark: string
   readonly files: readonly FetchedFile[]
@@ -94,7 +94,7 @@ class WellKnownFetcher implements TreeFetcher {
   readonly #candidates: readonly URL[]
   readonly #privateHosts: readonly string[]
   readonly #maxBytes: number
-  /** By name. */
+  /** The fetched skills, by name. */
   #skills: ReadonlyMap<string, FetchedSkill> = new Map()
 
   constructor(origin: string, candidates: readonly URL[], options: SiteAccess) {
@@ -122,7 +122,7 @@ class WellKnownFetcher implements TreeFetcher {
         } catch (thrown) {
           context.signal.throwIfAborted()
           budget.throwIfExceeded()
-          // One skill that cannot be had takes no other with it, and stays as it was.
+          // A failing skill keeps its last state and does not affect other skills.
           const kept = known ?? (await this.#fromTree(entry.name, context.known))
           if (kept !== undefined) skills.set(entry.name, kept)
           notices.push(
@@ -185,13 +185,13 @@ class WellKnownFetcher implements TreeFetcher {
     )
     const actual = digestOf(bytes, hasher)
     if (actual !== entry.digest)
-      throw new SkillError('IO_FAILED', `what came is ${actual} and not ${entry.digest}, as the index says`)
+      throw new SkillError('IO_FAILED', `the download is ${actual}; the index says ${entry.digest}`)
     const files = isArchive ? await readArchive(bytes) : [toFile('SKILL.md', bytes)]
     budget.take(files.reduce((sum, file) => sum + file.bytes.length, 0))
     return { mark: entry.digest, files }
   }
 
-  /** What a restarted process still has of a skill. */
+  /** Returns the files of a skill that a restarted process still has. */
   async #fromTree(name: string, tree: FileTree | undefined): Promise<FetchedSkill | undefined> {
     const files = await listFilesBelow(tree, name)
     return files.length === 0 ? undefined : { mark: '', files }
@@ -207,7 +207,7 @@ class WellKnownFetcher implements TreeFetcher {
   }
 }
 
-/** What one look may still take: each skill has its limits, and two thousand of them are a flood all the same. */
+/** Limits the bytes of one fetch, because many skills within their own limits can still be too much together. */
 class ByteBudget {
   readonly #max: number
   readonly #host: string
@@ -226,7 +226,7 @@ class ByteBudget {
 
   throwIfExceeded(): void {
     if (this.#taken <= this.#max) return
-    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`
+    const message = `the skills of ${this.#host} have more than ${this.#max} bytes together; raise maxBytes (maxMegabytes in skillstoke.json) if the size is intended`
     throw new SkillError('TOO_LARGE', message)
   }
 }
