@@ -18,11 +18,13 @@ export interface ScriptRunnerOptions {
    * their parent folders is refused, too. Git hooks and the settings of agents and editors are always protected.
    * @default none
    */
+  readonly protectedPaths?: readonly string[]
   /**
    * Files and folders that no script may see, whatever is granted: state directories, and configuration files that
    * decide which sources are trusted. A sandbox leaves them out. Without a sandbox, a grant for one of their parent
    * folders is refused. The default state directory is always hidden. @default none
    */
+  readonly hiddenPaths?: readonly string[]
   /** Folder to which revisions are written for script processes to read. @default a folder for temporary files */
   readonly directory?: string
   /** Environment from which granted variables and `PATH` are read. @default process.env */
@@ -37,6 +39,7 @@ export interface ScriptRunnerOptions {
    * How long a reserve process without a skill is kept after the last edit of a script, in milliseconds; 0 disables it.
    * The first edit starts the process, so a host whose scripts never change has none. @default 180,000
    */
+  readonly reserveMs?: number
   /** Number of calls after which a process is replaced. @default 1,000 */
   readonly maxCalls?: number
   /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
