@@ -96,7 +96,7 @@ class McpFetcher implements TreeFetcher {
       if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
         throw new SkillError(
           'INVALID_OPTION',
-          `${JSON.stringify(target)} is not the URL of an MCP server; use https://host/mcp`,
+          `${JSON.stringify(target)} is no URL of an MCP server; use https://host/mcp`,
         )
       const url = new URL(target)
       checkUrl(url, { privateHosts: access.privateHosts })

@@ -214,7 +214,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await it.write('aa/SKILL.md', text('aa'))
     const second = await skills.list({ cursor: first.nextCursor as string })
     expect(second.skills.map(each => each.frontmatter.name)).toEqual(['d', 'e'])
-    await expect(skills.list({ cursor: 'no cursor!' })).rejects.toThrow('is not one of ours')
+    await expect(skills.list({ cursor: 'no cursor!' })).rejects.toThrow('is not from this server')
     expect((await client.listResources()).resources.map(each => each.name)).toEqual([
       'a',
       'aa',
