@@ -16,7 +16,7 @@ import { MemoryConversationStore } from './memory-conversation-store.ts'
 export interface SkillAgentOptions {
   readonly skills: SkillRuntime
   readonly model: LanguageModel
-  /** Text of the system prompt before the catalog of skills. @default 'You are a helpful assistant.' */
+  /** Text of the system prompt before the catalog of skills. */
   readonly instructions?: string
   /** Which skills its conversations may see. @default all */
   readonly scope?: SkillScope

@@ -417,7 +417,7 @@ describe('SkillSyncManager', () => {
     it.watcher.put(new Error('4'))
     await it.clock.advance(1_000)
     expect(it.watcher.starts).toBe(5)
-    expect(it.logged.filter(line => line.includes('asked again'))).toEqual(
+    expect(it.logged.filter(line => line.includes('is retried'))).toEqual(
       [1_000, 2_000, 4_000, 1_000].map(delay => `a watcher failed and is retried ${delay}`),
     )
     it.watcher.put('return')

@@ -86,10 +86,7 @@ function toWords(error: string): string {
   return error
     .replace(/^Instance type "(.*?)" is invalid\. Expected "(.*)"\.$/, 'it is of type "$1" and must be "$2"')
     .replace(/^Instance does not have/, 'it does not have')
-    .replace(
-      /^Property (".*") does not match additional properties schema\.$/,
-      'its field $1 is not allowed',
-    )
+    .replace(/^Property (".*") does not match additional properties schema\.$/, 'its field $1 is not allowed')
     .replace(/\.$/, '')
 }
 

@@ -42,15 +42,18 @@ describe('parseFrame()', () => {
     })
   })
 
-  test.each([257, 3_000, 200_000])('reports a value of %d levels as a failure instead of overflowing the stack', levels => {
-    const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
-    expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
-      kind: 'error',
-      id: 7,
-      message: 'the data that it sent is nested more than 256 levels deep',
-    })
-    expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
-  })
+  test.each([257, 3_000, 200_000])(
+    'reports a value of %d levels as a failure instead of overflowing the stack',
+    levels => {
+      const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
+      expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
+        kind: 'error',
+        id: 7,
+        message: 'the data that it sent is nested more than 256 levels deep',
+      })
+      expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
+    },
+  )
 
   test('reports a result beyond the limit as too large, even if the script did not', () => {
     const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })

@@ -58,7 +58,8 @@ function describe(path: string, answer: Exclude<Answer, { kind: 'code' }>): Diag
     return {
       code: 'SCRIPT_INVALID',
       severity: 'error',
-      message: 'the types of the module cannot be removed: it is nested too deeply, or removing them takes too long',
+      message:
+        'the types of the module cannot be removed: it is nested too deeply, or removing them takes too long',
       path,
     }
   return {
