@@ -285,7 +285,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     const words = ['run', 'work', 'scripts/attack.sh']
     const places = ['--root', it.folder.at('skills'), '--state', it.folder.at('state')]
     const run = (): CliRun<unknown> => stoke([...words, ...places], { cwd: it.folder.path })
-    const reason = `fs.write of ${it.folder.path} is granted, and no script writes to ${it.folder.at('state')} in it; grant a folder beside that, as in fs.write:out`
+    const reason = `fs.write of ${it.folder.path} is granted, but no script may write to ${it.folder.at('state')} in it; grant a folder beside it, as in fs.write:out`
     const granted = stoke(['grant', 'work', 'fs.write', ...places], { cwd: it.folder.path })
     expect(granted).toMatchObject({
       status: 0,

@@ -237,7 +237,7 @@ test('what is wrong further in is told, too', async () => {
   await using skills = await openScripts(folder.path)
   for (const [given, words] of [
     [{ at: {} }, '"at": it does not have required property "line"; given: "at"'],
-    [{ at: { line: 1, row: 2 } }, '"at": its field "row" must not be there; given: "at"'],
+    [{ at: { line: 1, row: 2 } }, '"at": its field "row" is not allowed; given: "at"'],
     [{ tags: ['a', 1] }, '"tags.1": it is of type "number" and must be "string"; given: "tags"'],
   ] as const)
     await expect(skills.scripts.execute('git.go', given)).rejects.toMatchObject({

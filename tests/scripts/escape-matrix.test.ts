@@ -521,7 +521,7 @@ const REFUSED = Symbol('refused')
 /** What the attempt returned, or nothing; `REFUSED` when what is granted keeps the skill from having commands. */
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
-  if (SkillError.isInstance(done) && done.message.includes(' is granted, and ')) return REFUSED
+  if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED
   // That it was made at all is a part of every entry.
   if (isFirst) expect(skills.scripts.list().map(({ id }) => id)).toEqual(['attack.attack'])
   const { returned, thrown } = (done as { value: { returned?: unknown; thrown?: string } }).value

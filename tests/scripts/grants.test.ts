@@ -318,7 +318,7 @@ describe('what is granted', () => {
           ['outside', 'private'],
         ] as const)
           expect(await attempt(folder, [`fs.read:${path}`], 'return 1')).toContain(
-            `fs.read:${path} is granted, and a link on the way leads to ${folder.at(target)}; grant that path itself if it is meant`,
+            `fs.read:${path} is granted, but the path goes through a link to ${folder.at(target)}; grant that path itself if you meant it`,
           )
       })
 
@@ -335,16 +335,16 @@ describe('what is granted', () => {
         folder.remove('work/out/sub')
         symlinkSync('../hooks', folder.at('work/out/sub'))
         expect(await attempt(folder, nested, "fs.writeFileSync('out/sub/evil', 'x')")).toContain(
-          'a link on the way leads to',
+          'the path goes through a link to',
         )
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
-        expect(await attempt(folder, elsewhere, 'return 1')).toContain('a link on the way leads to')
+        expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
         // Nor by another name of the folder.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
-        expect(await attempt(folder, alias, 'return 1')).toContain('a link on the way leads to')
+        expect(await attempt(folder, alias, 'return 1')).toContain('the path goes through a link to')
         expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
       })
 
@@ -360,13 +360,13 @@ describe('what is granted', () => {
           folder.write(`work/${name}`, 'as it was')
           const target = JSON.stringify(folder.at('work', name))
           const body = `fs.writeFileSync(${target}, 'evil')`
-          expect(await attempt(folder, ['fs.write'], body)).toContain('no script writes to')
-          expect(await attempt(folder, [`fs.write:${name}`], body)).toContain('no script writes to')
+          expect(await attempt(folder, ['fs.write'], body)).toContain('no script may write to')
+          expect(await attempt(folder, [`fs.write:${name}`], body)).toContain('no script may write to')
           expect(readFileSync(folder.at('work', name), 'utf8')).toBe('as it was')
         }
         using folder = new TemporaryFolder()
         for (const path of ['~', '~/.claude/skills', homedir()])
-          expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script writes to')
+          expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script may write to')
       })
 
       test('files: what is hidden is not seen through a grant around it', async () => {
@@ -379,7 +379,7 @@ describe('what is granted', () => {
           return [read('in.txt'), read('state/run/1.json'), read('trust.json')].join()`
         const outcome = await attempt(folder, ['fs.read'], read, { hiddenPaths })
         if (sandbox === 'require') expect(outcome).toBe('in,ENOENT,ENOENT')
-        else expect(outcome).toContain(`without a sandbox nothing hides ${folder.at('work/state')} in it`)
+        else expect(outcome).toContain(`${folder.at('work/state')} in it can only be hidden by a sandbox`)
         for (const word of [
           'fs.read:state',
           'fs.read:state/run/1.json',
@@ -404,7 +404,7 @@ describe('what is granted', () => {
         expect((await skills.scripts.execute('other.go', {})).value).toBe(1)
         await expect(run(skills)).rejects.toMatchObject({
           code: 'SCRIPT_REFUSED',
-          message: expect.stringContaining('fs.write:out lets the skill "other" change where it leads'),
+          message: expect.stringContaining('fs.write:out lets the skill "other" replace this path'),
         })
         await skills.review.revoke('other', ['fs.write:out'])
         await expect.poll(() => run(skills).catch(String)).toBe(1)
@@ -491,10 +491,10 @@ describe('what is granted', () => {
         expect(await call()).toBe('second')
         folder.remove('work/docs/in.txt')
         symlinkSync(folder.at('secret.txt'), folder.at('work/docs/in.txt'))
-        expect(await call()).toContain(sandbox === 'off' ? 'would lead out of it' : 'ENOENT')
+        expect(await call()).toContain(sandbox === 'off' ? 'would give access to' : 'ENOENT')
         folder.remove('work/out')
         symlinkSync('hooks', folder.at('work/out'))
-        expect(await call()).toContain('a link on the way leads to')
+        expect(await call()).toContain('the path goes through a link to')
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
@@ -531,7 +531,7 @@ describe('what is granted', () => {
           write(folder, word, "(await import('node:fs')).writeFileSync('out.txt', 'x')")
           await skills.review.grant('deploy', [word])
           const outcome = await run(skills).catch((thrown: unknown) => String(thrown))
-          expect(outcome).toContain('no script writes to')
+          expect(outcome).toContain('no script may write to')
           await skills.review.revoke('deploy', [word])
         }
         expect(existsSync(folder.at('work/out.txt'))).toBe(false)

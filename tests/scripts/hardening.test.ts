@@ -346,7 +346,7 @@ describe('commands that their author surely meant', () => {
       '"skillstoke/command" has no export "defineComand"',
     ],
     ["import defineCommand from 'skillstoke/command'", '"skillstoke/command" has no default export'],
-    ['', 'defineCommand is used and not imported'],
+    ['', 'defineCommand is used but not imported'],
     ['const =', 'unexpected token'],
   ])('%s is told, and what was there before goes on', async (head, message) => {
     using folder = new TemporaryFolder()

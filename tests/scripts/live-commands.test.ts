@@ -273,7 +273,7 @@ describe('code that does not load', () => {
         'scripts/a.ts',
         undefined,
         undefined,
-        expect.stringContaining('did not come to an end within 1000 ms'),
+        expect.stringContaining('did not finish within 1000 ms'),
       ],
     ])
   })

@@ -231,7 +231,7 @@ test('a result or a flood of lines beyond the limits is an error', async () => {
   await using skills = await openScripts(folder.path)
   expect(await failure(skills.scripts.execute('big.go'))).toMatchObject({
     code: 'TOO_LARGE',
-    message: 'big.go: the result has 2000002 bytes, more than it may have',
+    message: 'big.go: the result has 2000002 bytes, more than the limit',
   })
   expect(await failure(skills.scripts.execute('big.go', { lines: true }))).toMatchObject({
     code: 'SCRIPT_FAILED',

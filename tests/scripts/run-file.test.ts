@@ -77,7 +77,7 @@ describe('without a sandbox', () => {
     await expect(skills.scripts.run('pdf', 'scripts/hello.sh')).rejects.toMatchObject({
       code: 'SCRIPT_REFUSED',
       message:
-        '"scripts/hello.sh" would run as you, with nothing to contain it (the sandbox is switched off); grant "exec" to the skill if you trust it',
+        '"scripts/hello.sh" would run with your rights and without containment (the sandbox is switched off); grant "exec" to the skill if you trust it',
     })
     await skills.review.grant('pdf', ['exec'])
     expect((await skills.scripts.run('pdf', 'scripts/hello.sh', ['you'])).stdout).toBe('hello you\n')
@@ -95,10 +95,10 @@ describe('without a sandbox', () => {
     await skills.review.grant('pdf', ['exec'])
     await expect(skills.scripts.run('pdf', 'scripts/hello.sh')).rejects.toMatchObject({
       code: 'SCRIPT_REFUSED',
-      message: 'a sandbox is required and there is none: bubblewrap (bwrap) is not installed',
+      message: 'a sandbox is required but not available: bubblewrap (bwrap) is not installed',
     })
     await expect(skills.scripts.execute('pdf.a')).rejects.toMatchObject({
-      message: expect.stringContaining('a sandbox is required and there is none'),
+      message: expect.stringContaining('a sandbox is required but not available'),
     })
   })
 
@@ -160,7 +160,7 @@ test('a wrong path names the scripts there are, and an unknown kind says what is
   await expect(skills.scripts.run('pdf', 'scripts/data.bin')).rejects.toMatchObject({
     code: 'SCRIPT_REFUSED',
     message:
-      'nobody knows how to run "scripts/data.bin": its name has no known ending, and its first line names no interpreter',
+      '"scripts/data.bin" cannot be run: its name has no known ending, and its first line names no interpreter',
   })
   await expect(skills.scripts.run('nobody', 'x.sh')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
 })

@@ -259,7 +259,7 @@ describe('scanScripts()', () => {
         'scripts/d.ts',
         'the name of the command is undefined; use 1 to 64 letters, digits, "_" and "-"',
       ],
-      ['COMMAND_INVALID', 'scripts/b.ts', 'the command "git.one" is there twice; scripts/a.ts:2 has it, too'],
+      ['COMMAND_INVALID', 'scripts/b.ts', 'the command "git.one" is defined twice, also at scripts/a.ts:2'],
     ])
   })
 
@@ -279,7 +279,7 @@ test('a command that is not exported, and a type that there is not, are told wit
   expect(kept.diagnostics).toMatchObject([
     {
       severity: 'warning',
-      message: '"status" is a command that is not exported, and nobody can call it',
+      message: 'the command "status" is not exported, so it cannot be called',
       path: 'scripts/a.ts',
       line: 3,
       column: 16,

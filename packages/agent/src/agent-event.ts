@@ -1,18 +1,18 @@
 import type { Digest, SessionUpdate } from '@skillstoke/core'
 import type { PrefixReading } from './prefix-meter.ts'
 
-/** What happens during a turn, as it happens. */
+/** An event of a running turn. */
 export type AgentEvent =
-  /** The message began with `/` and a skill's name: its instructions were put in. */
+  /** The message began with `/` and the name of a skill, and its instructions were inserted. */
   | { readonly kind: 'skill-invoked'; readonly name: string; readonly revision: Digest }
-  /** The conversation was told of changed skills, right before a model call. */
+  /** The conversation received a notice of changed skills, right before a model call. */
   | { readonly kind: 'skills-updated'; readonly update: SessionUpdate }
-  /** A model is about to be called. */
+  /** A model call is about to start. */
   | { readonly kind: 'model-call'; readonly step: number; readonly prefix: PrefixReading }
   | { readonly kind: 'text'; readonly delta: string }
   | { readonly kind: 'tool-call'; readonly name: string; readonly input: unknown }
   | { readonly kind: 'tool-result'; readonly name: string; readonly output: unknown }
-  /** The turn is over; `hasReachedLimit` when the model still wanted to call tools. */
+  /** The turn has ended. `hasReachedLimit` is true if the model still wanted to call tools. */
   | {
       readonly kind: 'finish'
       readonly text: string

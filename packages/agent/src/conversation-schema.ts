@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Tables of a conversation store. JSON is kept as text, times are milliseconds since the epoch. */
+/** Tables of a conversation store. JSON is stored as text; times are milliseconds since the epoch. */
 export interface ConversationTables {
   conversation: {
     tenant: string
     id: string
-    /** Place of the last message. */
+    /** `seq` of the last message. */
     seq: number
   }
   message: {
@@ -15,15 +15,15 @@ export interface ConversationTables {
     seq: number
     id: string
     role: string
-    /** JSON; empty when the content is a text that is stored once. */
+    /** JSON; empty if the content is a shared text. */
     content: string
-    /** Digest of the system text that is the content. */
+    /** Digest of the shared system text that is the content. */
     text: string | null
     at: number
     generation: number | null
     digest: string | null
   }
-  /** What a conversation had been told when it had so many messages; a row for each time that this changed. */
+  /** State of a session after message number `seq`; one row for each change of that state. */
   session: {
     tenant: string
     conversation: string
@@ -35,19 +35,19 @@ export interface ConversationTables {
     ledger: string
     seen: string
   }
-  /** The skills that conversations were told of, by the SHA-256 of the JSON: most conversations share them. */
+  /** Announced skills, by the SHA-256 of their JSON, because most conversations share them. */
   listing: {
     digest: string
     announced: string
   }
-  /** System texts and catalogs, by the SHA-256 of the JSON: most conversations share them. */
+  /** System texts and catalogs, by the SHA-256 of their JSON, because most conversations share them. */
   text: {
     digest: string
     content: string
   }
 }
 
-/** By name, in the order in which they are applied; a published one is never changed. */
+/** Migrations by name, in the order in which they are applied. A published migration is never changed. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '2026-11-22-conversations': {
     async up(database: Kysely<unknown>): Promise<void> {
@@ -105,7 +105,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .alterTable('session')
         .addColumn('catalog', 'text', column => column.references('text.digest'))
         .execute()
-      // Finds out whether a text is still in use, without a look at every message.
+      // Lets the store check whether a text is still in use without scanning all messages.
       await database.schema
         .createIndex('message_text')
         .on('message')

@@ -37,7 +37,7 @@ describe('openConversationStore()', () => {
     at: 0,
   })
 
-  test('keeps conversations over a restart, and can be opened by several at once', async () => {
+  test('keeps conversations over a restart, and allows several open stores', async () => {
     const [a, b] = await Promise.all([openConversationStore(pathOf()), openConversationStore(pathOf())])
     await a.append('t', 'c', 0, [message('a')])
     await expect(b.append('t', 'c', 0, [message('b')])).rejects.toMatchObject({ actualSeq: 1 })
@@ -50,7 +50,7 @@ describe('openConversationStore()', () => {
     expect((await later.read('t', 'c')).map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  test('many writers of several stores wait for each other without stopping the process', async () => {
+  test('lets writers of several stores wait for each other without blocking the process', async () => {
     const stores = await Promise.all([0, 1, 2].map(() => openConversationStore(pathOf())))
     await stores[0]?.append('t', 'source', 0, [message('a')])
     let ticks = 0
@@ -68,7 +68,7 @@ describe('openConversationStore()', () => {
     for (const store of stores) await store.close()
   })
 
-  test('keeps system texts and catalogs once for all conversations, and not longer than one has them', async () => {
+  test('stores shared system texts and catalogs once, and removes them with their last conversation', async () => {
     const digest = `sha256:${'0'.repeat(64)}` as const
     const catalog = { digest, text: '<skills>', tokens: 2, listed: [], omitted: [] }
     const state = { version: 2, generation: digest, catalog, announced: [], ledger: [], seen: {} } as const
@@ -91,7 +91,7 @@ describe('openConversationStore()', () => {
     expect(countTexts()).toBe(0)
   })
 
-  test('reads what an earlier version has stored', async () => {
+  test('reads data of an earlier version', async () => {
     mkdirSync(join(folder, 'state'))
     const digest = `sha256:${'0'.repeat(64)}` as const
     const before = new Kysely<ConversationTables>({ dialect: await openSqliteDialect(pathOf()) })
@@ -118,13 +118,13 @@ describe('openConversationStore()', () => {
     expect(await store.read('t', 'c')).toEqual([])
   })
 
-  test('nobody else can read what is said', async () => {
+  test('creates files that only their owner can read', async () => {
     await using store = await openConversationStore(pathOf())
     await store.append('t', 'c', 0, [message('a')])
     for (const name of ['', '-wal']) expect(statSync(`${pathOf()}${name}`).mode & 0o077).toBe(0)
   })
 
-  test('a file that is no database, or of a newer version, is told and left alone', async () => {
+  test('refuses a file that is not a database or has a newer version, and leaves it unchanged', async () => {
     const path = join(folder, 'broken.sqlite')
     writeFileSync(path, 'not a database, but quite long'.repeat(100))
     await expect(openConversationStore(path)).rejects.toMatchObject({

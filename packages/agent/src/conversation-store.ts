@@ -3,30 +3,30 @@ import { checkOptions, checkWholeNumber, type KnownOptions } from '@skillstoke/c
 
 export type MessageRole = 'system' | 'user' | 'assistant' | 'tool'
 
-/** One message as it was said. Rows are never rewritten, system messages included. */
+/** One message of a conversation. Stores never rewrite a message, including system messages. */
 export interface ConversationMessage {
-  /** Unique in its conversation; appending the same id again is a repeat, not a second message. */
+  /** Unique in its conversation. Appending the same id again is a repeat, not a second message. */
   readonly id: string
   readonly role: MessageRole
   /** Text, or the AI SDK's content parts as JSON values. */
   readonly content: unknown
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
-  /** The generation of skills that the conversation knew when this was said. */
+  /** The generation of skills that the conversation knew at that time. */
   readonly skills?: { readonly generation: number; readonly digest: Digest }
 }
 
 export interface StoredMessage extends ConversationMessage {
-  /** Place in the conversation, counted from 1. */
+  /** Position in the conversation, counted from 1. */
   readonly seq: number
 }
 
-/** Where conversations are kept: append-only, one head each, compared before every append. */
+/** A store of append-only conversations. Each append must name the current last position. */
 export interface ConversationStore {
   /**
-   * Appends messages if the last one has the place `expectSeq` (0: there is none yet); returns the new last place.
-   * Repeating an append that already happened returns the same place and changes nothing. `session` is what the
-   * conversation has been told of skills by then; it is stored with the messages or not at all.
+   * Appends messages if the last message has the position `expectSeq`, which is 0 for a new conversation. Returns the
+   * new last position. Repeating a successful append returns the same position and changes nothing. `session` is the
+   * state of the session after these messages. The messages and the state are stored together or not at all.
    * @throws {ConversationConflictError} when another writer was faster
    */
   append(
@@ -36,21 +36,21 @@ export interface ConversationStore {
     messages: readonly ConversationMessage[],
     session?: SessionState,
   ): Promise<number>
-  /** What the conversation had been told of skills when it was stored last; `undefined` when that is not known. */
+  /** Returns the session state that was stored last, or `undefined` if there is none. */
   readSession(tenant: string, conversation: string): Promise<SessionState | undefined>
-  /** Messages after a place, in order; none when there is no such conversation. */
+  /** Returns the messages after a position, in order; an empty list for an unknown conversation. */
   read(
     tenant: string,
     conversation: string,
     range?: { readonly after?: number; readonly limit?: number },
   ): Promise<readonly StoredMessage[]>
-  /** Starts a new conversation with the messages up to a place of another. */
+  /** Creates a new conversation from the messages of another one up to a position. */
   fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void>
-  /** Forgets a conversation; nothing happens when there is none. */
+  /** Removes a conversation. Does nothing if it does not exist. */
   remove(tenant: string, conversation: string): Promise<void>
 }
 
-/** Which messages of a conversation are read. */
+/** Selects the messages of a conversation to read. */
 export type MessageRange = NonNullable<Parameters<ConversationStore['read']>[2]>
 
 const KNOWN_RANGE: KnownOptions<MessageRange> = { after: true, limit: true }
@@ -62,7 +62,7 @@ export function checkRange(range: MessageRange): void {
   checkWholeNumber('limit', range.limit, 0)
 }
 
-/** Somebody else appended first: read again, and decide anew. */
+/** Thrown when another writer appended first. Read the conversation again before the next append. */
 export class ConversationConflictError extends Error {
   override readonly name: string = 'ConversationConflictError'
   readonly expectedSeq: number

@@ -24,12 +24,12 @@ import type { SkillAgentOptions } from './skill-agent.ts'
 import { toAiTools, withGate } from './to-ai-tools.ts'
 
 export const DEFAULT_MAX_STEPS = 20
-/** Whose conversations they are when the host has one user. */
+/** Tenant of the conversations of a host with one user. */
 export const DEFAULT_TENANT = 'local'
 const DEFAULT_INSTRUCTIONS = 'You are a helpful assistant.'
 
 export interface TurnOptions {
-  /** Ends the turn; what was complete by then stays in the conversation. */
+  /** Ends the turn. Messages that were complete by then stay in the conversation. */
   readonly signal?: AbortSignal
 }
 
@@ -41,28 +41,28 @@ export interface TurnResult {
   readonly hasReachedLimit: boolean
 }
 
-/** What tells one state of a session from another. */
+/** Identifies a state of a session. */
 interface SavedState {
   readonly key: string
   readonly catalog: string
 }
 
-/** What a conversation has of the agent that it belongs to. */
+/** Everything that a conversation receives from its agent. */
 export interface ConversationParts {
   readonly options: SkillAgentOptions
   readonly store: ConversationStore
   readonly tenant: string
-  /** Called when the conversation is over for this agent. */
+  /** Called when the conversation ends for this agent. */
   readonly onEnd: (conversation: Conversation) => void
 }
 
-/** What was stored of a conversation. */
+/** A conversation as it was stored. */
 interface StoredConversation {
   readonly messages: readonly StoredMessage[]
   readonly state?: SessionState
 }
 
-/** One conversation: an append-only list of messages under a system text that never changes. */
+/** One conversation: an append-only list of messages after a system text that never changes. */
 export class Conversation implements Disposable {
   readonly id: string
   readonly session: SkillSession
@@ -75,12 +75,12 @@ export class Conversation implements Disposable {
   readonly #messages: ModelMessage[] = []
   /** The system text that was stored last. */
   #storedSystem: unknown
-  /** Tells whether the store has the session as it is. */
+  /** Identifies the session state that the store has. */
   #savedState: SavedState | undefined
   #seq = 0
   #turn: Promise<void> = Promise.resolve()
 
-  /** Made by `SkillAgent.conversation` and `SkillAgent.open`. */
+  /** Created by `SkillAgent.conversation` and `SkillAgent.open`. */
   constructor(id: string, parts: ConversationParts, stored?: StoredConversation) {
     const { options } = parts
     this.id = id
@@ -109,24 +109,27 @@ export class Conversation implements Disposable {
     this.#restore(stored?.messages ?? [])
   }
 
-  /** The system text of a request made now: constant, unless the delivery is `rebuild`. */
+  /** The system text of the next request. It is constant unless the delivery is `rebuild`. */
   get system(): string {
     const { catalog } = this.session
     return catalog === '' ? this.#instructions : `${this.#instructions}\n\n${catalog}`
   }
 
-  /** Everything said so far, without the system text. */
+  /** All messages so far, without the system text. */
   get messages(): readonly ModelMessage[] {
     return this.#messages
   }
 
-  /** How a model call made now would relate to the last one: whether everything sent before would be sent again as it was. */
+  /**
+   * Compares the next model call with the last one. Reports whether everything sent before would be sent again
+   * unchanged.
+   */
   comparePrefix(): PrefixReading {
     return this.#meter.compare([this.system, this.#definitions], this.#messages)
   }
 
   /**
-   * Says something and waits for the whole answer. Turns of one conversation run one after the other.
+   * Sends a message and waits for the whole answer. Turns of one conversation run one after the other.
    * @throws {SkillError} CLOSED, INVALID_OPTION; the reason of the signal when it aborts
    */
   async send(text: string, options: TurnOptions = {}): Promise<TurnResult> {
@@ -138,7 +141,7 @@ export class Conversation implements Disposable {
     throw new Error('the turn ended without a result')
   }
 
-  /** Says something and tells what happens until the answer is complete. @throws {SkillError} as `send` */
+  /** Sends a message and yields events until the answer is complete. @throws {SkillError} as `send` */
   async *stream(text: string, options: TurnOptions = {}): AsyncGenerator<AgentEvent, void, undefined> {
     checkOptions('stream()', options, KNOWN)
     const before = this.#turn
@@ -153,7 +156,7 @@ export class Conversation implements Disposable {
     }
   }
 
-  /** Ends the conversation for this agent; `SkillAgent.open` continues it as it was stored. Idempotent. */
+  /** Ends the conversation for this agent. `SkillAgent.open` continues it from the store. Idempotent. */
   close(): void {
     this.session.close()
     this.#parts.onEnd(this)
@@ -164,7 +167,7 @@ export class Conversation implements Disposable {
   }
 
   async *#run(text: string, signal: AbortSignal | undefined): AsyncGenerator<AgentEvent, void, undefined> {
-    // Another agent may have taken the conversation over: then nothing is written any more.
+    // Another agent may have taken over the conversation; this one must not write to it.
     if (this.session.isClosed) {
       const shown = JSON.stringify(this.id)
       throw new SkillError(
@@ -186,7 +189,7 @@ export class Conversation implements Disposable {
     for (let step = 1; ; step++) {
       const offer = await this.session.offer()
       if (offer !== undefined) {
-        // A message of its own at the end, which stays there: nothing that was sent before changes.
+        // The notice is a new message at the end, so that everything sent before stays unchanged.
         await this.#append([{ role: 'user', content: offer.text }], offer)
         yield { kind: 'skills-updated', update: offer }
       }
@@ -203,7 +206,7 @@ export class Conversation implements Disposable {
     }
   }
 
-  /** One model call with the tools it asks for; the messages are appended when the call is complete. */
+  /** Calls the model once and runs the tools that it requests. Appends the messages when the call is complete. */
   async *#callModel(
     signal: AbortSignal | undefined,
   ): AsyncGenerator<AgentEvent, { answer: string; wantsTools: boolean }, undefined> {
@@ -216,7 +219,7 @@ export class Conversation implements Disposable {
       return complete
     } finally {
       if (!isKept) {
-        // Its tools may still run. What they loaded is in no message that stays.
+        // Tools may still run, but the skills that they loaded are in no stored message.
         stop.abort()
         this.#revert(before)
       }
@@ -234,7 +237,7 @@ export class Conversation implements Disposable {
       stopWhen: stepCountIs(1),
       ...(this.#options.maxRetries === undefined ? {} : { maxRetries: this.#options.maxRetries }),
       abortSignal: signal,
-      onError: () => undefined, // the stream carries the error, and it is thrown below
+      onError: () => undefined, // the stream reports the error, which is thrown below
     })
     for await (const part of result.stream) {
       switch (part.type) {
@@ -268,7 +271,7 @@ export class Conversation implements Disposable {
     return { answer: await result.text, wantsTools: (await result.finishReason) === 'tool-calls' }
   }
 
-  /** Does something that loads skills and stores a message; forgets the loads when the message could not be stored. */
+  /** Runs work that loads skills and stores a message. Reverts the loads if the message cannot be stored. */
   async #orRevert<T>(work: () => Promise<T>): Promise<T> {
     const before = this.session.state()
     try {
@@ -283,7 +286,7 @@ export class Conversation implements Disposable {
     if (!this.session.isClosed) this.session.revert(before)
   }
 
-  /** Takes over what was said. What was sent with the last model call is what the next one is compared with. */
+  /** Restores stored messages, and the request that the next model call is compared with. */
   #restore(stored: readonly StoredMessage[]): void {
     for (const { role, content, seq } of stored) {
       this.#seq = seq
@@ -295,7 +298,7 @@ export class Conversation implements Disposable {
     this.#meter.measure([this.#storedSystem, this.#definitions], this.#messages.slice(0, sent))
   }
 
-  /** Stores the system text when it is not the one that was stored last; with `rebuild` only the first one. */
+  /** Stores the system text if it differs from the last stored one; with `rebuild`, only the first one. */
   async #storeSystem(): Promise<void> {
     const { system } = this
     if (system === this.#storedSystem || (this.session.delivery === 'rebuild' && this.#seq > 0)) return
@@ -303,7 +306,7 @@ export class Conversation implements Disposable {
     this.#storedSystem = system
   }
 
-  /** Stores messages with what the conversation is told by them: both, or neither. */
+  /** Stores messages together with the session state after them: both or neither. */
   async #append(messages: readonly ModelMessage[], offer?: SessionOffer): Promise<void> {
     const rows = messages.map(({ role, content }) => this.#toRow(role, content, offer))
     const news = offer?.state() ?? this.#findNews()
@@ -330,13 +333,13 @@ export class Conversation implements Disposable {
     try {
       return await store.append(tenant, this.id, this.#seq, rows, session)
     } catch (thrown) {
-      // Another writer was faster: `open` reads the conversation again.
+      // After a conflict, `open` must read the conversation again.
       if (thrown instanceof ConversationConflictError) this.close()
       throw thrown
     }
   }
 
-  /** A model that calls a skill as if it were a tool is told how to use it. */
+  /** Explains how to use a skill if the model called it as a tool. */
   #explainUnknownTools(message: ModelMessage): ModelMessage {
     if (message.role !== 'tool') return message
     const names = Object.keys(this.#tools)
@@ -358,7 +361,7 @@ export class Conversation implements Disposable {
   }
 }
 
-/** The same id of two tenants is two conversations. An encoded tenant has no `@`. */
+/** Separates equal ids of different tenants. An encoded tenant contains no `@`. */
 function toSessionId(id: string, tenant: string): string {
   return tenant === DEFAULT_TENANT && !id.includes('@') ? id : `${id}@${encodeURIComponent(tenant)}`
 }

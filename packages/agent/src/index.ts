@@ -15,7 +15,7 @@ export type { PrefixReading } from './prefix-meter.ts'
 export { createOfflineModel } from './offline-model.ts'
 export { type ModelConfig, resolveModel } from './resolve-model.ts'
 
-// For hosts and authors of stores: where conversations are kept.
+// For hosts and authors of stores: conversation stores.
 export {
   ConversationConflictError,
   type ConversationMessage,
@@ -25,5 +25,5 @@ export {
 } from './conversation-store.ts'
 export { MemoryConversationStore } from './memory-conversation-store.ts'
 export { openConversationStore, SqliteConversationStore } from './sqlite-conversation-store.ts'
-// The tools of a session in a loop of your own.
+// For hosts with their own loop: the tools of a session for the AI SDK.
 export { type AiToolOutput, toAiTools } from './to-ai-tools.ts'

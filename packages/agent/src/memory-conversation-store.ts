@@ -9,12 +9,12 @@ import {
   type StoredMessage,
 } from './conversation-store.ts'
 
-/** Conversations that live and die with the process. */
+/** Stores conversations in memory until the process ends. */
 export class MemoryConversationStore implements ConversationStore {
   readonly #conversations = new Map<string, StoredMessage[]>()
-  /** By conversation: what it had been told when it had so many messages. */
+  /** Session states by conversation and by number of messages. */
   readonly #sessions = new Map<string, Map<number, SessionState>>()
-  /** By digest: conversations share them. */
+  /** Catalogs by digest, because conversations share them. */
   readonly #catalogs = new Map<string, NonNullable<SessionState['catalog']>>()
 
   async append(
@@ -44,7 +44,7 @@ export class MemoryConversationStore implements ConversationStore {
     return end
   }
 
-  /** Keeps one catalog for all states that have the same. */
+  /** Shares one catalog object among all states with the same catalog. */
   #share(state: SessionState): SessionState {
     if (state.catalog === undefined) return state
     const digest = nodeHasher.sha256(JSON.stringify(state.catalog))

@@ -1,6 +1,6 @@
 import { TOOL_NAMES } from '@skillstoke/core/internal'
 
-/** What the offline model does to teach itself something: one tool call after the other, then an answer. */
+/** The plan of the offline model for writing a skill: one tool call after the other, then an answer. */
 export interface AuthoringPlan {
   readonly calls: readonly { readonly tool: string; readonly input: unknown }[]
   readonly confirmation: string
@@ -10,8 +10,8 @@ const REQUEST =
   /\bcreate (?:a|the) skill (?:called |named )?["']?([a-z0-9-]+)["']?[:,.]\s*(.+?)(?:\s*\bfor example[:,]?\s*(.+))?$/is
 
 /**
- * Follows the skill `creating-skills` as far as a model without wit can: files first, `SKILL.md` last, then a reload.
- * `undefined` when nobody asks for a skill, or there are no tools to write one.
+ * Returns a plan that follows the skill `creating-skills` in a simple way: files first, `SKILL.md` last, then a reload.
+ * Returns `undefined` if the question requests no skill or the tools cannot write one.
  */
 export function planAuthoring(question: string, tools: readonly string[]): AuthoringPlan | undefined {
   const [, name, rule, example] = REQUEST.exec(question.trim()) ?? []

@@ -9,14 +9,14 @@ export type OfflineDecision =
 interface KnownSkill {
   readonly name: string
   readonly description: string
-  /** What the conversation holds of it. */
+  /** Instructions that the conversation contains. */
   body?: string
   revision?: string
-  /** An update said that there is a newer revision. */
+  /** Whether an update reported a newer revision. */
   isStale?: boolean
 }
 
-/** What the offline model says next, from nothing but the prompt it received. */
+/** Decides the next step of the offline model from its prompt alone. */
 export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly string[]): OfflineDecision {
   const skills = new Map<string, KnownSkill>()
   let question = ''
@@ -69,14 +69,14 @@ export function decideOffline(prompt: LanguageModelV4Prompt, tools: readonly str
   }
 }
 
-/** A line such as `/orders.find {"order": 1042}` is a command of a skill. */
+/** Returns the tool call for a line such as `/orders.find {"order": 1042}`, which names a command of a skill. */
 function planCommand(
   question: string,
   tools: readonly string[],
 ): { readonly tool: string; readonly input: unknown } | undefined {
   const [, skill, command, json = '{}'] = /^\/([^\s.]+)\.([\w-]+)\s*(\{.*\})?$/s.exec(question.trim()) ?? []
   if (skill === undefined || command === undefined || !tools.includes(TOOL_NAMES.runCommand)) return undefined
-  // What is no JSON goes as it is: the tool says what is wrong with it.
+  // Invalid JSON is passed on, and the tool reports the fault.
   return { tool: TOOL_NAMES.runCommand, input: { skill, command, input: json } }
 }
 
@@ -107,7 +107,7 @@ function learnUpdate(text: string, skills: Map<string, KnownSkill>): void {
   }
 }
 
-/** Takes over a skill that was put into a message by its slash command; returns what else was said. */
+/** Learns a skill that a slash command inserted into a message. Returns the rest of the message. */
 function learnInvoked(text: string, skills: Map<string, KnownSkill>): string {
   const [block, name, body] = /<skill name="([^"]*)">\n(.*)\n<\/skill>$/s.exec(text) ?? []
   if (block === undefined || name === undefined || body === undefined) return text
@@ -117,7 +117,7 @@ function learnInvoked(text: string, skills: Map<string, KnownSkill>): string {
   return `${known} ${text.slice(0, -block.length)}`
 }
 
-/** Takes over loaded skills; returns what a tool said went wrong. */
+/** Learns loaded skills. Returns the failure that a tool reported, if any. */
 function learnResults(
   message: LanguageModelV4Message & { role: 'tool' },
   skills: Map<string, KnownSkill>,
@@ -138,7 +138,7 @@ function learnResults(
   return failure
 }
 
-/** The skill that is named, else the one that shares most words with the question. */
+/** Returns the skill that the question names, otherwise the one that shares most words with it. */
 function chooseSkill(question: string, skills: readonly KnownSkill[]): KnownSkill | undefined {
   const words = new Set(toWords(question))
   let best: KnownSkill | undefined

@@ -8,8 +8,9 @@ import type {
 import { decideOffline } from './offline-mind.ts'
 
 /**
- * A model without a network, a key or any wit: it loads the skill that fits the user's words best, answers with what
- * the skill says, and follows updates; where it may write skills, it does when told to ("Create a skill called x: ..."). It makes live skills visible and tests repeatable.
+ * Creates a rule-based model that needs no network and no key. It loads the skill that matches the user's words best,
+ * answers with the skill's text, and follows updates. If it may write skills, it does so on request ("Create a skill
+ * called x: ..."). It makes demonstrations and tests repeatable.
  */
 export function createOfflineModel(): LanguageModelV4 {
   return {
@@ -45,7 +46,7 @@ function generate(options: LanguageModelV4CallOptions): LanguageModelV4GenerateR
   return {
     content: [content],
     finishReason: { unified: isCall ? 'tool-calls' : 'stop', raw: undefined },
-    // Characters over four: there is no tokenizer that this model would have been trained with.
+    // Estimates four characters per token, because this model has no tokenizer.
     usage: {
       inputTokens: {
         total: Math.ceil(input / 4),

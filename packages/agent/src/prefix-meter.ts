@@ -1,27 +1,27 @@
 import { nodeHasher } from '@skillstoke/core/node'
 
-/** How the request of a model call relates to the one before it. */
+/** How the request of a model call relates to the previous one. */
 export interface PrefixReading {
-  /** Digest of system text, tools and all messages of this request: the first eight digits. */
+  /** First eight digits of the digest of this request: system text, tools and all messages. */
   readonly digest: string
-  /** Digest of the last request; absent for the first one. */
+  /** Digest of the previous request; absent for the first one. */
   readonly last?: string
-  /** Digest of the part of this request that was sent with the last one; equal to `last` when nothing of it changed. */
+  /** Digest of the part of this request that the previous one contained; equal to `last` if nothing in it changed. */
   readonly sentBefore?: string
-  /** Whether that part is byte for byte what was sent before, so that a provider's cache still holds. */
+  /** Whether that part is byte-identical, so that a provider's cache stays valid. */
   readonly isUnchanged: boolean
 }
 
-/** Watches that nothing already sent to a model is ever altered. */
+/** Detects changes to text that was already sent to a model. */
 export class PrefixMeter {
   #last: { readonly digest: string; readonly messages: number } | undefined
 
-  /** How a request would relate to the last one. */
+  /** Compares a request with the last one. */
   compare(head: unknown, messages: readonly unknown[]): PrefixReading {
     return this.#read(head, messages).reading
   }
 
-  /** The same for a request that is being made: the next one is compared with it. */
+  /** Compares a request with the last one, and records it for the next comparison. */
   measure(head: unknown, messages: readonly unknown[]): PrefixReading {
     const { reading, digest } = this.#read(head, messages)
     this.#last = { digest, messages: messages.length }

@@ -3,11 +3,11 @@ import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import type { LanguageModel } from 'ai'
 import { createOfflineModel } from './offline-model.ts'
 
-/** Which model to use, as plain configuration. */
+/** Selects a model by plain configuration. */
 export interface ModelConfig {
   /**
-   * `offline` (the default) needs nothing. With `baseUrl` it is a model of that server; otherwise a string of the AI
-   * SDK such as `openai/gpt-5`, resolved by its global provider.
+   * `offline` (the default) needs no configuration. With `baseUrl`, the name of a model on that server. Otherwise a
+   * model string of the AI SDK such as `openai/gpt-5`, resolved by its global provider.
    */
   readonly model?: string
   /** An OpenAI-compatible server, for example `http://127.0.0.1:11434/v1`. */
@@ -20,7 +20,7 @@ const KNOWN: KnownOptions<ModelConfig> = { model: true, baseUrl: true, apiKey: t
 /**
  * Returns the model that a configuration names.
  * @throws {SkillError} INVALID_OPTION for an unknown option
- * @throws {TypeError} when a server is given without a model, or its URL cannot be one
+ * @throws {TypeError} when `baseUrl` is set without a model, or is not an http URL
  */
 export function resolveModel(config: ModelConfig = {}): LanguageModel {
   checkOptions('resolveModel()', config, KNOWN)

@@ -32,7 +32,7 @@ const systemOf = (request: ScriptedModel['requests'][number] | undefined): strin
   request?.prompt.flatMap(message => (message.role === 'system' ? message.content : [])).join('\n') ?? ''
 
 describe('SkillAgent.open()', () => {
-  /** A conversation of one process that goes on in another one, after changes. */
+  /** A conversation that starts in one process and continues in another one, after changes. */
   async function continueIn(delivery: 'append' | 'rebuild'): Promise<{
     readonly first: ScriptedModel['requests'][number] | undefined
     readonly request: ScriptedModel['requests'][number] | undefined
@@ -78,7 +78,7 @@ describe('SkillAgent.open()', () => {
     }
   }
 
-  test(`goes on in another process: its whole prefix as it was, and what changed is told ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
+  test(`continues in another process with an unchanged prefix and a notice of the changes ${verifies('FOX-06', 'PROMISE-6')}`, async () => {
     const { first, request, prefix, before, after } = await continueIn('append')
     expect(first && request && ScriptedModel.toParts(request).slice(0, first.prompt.length + 1)).toEqual(
       first && ScriptedModel.toParts(first),
@@ -99,7 +99,7 @@ describe('SkillAgent.open()', () => {
     expect(after.slice(0, before.length)).toEqual(before)
   })
 
-  test(`goes on with today's system text when it rebuilds, and old words as they were ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
+  test(`continues with the current system text and unchanged messages with the delivery "rebuild" ${verifies('FOX-06', 'FOX-07', 'FOX-X03', 'P16')}`, async () => {
     const { request, before, after } = await continueIn('rebuild')
     expect(systemOf(request)).toContain('<name>new</name>')
     expect(systemOf(request)).not.toContain('<name>old</name>')
@@ -110,7 +110,7 @@ describe('SkillAgent.open()', () => {
     expect(JSON.stringify(after).match(/"role":"system"/g)).toHaveLength(1)
   })
 
-  test('says that the prefix changed when the instructions are others, and stores them', async () => {
+  test('reports a changed prefix if the instructions changed, and stores them', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -131,7 +131,7 @@ describe('SkillAgent.open()', () => {
     expect(systemOf(model.requests[1])).toBe(systems[1]?.content)
   })
 
-  test('a conversation that nobody has stored begins, and one without a session goes on', async () => {
+  test('starts a conversation without stored messages, and continues one without a stored session', async () => {
     const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
     await using skills = await open(files)
     const store = new MemoryConversationStore()
@@ -145,7 +145,7 @@ describe('SkillAgent.open()', () => {
 })
 
 describe('a notice', () => {
-  /** A conversation that is told of a change with its next model call, by a model that fails until it is repaired. */
+  /** A conversation whose next model call contains a notice, with a model that fails until it is repaired. */
   async function failing(): Promise<{
     readonly files: MemoryFileSystem
     readonly skills: SkillRuntime
@@ -171,7 +171,7 @@ describe('a notice', () => {
   const count = (request: ScriptedModel['requests'][number] | undefined): number =>
     textOf(request).split('- added: tone').length - 1
 
-  test('of a model call that failed is said once, by this process and by the next', async () => {
+  test('of a failed model call is sent once, by this process and by the next', async () => {
     const { files, skills, store, model, agent, repair } = await failing()
     await expect(agent.conversation('chat').send('One.')).rejects.toThrow('the model failed')
     const state = await store.readSession('local', 'chat')
@@ -187,7 +187,7 @@ describe('a notice', () => {
   })
 
   test.each(['skills-updated', 'model-call'] as const)(
-    'is said once when the turn is dropped at %s',
+    'is sent once if the turn is dropped at %s',
     async kind => {
       const { skills, model, agent, repair } = await failing()
       for await (const event of agent.conversation('chat').stream('One.')) if (event.kind === kind) break
@@ -198,7 +198,7 @@ describe('a notice', () => {
     },
   )
 
-  test('is said once when the turn is aborted before the model call', async () => {
+  test('is sent once if the turn is aborted before the model call', async () => {
     const { skills, model, agent, repair } = await failing()
     const controller = new AbortController()
     const turn = (async () => {
@@ -212,7 +212,7 @@ describe('a notice', () => {
     await skills.close()
   })
 
-  test('that could not be stored is not in the history, and said the next time', async () => {
+  test('that could not be stored is not in the history, and is sent with the next call', async () => {
     const { skills, store, model, agent, repair } = await failing()
     repair()
     const append = store.append.bind(store)
@@ -230,7 +230,7 @@ describe('a notice', () => {
   })
 })
 
-test('a conversation that is closed can be opened again, and one in use is refused to another agent', async () => {
+test('open() reopens a closed conversation, and refuses one that another agent uses', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
   await using skills = await open(files)
   const store = new MemoryConversationStore()
@@ -242,7 +242,7 @@ test('a conversation that is closed can be opened again, and one in use is refus
   conversation.close()
   conversation.close()
   expect(skills.sessions()).toEqual([])
-  // What is stored is newer than a conversation that somebody has forgotten: it takes over.
+  // The stored state is newer than the abandoned conversation, so it takes over.
   const taken = await two.open('chat')
   const again = await one.open('chat')
   await expect(taken.send('Late.')).rejects.toMatchObject({ code: 'CLOSED' })
@@ -255,9 +255,9 @@ test('a conversation that is closed can be opened again, and one in use is refus
   ])
 })
 
-test('who lost against another writer opens the conversation again, and goes on', async () => {
+test('open() continues a conversation after a conflict with another writer', async () => {
   const files = new MemoryFileSystem({ '/skills/refund/SKILL.md': skillText('refund') })
-  // Each has a runtime of its own, as two processes have.
+  // Each agent has its own runtime, as in two processes.
   await using skills = await open(files)
   await using others = await open(files)
   const store = new MemoryConversationStore()
@@ -274,7 +274,7 @@ test('who lost against another writer opens the conversation again, and goes on'
   expect(JSON.stringify(model.requests.at(-1)?.prompt)).toContain('Second.')
 })
 
-test('a model cannot lift what is enforced by writing another skill', async () => {
+test('a model cannot lift enforced tools by writing another skill', async () => {
   const skill = (tools: string): string =>
     `---\nname: fix\ndescription: Fixes.\nallowed-tools: ${tools}\n---\nFix.\n`
   const files = new MemoryFileSystem({ '/skills/fix/SKILL.md': skill('Read') })
@@ -307,7 +307,7 @@ test('a model cannot lift what is enforced by writing another skill', async () =
   expect(ran).toEqual([])
 })
 
-test(`a conversation that rebuilds has today's skills in every model call, and stores what it said first ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
+test(`a conversation with the delivery "rebuild" has the current skills in every model call, and stores its first system text ${verifies('FOX-07', 'FOX-B09', 'FOX-B10', 'P05', 'EXO-03')}`, async () => {
   const files = new MemoryFileSystem({
     '/skills/refund/SKILL.md': skillText('refund', { body: 'Secret body.' }),
   })
@@ -326,13 +326,13 @@ test(`a conversation that rebuilds has today's skills in every model call, and s
   expect(rows.filter(({ role }) => role === 'system').map(({ content }) => content)).toEqual([first])
 })
 
-describe('what a turn does with skills', () => {
+describe('a turn', () => {
   const files = (): MemoryFileSystem =>
     new MemoryFileSystem({
       '/skills/fix/SKILL.md': `---\nname: fix\ndescription: Fixes issues.\nallowed-tools: Read\nargument-hint: "[issue]"\n---\nFix $issue.\n`,
     })
 
-  test(`a slash command becomes instructions before the model sees it ${verifies('CRAB-14', 'P29')}`, async () => {
+  test(`replaces a slash command by instructions before the model call ${verifies('CRAB-14', 'P29')}`, async () => {
     await using skills = await open(files())
     const model = new ScriptedModel(() => ({ text: 'Fixed.' }))
     const conversation = new SkillAgent({ skills, model, reservedCommands: ['help'] }).conversation()
@@ -344,7 +344,7 @@ describe('what a turn does with skills', () => {
     expect(conversation.messages.at(-2)?.content).toBe('/help')
   })
 
-  test('the offline model follows what a slash command has put in', async () => {
+  test('lets the offline model follow the instructions of a slash command', async () => {
     const fileSystem = files()
     await using skills = await open(fileSystem)
     const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()
@@ -353,7 +353,7 @@ describe('what a turn does with skills', () => {
     expect((await conversation.send('/fix 42')).text).toBe('By the skill fix (as invoked): Mend it: 42.')
   })
 
-  test(`enforced tools are refused inside the call, and again allowed in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
+  test(`refuses tools that are not allowed inside the call, and allows them again in the next turn ${verifies('P30', 'CRAB-17')}`, async () => {
     await using skills = await open(files())
     const written: unknown[] = []
     const write = dynamicTool({
@@ -376,7 +376,7 @@ describe('what a turn does with skills', () => {
     expect(written).toEqual([{ path: 'a3' }])
   })
 
-  test(`a skill called as a tool is answered with the way to it ${verifies('FOX-B08', 'P28')}`, async () => {
+  test(`explains how to load a skill that the model called as a tool ${verifies('FOX-B08', 'P28')}`, async () => {
     await using skills = await open(files())
     const model = new ScriptedModel(call => (call === 1 ? { tool: 'fix', input: {} } : { text: 'I see.' }))
     const conversation = new SkillAgent({ skills, model }).conversation()
@@ -384,7 +384,7 @@ describe('what a turn does with skills', () => {
     expect(textOf(model.requests[1])).toContain('it is a skill; call the tool \\"skill\\" with')
   })
 
-  test(`a model writes a skill of several files, reloads and uses it, in one conversation ${verifies('FOX-01', 'FOX-08', 'FOX-09', 'FOX-21', 'FOX-22')}`, async () => {
+  test(`lets a model write a skill of several files, reload it and use it in one conversation ${verifies('FOX-01', 'FOX-08', 'FOX-09', 'FOX-21', 'FOX-22')}`, async () => {
     const fileSystem = files()
     await using skills = await open(fileSystem)
     const write = (relative_path: string, content: string) => ({

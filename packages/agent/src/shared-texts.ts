@@ -4,7 +4,7 @@ import type { ConversationTables } from './conversation-schema.ts'
 
 type Writing = Transaction<ConversationTables>
 
-/** Stores a text once, however many conversations have it; returns its digest. */
+/** Stores a text once for all conversations. Returns its digest. */
 export async function putText(writing: Writing, content: string): Promise<string> {
   const digest = createHash('sha256').update(content).digest('hex')
   await writing
@@ -15,15 +15,15 @@ export async function putText(writing: Writing, content: string): Promise<string
   return digest
 }
 
-/** A row of the table of messages. */
+/** A row of the message table. */
 export type MessageRow = Selectable<ConversationTables['message']>
 
-/** A system text is the same in many conversations, so its row names it. */
+/** Moves a system text into the shared table, because many conversations have the same one. */
 export async function storeText(writing: Writing, row: MessageRow): Promise<MessageRow> {
   return row.role === 'system' ? { ...row, content: '', text: await putText(writing, row.content) } : row
 }
 
-/** Finds the texts that a conversation names. */
+/** Returns the digests of the texts that a conversation refers to. */
 export async function findTexts(
   writing: Writing,
   tenant: string,
@@ -45,7 +45,7 @@ export async function findTexts(
   return rows.flatMap(({ digest }) => digest ?? [])
 }
 
-/** Removes those of the texts that no conversation names any more. */
+/** Removes those texts to which no conversation refers any longer. */
 export async function removeUnusedTexts(writing: Writing, digests: readonly string[]): Promise<void> {
   for (const digest of digests)
     await writing

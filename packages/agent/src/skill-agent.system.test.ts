@@ -53,7 +53,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
     expect(JSON.stringify(server.requests[3]?.messages.at(-1))).toContain('Within 60 days.')
   })
 
-  test('repeats a call that was refused for its rate, and gives up as told', async () => {
+  test('retries a rate-limited call, and stops after maxRetries', async () => {
     await using skills = await open(refund('x'))
     await using server = await OpenAiServer.start(call =>
       call === 1
@@ -73,7 +73,7 @@ describe('SkillAgent with an OpenAI-compatible server', () => {
     expect(refusing.requests).toHaveLength(1)
   })
 
-  test('an abort ends the call with the reason given, and the conversation goes on afterwards', async () => {
+  test('ends an aborted call with the given reason, and can continue the conversation', async () => {
     await using skills = await open(refund('x'))
     await using server = await OpenAiServer.start(call =>
       call === 1 ? { kind: 'stall' } : { kind: 'text', text: 'Fine.' },
@@ -108,7 +108,7 @@ describe('SkillAgent', () => {
     expect(JSON.stringify(model.requests[1]?.prompt.at(-1))).toContain('- added: maps: Draws maps.')
   })
 
-  test('a tool’s failure reaches the model as an error with a way forward', async () => {
+  test('passes a tool’s failure to the model as an error with a fix', async () => {
     await using skills = await open(refund('x'))
     const model = new ScriptedModel(call =>
       call === 1 ? { tool: 'skill', input: { name: 'refnud' } } : { text: 'Done.' },
@@ -120,14 +120,14 @@ describe('SkillAgent', () => {
     })
   })
 
-  test('a run that never ends by itself ends at its limit and says so', async () => {
+  test('ends an endless run at its limit, and reports that', async () => {
     await using skills = await open(refund('x'))
     const model = new ScriptedModel(() => ({ tool: 'skill', input: {} }))
     const result = await new SkillAgent({ skills, model, maxSteps: 3 }).conversation().send('Go.')
     expect(result).toMatchObject({ steps: 3, hasReachedLimit: true })
   })
 
-  test('turns of one conversation run one after the other', async () => {
+  test('runs the turns of one conversation one after the other', async () => {
     await using skills = await open(refund('x'))
     const conversation = new SkillAgent({ skills, model: createOfflineModel() }).conversation()
     await Promise.all([conversation.send('one'), conversation.send('two')])
@@ -139,7 +139,7 @@ describe('SkillAgent', () => {
     ])
   })
 
-  test('an update that could not be stored is told at the next chance', async () => {
+  test('sends an update that could not be stored with the next call', async () => {
     const fileSystem = refund('x')
     await using skills = await open(fileSystem)
     const store = new MemoryConversationStore()
@@ -159,7 +159,7 @@ describe('SkillAgent', () => {
     expect(JSON.stringify(model.requests[0]?.prompt)).toContain('- added: maps')
   })
 
-  test('stores what was said in order, the system text first, with the generation that was known', async () => {
+  test('stores messages in order, the system text first, with the known generation', async () => {
     await using skills = await open(refund('Within 30 days.'))
     const store = new MemoryConversationStore()
     const conversation = new SkillAgent({
@@ -183,7 +183,7 @@ describe('SkillAgent', () => {
 })
 
 describe('resolveModel()', () => {
-  test('is offline without configuration and passes strings of the AI SDK on', () => {
+  test('returns the offline model by default, and passes on strings of the AI SDK', () => {
     expect(resolveModel()).toMatchObject({ modelId: 'offline' })
     expect(resolveModel({ model: 'openai/gpt-5' })).toBe('openai/gpt-5')
   })
@@ -227,7 +227,7 @@ describe('a turn that ends before the answer of a tool is kept', () => {
   })
 })
 
-test('two tenants may have conversations with one id', async () => {
+test('SkillAgent separates conversations of two tenants with the same id', async () => {
   await using skills = await open(refund('Within 30 days.'))
   const model = new ScriptedModel(() => ({ text: 'Yes.' }))
   const store = new MemoryConversationStore()

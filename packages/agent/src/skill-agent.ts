@@ -16,29 +16,29 @@ import { MemoryConversationStore } from './memory-conversation-store.ts'
 export interface SkillAgentOptions {
   readonly skills: SkillRuntime
   readonly model: LanguageModel
-  /** What the agent is told before the catalog of skills. */
+  /** Text of the system prompt before the catalog of skills. */
   readonly instructions?: string
   /** Which skills its conversations may see. @default all */
   readonly scope?: SkillScope
   /** Other tools; constant for the life of the agent. */
   readonly tools?: ToolSet
-  /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default it may not */
+  /** Lets the model write skills with `write_skill_file` and `reload_skills`. @default none */
   readonly writer?: SkillWriter
   /** How changes of skills reach conversations. @default 'append' */
   readonly delivery?: DeliveryMode
-  /** Whether changes are told before every model call or once a turn. @default 'step' */
+  /** Whether notices are sent before every model call or once per turn. @default 'step' */
   readonly applyAt?: NonNullable<SessionOptions['applyAt']>
-  /** What `allowed-tools` of loaded skills does to the other tools. @default 'advise' */
+  /** Effect of `allowed-tools` of loaded skills on the other tools. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
-  /** Slash commands that are the host's own, without the slash. @default none */
+  /** Names of the host's own slash commands, without the slash. @default none */
   readonly reservedCommands?: readonly string[]
   /** @default a MemoryConversationStore */
   readonly store?: ConversationStore
-  /** Whose conversations these are. @default 'local' */
+  /** Owner of the conversations. @default 'local' */
   readonly tenant?: string
-  /** Model calls in one turn. @default 20 */
+  /** Maximum number of model calls in one turn. @default 20 */
   readonly maxSteps?: number
-  /** How often the AI SDK repeats a failed model call. @default 2 */
+  /** How often the AI SDK retries a failed model call. @default 2 */
   readonly maxRetries?: number
 }
 
@@ -59,7 +59,7 @@ const KNOWN_OPTIONS: KnownOptions<SkillAgentOptions> = {
   maxRetries: true,
 }
 
-/** A multi-turn agent whose running conversations follow the skills before every model call. */
+/** A multi-turn agent that updates its conversations before every model call. */
 export class SkillAgent {
   readonly #options: SkillAgentOptions
   readonly #store: ConversationStore
@@ -75,7 +75,7 @@ export class SkillAgent {
   }
 
   /**
-   * Returns the conversation of an id, and begins it if there is none.
+   * Returns the conversation with an id, and starts it if there is none.
    * @throws {SkillError} DUPLICATE_SESSION when another agent of the same runtime has it open
    */
   conversation(id: string = randomUUID()): Conversation {
@@ -83,9 +83,9 @@ export class SkillAgent {
   }
 
   /**
-   * Returns the conversation of an id as it was stored, which may be long ago and by another process. What was said stays as
-   * it was said, the catalog included, and what changed meanwhile is told before the next model call. With the delivery
-   * `rebuild` the catalog is today's.
+   * Returns the conversation with an id from the store, even if another process wrote it long ago. The stored messages
+   * and the catalog stay unchanged, and the next model call is preceded by a notice of later changes. With the delivery
+   * `rebuild`, the catalog is current.
    */
   async open(id: string): Promise<Conversation> {
     const { tenant = DEFAULT_TENANT } = this.#options
@@ -97,7 +97,7 @@ export class SkillAgent {
     return this.#find(id) ?? this.#keep(new Conversation(id, this.#toParts(id), stored))
   }
 
-  /** A conversation that was closed, or taken over by another agent, has to be opened again. */
+  /** Returns an open conversation. One that was closed, or that another agent took over, must be opened again. */
   #find(id: string): Conversation | undefined {
     const known = this.#conversations.get(id)
     return known?.session.isClosed === true ? undefined : known

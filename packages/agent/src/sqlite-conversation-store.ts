@@ -25,9 +25,9 @@ type Writing = Transaction<ConversationTables>
 const BUSY_TIMEOUT_MS = 10_000
 
 /**
- * Opens the conversations in a file, which is made if it is not there; several processes may have it open. To be closed
- * by whoever opened it.
- * @throws {SkillError} IO_FAILED when it cannot be opened, or was written by a newer version
+ * Opens the conversations in a file, and creates the file if necessary. Several processes may open it. The caller must
+ * close the store.
+ * @throws {SkillError} IO_FAILED when the file cannot be opened, or was written by a newer version
  */
 export async function openConversationStore(path: string): Promise<SqliteConversationStore> {
   const file = resolve(path)
@@ -56,7 +56,7 @@ async function migrate(db: Database): Promise<void> {
   if (error !== undefined) throw error
 }
 
-/** Conversations that outlive the process, in a file of SQLite. Made by `openConversationStore`. */
+/** Stores conversations in an SQLite file. Created by `openConversationStore`. */
 export class SqliteConversationStore implements ConversationStore, AsyncDisposable {
   readonly #database: Database
   #isClosed = false
@@ -73,7 +73,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
     session?: SessionState,
   ): Promise<number> {
     return await this.#write(async writing => {
-      // A write comes first: it takes the lock, and what is read after it is the newest.
+      // The write comes first: it takes the lock, so later reads see the newest state.
       await writing
         .insertInto('conversation')
         .values({ tenant, id: conversation, seq: 0 })
@@ -142,7 +142,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
       .limit(1)
       .executeTakeFirst()
     if (row === undefined) return undefined
-    // Rows that were written before catalogs were stored are states of version 1.
+    // Rows without a catalog are states of version 1.
     const frozen = row.catalog === null ? undefined : (JSON.parse(row.catalog) as SessionState['catalog'])
     return {
       ...(frozen === undefined ? { version: 1 } : { version: 2, catalog: frozen }),
@@ -155,7 +155,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
 
   async fork(tenant: string, conversation: string, atSeq: number, newConversation: string): Promise<void> {
     await this.#write(async writing => {
-      // As in append(): a write comes first.
+      // The write comes first, as in append().
       const { numInsertedOrUpdatedRows } = await writing
         .insertInto('conversation')
         .values({ tenant, id: newConversation, seq: 0 })
@@ -241,7 +241,7 @@ export class SqliteConversationStore implements ConversationStore, AsyncDisposab
   }
 }
 
-/** Whether the messages are already there, in this place. */
+/** Whether the messages are already stored at this position. */
 async function isRepeat(
   writing: Writing,
   tenant: string,

@@ -3,15 +3,15 @@ import type { SQLInputValue } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { type Dialect, SqliteDialect } from 'kysely'
 
-/** Node's own SQLite for Kysely, which expects the methods of better-sqlite3. */
+/** Opens Node's SQLite for Kysely, which expects the methods of better-sqlite3. */
 export async function openSqliteDialect(path: string): Promise<Dialect> {
-  // An old Node does not have it, and is refused in one line when a runtime is created.
+  // Imported here because older versions of Node lack the module. Creating a runtime reports that in one line.
   const { DatabaseSync } = await import('node:sqlite')
-  // What people say to an agent is nobody else's; the files that SQLite puts beside it get the same mode.
+  // Conversations are private. SQLite gives the files beside this one the same mode.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   try {
-    // Whoever writes waits by trying again: the driver is synchronous, and waiting inside it would stop everything.
+    // Writers retry instead of waiting inside the synchronous driver, which would block the process.
     database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL')
     database.exec('PRAGMA busy_timeout = 0; PRAGMA foreign_keys = ON')
   } catch (thrown) {
@@ -39,7 +39,7 @@ export async function openSqliteDialect(path: string): Promise<Dialect> {
 const BUSY = 5
 const MAX_PAUSE_MS = 20
 
-/** Tries again while another connection writes, for at most this long. */
+/** Retries while another connection writes, until the time is up. */
 export async function whileBusy<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {

@@ -34,7 +34,7 @@ function slowTool(goOn: (progress: ToolProgress) => Promise<void> = async () => 
 const callOnce = (tool: string, input: unknown = {}): ScriptedModel =>
   new ScriptedModel((call): ScriptedAnswer => (call === 1 ? { tool, input } : { text: 'Done.' }))
 
-/** What the model was given as the result of its call. */
+/** Returns the tool result that the model received. */
 const resultIn = (model: ScriptedModel): unknown => {
   const message = model.requests[1]?.prompt.at(-1)
   const part = message?.role === 'tool' ? message.content[0] : undefined
@@ -51,7 +51,7 @@ const run = async (model: ScriptedModel, tools: ToolSet, abortSignal?: AbortSign
   })
 
 describe('toAiTools() in the AI SDK', () => {
-  test('loads skills: the model gets the text, the host the whole answer', async () => {
+  test('loads skills, with the text for the model and the whole answer for the host', async () => {
     const fileSystem = new MemoryFileSystem({
       '/skills/refund/SKILL.md': skillText('refund', { body: 'Within 30 days.' }),
     })
@@ -84,7 +84,7 @@ describe('toAiTools() in the AI SDK', () => {
     ])
   })
 
-  test('shows a mistake of the model to it as an error', async () => {
+  test('returns a mistake of the model as an error', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     const tools = toAiTools(skills.tools())
     for (const input of [{ nom: 'refund' }, { name: 'refund' }]) {
@@ -99,7 +99,7 @@ describe('toAiTools() in the AI SDK', () => {
 
   test('streams progress as preliminary results, and the answer as the final one', async () => {
     const seen = Promise.withResolvers<void>()
-    // The tool goes on when its first report has arrived at the other end.
+    // The tool continues after its first report has arrived at the other end.
     const tools = toAiTools([slowTool(async ({ done }) => (done === 1 ? await seen.promise : undefined))])
     const outputs: [isPreliminary: boolean, output: unknown][] = []
     const { stream } = streamText({ model: callOnce('slow'), tools, prompt: 'Go.', stopWhen: stepCountIs(3) })
@@ -113,13 +113,13 @@ describe('toAiTools() in the AI SDK', () => {
     expect(outputs.filter(([isPreliminary]) => !isPreliminary)).toHaveLength(1)
   })
 
-  test('gives the model the answer alone, and nothing of the progress', async () => {
+  test('passes only the answer to the model, without the progress', async () => {
     const model = callOnce('slow')
     await run(model, toAiTools([slowTool()]))
     expect(resultIn(model)).toEqual({ type: 'text', value: 'ready' })
   })
 
-  test('hands the abort on to the tool, which rejects with its reason', async () => {
+  test('passes an abort to the tool, which rejects with its reason', async () => {
     const reason = new Error('the user has left')
     const stop = new AbortController()
     const thrown: unknown[] = []
@@ -146,7 +146,7 @@ describe('toAiTools() in the AI SDK', () => {
     expect(resultIn(model)).toEqual({ type: 'text', value: 'ready' })
   })
 
-  test('takes any name that a tool may have', () => {
+  test('accepts any valid tool name', () => {
     expect(Object.keys(toAiTools([{ ...slowTool(), name: '__proto__' }]))).toEqual(['__proto__'])
   })
 })

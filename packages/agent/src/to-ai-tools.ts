@@ -2,9 +2,9 @@ import type { SkillSession, ToolContext, ToolDefinition, ToolResult } from '@ski
 import type { ToolProgress } from '@skillstoke/core/types'
 import { dynamicTool, jsonSchema, type ToolSet } from 'ai'
 
-/** What the AI SDK shows of a call: the answer, or how far the work is while it goes on. */
+/** The output of a call for the AI SDK: the answer, or the progress so far. */
 export interface AiToolOutput extends ToolResult {
-  /** Present in preliminary results only. */
+  /** Only in preliminary results. */
   readonly progress?: ToolProgress
 }
 
@@ -65,7 +65,7 @@ async function* streamCall(
     isDone = true
     wake.resolve()
   })
-  work.catch(() => undefined) // thrown below, unless the reader has stopped by then
+  work.catch(() => undefined) // thrown below, unless the reader has stopped
   for (;;) {
     await wake.promise
     if (isDone) break
@@ -79,7 +79,7 @@ function describe({ done, total, message }: ToolProgress): string {
   return message ?? (total === undefined ? `${done}` : `${done} of ${total}`)
 }
 
-/** The same tools, which ask the session when they are called whether they may be: a model acts on what it saw before. */
+/** Wraps tools so that each call asks the session for permission, because a model acts on an earlier catalog. */
 export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
   const gated: ToolSet = {}
   for (const [name, tool] of Object.entries(tools)) {
@@ -89,7 +89,7 @@ export function withGate(tools: ToolSet, session: SkillSession): ToolSet {
         ? tool
         : {
             ...tool,
-            // Not async: what a tool streams is an iterable, which a promise would hide from the SDK.
+            // Not async: a streaming tool returns an iterable, which a promise would hide from the SDK.
             execute: (input: unknown, options: Parameters<typeof execute>[1]) => {
               const refusal = session.checkTool(name, input)
               if (refusal !== undefined) throw new Error(refusal)

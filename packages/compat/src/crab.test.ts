@@ -28,7 +28,7 @@ function write(path: string, files: Readonly<Record<string, string>>): void {
 }
 
 describe('SkillHandler.load()', () => {
-  test(`finds skills in all folders, nested ones too, hidden ones not; the first of a name wins ${verifies('CRAB-16', 'CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
+  test(`finds skills in all folders, including nested but not hidden ones; the first skill of a name wins ${verifies('CRAB-16', 'CRAB-01', 'CRAB-02', 'CRAB-03', 'CRAB-04', 'CRAB-05', 'CRAB-06', 'CRAB-X05', 'CRAB-X08')}`, async () => {
     const first = folder({
       'greet/SKILL.md': text('greet', 'First.'),
       'category/deep/SKILL.md': text('deep'),
@@ -44,7 +44,7 @@ describe('SkillHandler.load()', () => {
     expect(shadowed?.diagnostics[0]?.message).toContain(`${second}/greet" is shadowed by "${first}/greet"`)
   })
 
-  test(`takes skills from the program, each name once ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
+  test(`accepts skills from the program, but each name only once ${verifies('CRAB-07', 'CRAB-B07')}`, async () => {
     await using handler = await SkillHandler.load([folder({ 'greet/SKILL.md': text('greet') })])
     await handler.add({ name: 'added', description: 'By the program.', body: 'Do it.' })
     expect(handler.contains('added')).toBe(true)
@@ -65,7 +65,7 @@ describe('SkillHandler.load()', () => {
     expect(handler.skills().filter(({ name }) => name.startsWith('many-'))).toHaveLength(20)
   })
 
-  test(`what is switched off for an agent cannot be reached in any way ${verifies('CRAB-B03', 'P18')}`, async () => {
+  test(`makes skills outside an agent's scope unreachable ${verifies('CRAB-B03', 'P18')}`, async () => {
     const path = folder({ 'on/SKILL.md': text('on'), 'off/SKILL.md': text('off') })
     await using handler = await SkillHandler.load([path])
     const { runtime } = handler
@@ -82,7 +82,7 @@ describe('SkillHandler.load()', () => {
     expect(runtime.forConversation({ scope }).search('off')).toEqual([])
   })
 
-  test(`reads the other fields, and tolerates what is missing ${verifies('CRAB-X05')}`, async () => {
+  test(`reads the other fields, and tolerates missing ones ${verifies('CRAB-X05')}`, async () => {
     const fields = 'license: MIT\ncompatibility: any\nmetadata:\n  a: b\nallowed-tools: Read\n'
     const path = folder({ 'full/SKILL.md': `---\nname: full\ndescription: d\n${fields}---\n` })
     await using handler = await SkillHandler.load([path])
@@ -105,7 +105,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'new' })).toContain('Body of new.')
   })
 
-  test(`goes through scope, name, exact skill and words, in this order ${verifies('CRAB-09', 'CRAB-10', 'CRAB-12', 'CRAB-15', 'CRAB-X02', 'CRAB-B01', 'P18')}`, async () => {
+  test(`checks scope, name, exact match and words, in this order ${verifies('CRAB-09', 'CRAB-10', 'CRAB-12', 'CRAB-15', 'CRAB-X02', 'CRAB-B01', 'P18')}`, async () => {
     const path = folder({
       'greet/SKILL.md': text('greet', 'Says hello to colleagues.'),
       'secret/SKILL.md': text('secret', 'Hello from the vault.'),
@@ -123,7 +123,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'olleagu' })).toBe('greet: Says hello to colleagues.')
     expect(await handler.call({ name: 'nothing like it' })).toBe('no skills found')
     expect(await handler.call('{"name": ')).toMatch(/^invalid arguments: /)
-    expect(await handler.call(null)).toBe('invalid arguments: null is no object; send { "name": "..." }')
+    expect(await handler.call(null)).toBe('invalid arguments: null is not an object; send { "name": "..." }')
     expect(await handler.call({ name: 42 })).toBe('invalid arguments: "name" is 42; it must be text')
     write(path, { 'bad/SKILL.md': '---\nname: bad\n---\n' })
     expect(await handler.call({ name: 'bad' })).toMatch(
@@ -131,7 +131,7 @@ describe('SkillHandler.call()', () => {
     )
   })
 
-  test(`nested skills and folders with another name can be loaded, deleted ones are gone ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {
+  test(`loads nested skills and folders with another name, and no deleted ones ${verifies('CRAB-B02', 'CRAB-B03')}`, async () => {
     const path = folder({
       'category/deep/SKILL.md': text('deep'),
       'folder/SKILL.md': text('real-name'),
@@ -145,7 +145,7 @@ describe('SkillHandler.call()', () => {
     expect(await handler.call({ name: 'gone' })).toBe('no skills found')
   })
 
-  test(`line ends of Windows are read whole ${verifies('CRAB-B05')}`, async () => {
+  test(`reads texts with Windows line ends completely ${verifies('CRAB-B05')}`, async () => {
     const crlf = '---\nname: win\ndescription: d\nlicense: l\ncompatibility: xyz\n---\nFirst line.\n'
     const path = folder({ 'win/SKILL.md': crlf.replaceAll('\n', '\r\n') })
     await using handler = await SkillHandler.load([path])
@@ -154,7 +154,7 @@ describe('SkillHandler.call()', () => {
   })
 })
 
-test(`slash commands and the block of resources keep to the scope ${verifies('CRAB-14', 'CRAB-15', 'CRAB-X04')}`, async () => {
+test(`slash commands and the resource block respect the scope ${verifies('CRAB-14', 'CRAB-15', 'CRAB-X04')}`, async () => {
   const path = folder({ 'greet/SKILL.md': text('greet'), 'secret/SKILL.md': text('secret', '<b> & more') })
   await using handler = await SkillHandler.load([path])
   const scope = { skills: ['greet'] }

@@ -1,9 +1,12 @@
 import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
-/** What Exo tells of a change of its skills. Both spellings of the two skills of a modification are there. */
+/**
+ * A handler of an Exo event. For a modification, the payload has both skills in both spellings, for example `old_skill`
+ * and `oldSkill`.
+ */
 export type EventHandler = (payload: Readonly<Record<string, unknown>>) => void | Promise<void>
 
 export interface EventBusOptions {
-  /** Told what a handler threw; the next one is called all the same. @default nobody */
+  /** Receives what a handler threw; the next handler is called anyway. @default none */
   readonly onHandlerError?: (error: unknown, name: string) => void
 }
 
@@ -19,7 +22,7 @@ export class EventBus {
     this.#onHandlerError = options.onHandlerError ?? ((): void => undefined)
   }
 
-  /** Returns a function that takes the handler off again. */
+  /** Adds a handler. Returns a function that removes it. */
   on(name: string, handler: EventHandler): () => void {
     const handlers = this.#handlers.get(name) ?? new Set()
     this.#handlers.set(name, handlers)
@@ -27,7 +30,7 @@ export class EventBus {
     return () => handlers.delete(handler)
   }
 
-  /** Resolves when every handler is done; never rejects. */
+  /** Resolves when every handler has finished; never rejects. */
   async emit(name: string, payload: Readonly<Record<string, unknown>>): Promise<void> {
     for (const handler of [...(this.#handlers.get(name) ?? [])]) {
       try {

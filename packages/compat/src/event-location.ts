@@ -1,11 +1,11 @@
 import type { SkillChangeFields } from './skill-watcher.ts'
 import { type SourceRoot, toLocation } from './source-root.ts'
 
-/** What the `sourcePath` of an event names within a registered folder. */
+/** The part of a registered folder that the `sourcePath` of an event names. */
 export interface EventBase {
-  /** The folder of a skill, or one with skills below it; empty for the root. */
+  /** The folder of a skill, or a folder with skills below it; empty for the root. */
   readonly path: string
-  /** Whether the text of one skill was named. */
+  /** Whether the path named the SKILL.md of one skill. */
   readonly isText: boolean
 }
 
@@ -15,22 +15,23 @@ export function toEventBase(root: SourceRoot | undefined, sourcePath: string): E
   return { path: (isText ? toLocation(within) : within) ?? '', isText }
 }
 
-/** Whether a place is one that an event with this base may be about. */
+/** Whether an event with this base may concern a location. */
 export function isWithinBase(location: string, { path, isText }: EventBase): boolean {
   return isText || path === '' || location === path || location.startsWith(`${path}/`)
 }
 
-/** Where the skill of an event is within a registered folder. */
+/** Locations of known skills within a registered folder. */
 export interface KnownPlaces {
-  /** Where a skill of its name is within the base. */
+  /** Locations of skills with the event's name within the base. */
   readonly ofName: readonly string[]
-  /** Whether there is a skill in a folder. */
+  /** Whether a folder contains a skill. */
   has(location: string): boolean
 }
 
 /**
- * The folder of the skill that an event is about, within a registered folder. A watcher may name the text, the skill's
- * folder, or, as Exo has it, the source; then the skill says where it is, or is where it was, or in a folder of its name.
+ * Returns the folder of the event's skill, relative to a registered folder. A watcher may name the text, the skill's
+ * folder or, as in Exo, the source. For a source, the location is that of the skill's `path`, its last known location,
+ * or a folder with its name.
  */
 export function locateEvent(
   { skillName, skill }: SkillChangeFields,
@@ -46,7 +47,7 @@ export function locateEvent(
   return isFolderOfSkill ? base.path : joinPath(base.path, skillName)
 }
 
-/** Where a skill says that its text is: absolute, or seen from the source. */
+/** Returns the location that the skill itself reports, as an absolute path or relative to the source. */
 function locatePath(path: string, base: EventBase, root: SourceRoot): string | undefined {
   if (path === '') return undefined
   const within = root.within(path)

@@ -64,7 +64,7 @@ async function next(batches: AsyncIterator<readonly SkillChangeEvent[]>): Promis
   return (value as readonly SkillChangeEvent[]).map(({ kind, skillName }) => `${kind} ${skillName}`)
 }
 
-/** What a logger was told, as it comes. */
+/** Collects the lines of a logger as they arrive. */
 function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<string> } {
   const lines: string[] = []
   let wake = (): void => undefined
@@ -85,7 +85,7 @@ function recordLog(): { logger: Logger; find: (pattern: RegExp) => Promise<strin
 }
 
 describe('GitHubPollingWatcher', () => {
-  test(`polls a folder of a branch and tells the differences in batches, never empty ones ${verifies('EXO-33', 'EXO-34', 'EXO-35', 'EXO-36', 'EXO-37', 'EXO-02', 'EXO-44')}`, async () => {
+  test(`polls a folder of a branch and reports the differences in batches that are never empty ${verifies('EXO-33', 'EXO-34', 'EXO-35', 'EXO-36', 'EXO-37', 'EXO-02', 'EXO-44')}`, async () => {
     expect(DEFAULT_POLL_INTERVAL_MS).toBe(300_000)
     repository.commit({
       'skills/a/SKILL.md': text('a'),
@@ -112,7 +112,7 @@ describe('GitHubPollingWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`stops between polls, and tells what changed until it is watched again ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
+  test(`stops between polls, and reports the changes in between when it is watched again ${verifies('EXO-38', 'EXO-B12', 'EXO-B02')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), options())
     const batches = watcher.watch()
@@ -129,7 +129,7 @@ describe('GitHubPollingWatcher', () => {
     await again.next()
   })
 
-  test(`slashes in branches, the suffix .git and other default branches are understood ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
+  test(`supports slashes in branches, the suffix .git and other default branches ${verifies('EXO-B11', 'EXO-X06', 'P32')}`, async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/trunk')
     repository.commit({ 'a/SKILL.md': text('a') }, { branch: 'trunk' })
     repository.commit({ 'skills/b/SKILL.md': text('b') }, { branch: 'feature/x' })
@@ -142,7 +142,7 @@ describe('GitHubPollingWatcher', () => {
     expect(found).toEqual([['a'], ['a'], ['b'], ['a']])
   })
 
-  test(`a force-push is reported as a warning and does not stop it: the next fast-forward is taken ${verifies('EXO-B11', 'P32')}`, async () => {
+  test(`reports a force-push as a warning, and follows the next fast-forward ${verifies('EXO-B11', 'P32')}`, async () => {
     const first = repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -158,7 +158,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`a force-push is followed when the watcher is told to ${verifies('P32')}`, async () => {
+  test(`follows a force-push if the options say so ${verifies('P32')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const watcher = new GitHubPollingWatcher(url(), { ...options(), update: 'reset' })
     const batches = watcher.watch()
@@ -176,11 +176,11 @@ describe('GitHubPollingWatcher', () => {
     'https://github.com/org/..',
     'not a url',
     'https://user:secret@github.com/org/x',
-  ])(`%j is an invalid URL, told by the constructor ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
+  ])(`rejects the invalid URL %j in the constructor ${verifies('EXO-X11', 'EXO-B11')}`, bad => {
     expect(() => new GitHubPollingWatcher(bad)).toThrow(/^Invalid GitHub URL: /)
   })
 
-  test(`a poll that fails is logged with exit code and error output, and polling goes on ${verifies('EXO-X11')}`, async () => {
+  test(`logs a failed poll with exit code and error output, and continues to poll ${verifies('EXO-X11')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     const watcher = new GitHubPollingWatcher(url(), { ...options(), logger: log.logger })
@@ -200,7 +200,7 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`a git that cannot be run is logged, and polling goes on ${verifies('EXO-X11')}`, async () => {
+  test(`logs a git that cannot be run, and continues to poll ${verifies('EXO-X11')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     const log = recordLog()
     vi.stubEnv('PATH', join(folder, 'nothing'))
@@ -214,13 +214,13 @@ describe('GitHubPollingWatcher', () => {
     await batches.next()
   })
 
-  test(`a folder that is not there is an error of the registry that loads it ${verifies('EXO-X06')}`, async () => {
+  test(`makes loadAll() fail if the folder does not exist ${verifies('EXO-X06')}`, async () => {
     repository.commit({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(url('/tree/main/nope'), options())
     await expect(registry.loadAll()).rejects.toThrow(/no folder "nope"/)
   })
 
-  test(`its events go to the repository that was registered, not to a folder that has the name, too ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+  test(`applies its events to the registered repository, not to a folder with the same name ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     repository.commit({ 'skills/shared/SKILL.md': text('shared') })
     mkdirSync(join(folder, 'local/shared'), { recursive: true })
     writeFileSync(join(folder, 'local/shared/SKILL.md'), text('shared', 'Local.'))

@@ -15,7 +15,7 @@ import {
   SkillRegistry,
 } from './index.ts'
 
-test(`Skill has the defaults of Exo, is immutable, and is what a registry gives ${verifies('EXO-X02')}`, async () => {
+test(`Skill has Exo's defaults, is immutable, and is returned by the registry ${verifies('EXO-X02')}`, async () => {
   const skill = new Skill({ name: 'pdf', description: 'Reads PDF.' })
   expect(skill).toEqual({
     name: 'pdf',
@@ -60,7 +60,7 @@ test.each([
   expect(parseGithubUrl(url)).toEqual(expected)
 })
 
-test(`a fingerprint is over what a skill says, in whatever order, and not over its path ${verifies('EXO-X08')}`, () => {
+test(`fingerprintSkill() covers all fields in any order, except the path ${verifies('EXO-X08')}`, () => {
   const base = { name: 'a', description: 'x', usage: 'Do it.', toolList: { b: [1], a: { d: 1, c: 2 } } }
   const fingerprint = fingerprintSkill(new Skill(base))
   expect(fingerprint).toMatch(/^[0-9a-f]{64}$/)
@@ -78,7 +78,7 @@ test(`a fingerprint is over what a skill says, in whatever order, and not over i
   expect(new Set([fingerprint, ...changed]).size).toBe(others.length + 1)
 })
 
-test(`two states of a folder are compared: added, removed, modified, each sorted ${verifies('EXO-X09', 'EXO-36')}`, async () => {
+test(`diffSnapshots() returns added, removed and modified skills, each sorted ${verifies('EXO-X09', 'EXO-36')}`, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'exo-helpers-'))
   const write = (path: string, name: string, body: string): void => {
     mkdirSync(join(folder, path), { recursive: true })
@@ -114,7 +114,7 @@ test(`two states of a folder are compared: added, removed, modified, each sorted
   await expect(collectSkills(folder)).rejects.toThrow('Skill source directory not found')
 })
 
-test(`isToolResolver() tells resolvers from maps, also from one with a skill "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
+test(`isToolResolver() distinguishes resolvers from maps, including a map with a skill "resolve" ${verifies('EXO-14', 'EXO-16')}`, () => {
   const isResolver = [new DictToolResolver({}), { resolve: () => [] }]
   const isNone = [{}, { resolve: { name: 'tool' } }, { resolve: [] }, null, undefined, 'resolve']
   expect([isResolver.map(isToolResolver), isNone.map(isToolResolver)]).toEqual([

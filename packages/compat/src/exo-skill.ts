@@ -2,20 +2,20 @@ import { type Skill as CoreSkill, type LoadedSkill, renderSkillText } from '@ski
 import type { FileContents, ReadingPolicy } from '@skillstoke/core/source'
 import { Skill, type SkillFields } from './skill.ts'
 
-/** A skill as Exo has it, of whatever class. */
+/** A skill with Exo's fields, independent of the class. */
 export type ExoSkill = Required<SkillFields>
 
-/** What a watcher may say of a skill: the rest is filled in. */
+/** A skill as a watcher reports it. Missing fields get defaults. */
 export interface WatchedSkill extends Partial<Omit<ExoSkill, 'name' | 'description'>> {
   readonly name: string
   readonly description: string
-  /** The instructions, under their name in the format. @default `usage` */
+  /** The instructions, under the name that the format uses. @default `usage` */
   readonly body?: string
-  /** The whole folder as it is, `SKILL.md` included. @default a text made from the other fields */
+  /** All files of the folder, including `SKILL.md`. @default a text made from the other fields */
   readonly files?: FileContents
 }
 
-/** How Exo reads skills: any name, and no description is needed. */
+/** Exo's rules for reading skills: any name, and an optional description. */
 export const EXO_READING: Partial<ReadingPolicy> = Object.freeze({
   names: 'any',
   matchDirectory: 'off',
@@ -23,7 +23,7 @@ export const EXO_READING: Partial<ReadingPolicy> = Object.freeze({
   keys: 'any-case',
 })
 
-/** A skill of the registry in Exo's words. */
+/** Converts a skill of the core to Exo's fields. */
 export function toExoSkill(skill: CoreSkill, body: string): Skill {
   const { name, description, extra } = skill
   return new Skill({
@@ -37,18 +37,18 @@ export function toExoSkill(skill: CoreSkill, body: string): Skill {
   })
 }
 
-/** Whether a skill is switched on: the field `active` is missing, or true in whatever spelling. */
+/** Whether a skill is active: the field `active` is missing, or is true in any letter case. */
 export function isActive({ extra }: CoreSkill): boolean {
   const active = extra['active']
   return active === undefined || active === true || (typeof active === 'string' && /^true$/i.test(active))
 }
 
-/** The same with its instructions at hand. */
+/** Converts a loaded skill to Exo's fields, with its instructions. */
 export function fromLoadedSkill(skill: LoadedSkill): Skill {
   return toExoSkill(skill, skill.body)
 }
 
-/** The files that a skill of a watcher stands for. */
+/** Returns the files of a skill that a watcher reported. */
 export function toFolder(skill: WatchedSkill): FileContents {
   if (skill.files !== undefined) return skill.files
   const { toolList, skillType, active } = skill
@@ -61,14 +61,14 @@ export function toFolder(skill: WatchedSkill): FileContents {
   return { 'SKILL.md': renderSkillText({ name, description, body, fields }) }
 }
 
-/** A map as YAML has it, or as JSON in a text; anything else is none. */
+/** Returns a map from YAML, or from JSON in a text; an empty map for any other value. */
 function readToolList(value: unknown): Readonly<Record<string, unknown>> {
   let list = value
   if (typeof value === 'string') {
     try {
       list = JSON.parse(value)
     } catch {
-      return {} // Exo's rule for a text that is no JSON
+      return {} // Exo treats a text that is not JSON as an empty map
     }
   }
   return typeof list === 'object' && list !== null && !Array.isArray(list)

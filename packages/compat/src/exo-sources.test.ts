@@ -38,7 +38,7 @@ function folder(files: Readonly<Record<string, string>> = {}): Folder {
   return { path, write, remove: file => rmSync(join(path, file), { recursive: true }) }
 }
 
-/** Yields one batch whenever a test asks for it; `put` resolves when the batch has been taken over. */
+/** Yields one batch when a test requests it; `put` resolves when the batch was handled. */
 class Batches implements SkillWatcherLike {
   #next = Promise.withResolvers<{ batch: readonly SkillChangeFields[]; done: () => void } | undefined>()
 
@@ -79,7 +79,7 @@ const usages = (registry: SkillRegistry): Record<string, string> =>
   Object.fromEntries([...registry.skills].map(([name, { usage }]) => [name, usage]))
 
 describe('an event', () => {
-  test(`of a watched folder leaves a skill of the same name in another source alone ${verifies('EXO-42', 'EXO-B07')}`, async () => {
+  test(`of a watched folder does not affect a skill of the same name in another source ${verifies('EXO-42', 'EXO-B07')}`, async () => {
     const registered = folder({ 'pdf/SKILL.md': text('pdf', 'Registered.') })
     const watched = folder({ 'pdf/SKILL.md': text('pdf', 'Watched.') })
     await using registry = new SkillRegistry().registerSource(registered.path)
@@ -129,7 +129,7 @@ describe('an event', () => {
     expect(usages(registry)).toEqual({ maps: 'Newer.', pdf: 'Covered by the other.' })
   })
 
-  test('of a watcher names the folder that it watches, and its skill where it is', async () => {
+  test('of a watcher names the watched folder, and its skill has its path', async () => {
     const local = folder()
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 10 })
     const batches = watcher.watch()
@@ -148,7 +148,7 @@ describe('an event', () => {
     await batches.next()
   })
 
-  test('is taken over by each registered folder that its source is in, whatever the text is called', async () => {
+  test('is applied to each registered folder that contains its source, for any spelling of SKILL.md', async () => {
     const outer = folder({ 'team/pdf/skill.md': text('pdf') })
     const inner = join(outer.path, 'team')
     await using registry = new SkillRegistry().registerSource(outer.path).registerSource(inner)
@@ -168,8 +168,8 @@ describe('an event', () => {
   })
 })
 
-describe('what changes between loadAll() and start()', () => {
-  test(`is in the registry and told once the manager has started ${verifies('EXO-B02', 'EXO-01')}`, async () => {
+describe('a change between loadAll() and start()', () => {
+  test(`is in the registry and reported after the manager has started ${verifies('EXO-B02', 'EXO-01')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a'), 'b/SKILL.md': text('b'), 'c/SKILL.md': text('c') })
     const unwatched = folder({ 'x/SKILL.md': text('x') })
     await using registry = new SkillRegistry().registerSource(local.path).registerSource(unwatched.path)
@@ -194,7 +194,7 @@ describe('what changes between loadAll() and start()', () => {
     expect(told).toEqual(['skill:added', 'skill:removed', 'skill:modified'])
   })
 
-  test('is a folder that was removed: its skills are gone, and come back with it', async () => {
+  test('may be a removed folder, whose skills disappear and return with it', async () => {
     const local = folder({ 'skills/a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'skills'))
     await registry.loadAll()
@@ -210,7 +210,7 @@ describe('what changes between loadAll() and start()', () => {
     expect(usages(registry)).toEqual({ a: 'Body of a.' })
   })
 
-  test('is nothing of a registry that was never loaded', async () => {
+  test('is ignored if the registry was never loaded', async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     await using registry = new SkillRegistry().registerSource(local.path)
     await using manager = new SkillSyncManager(registry, {})

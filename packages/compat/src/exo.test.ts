@@ -59,7 +59,7 @@ class Agent implements BindableAgent {
 
 type Batch = readonly SkillChangeFields[]
 
-/** Yields the batches that a test puts, and throws the errors that it puts. */
+/** A watcher that yields the batches and throws the errors that a test puts. */
 class ScriptedWatcher extends SkillWatcher {
   readonly #queue: (Batch | Error | 'return')[] = []
   #wake = (): void => undefined
@@ -105,7 +105,7 @@ const removal = (name: string): SkillChangeFields => ({
   sourcePath: `db://${name}`,
 })
 
-/** A manager with one scripted watcher, and a way to wait until a batch is done: events come last. */
+/** A manager with one scripted watcher, and a way to wait for the end of a batch: events come last. */
 async function manage(
   options: Partial<ConstructorParameters<typeof SkillSyncManager>[2]> & {
     readonly registry?: SkillRegistry
@@ -141,7 +141,7 @@ async function manage(
     told,
     clock,
     logged,
-    /** Waits until so many events were told. */
+    /** Waits until this many events were reported. */
     until: async (count: number): Promise<void> => {
       while (told.length < count) {
         await new Promise<void>(resolve => {
@@ -153,7 +153,7 @@ async function manage(
 }
 
 describe('SkillChangeEvent', () => {
-  test(`is an immutable record whose skill is null for removals alone ${verifies('EXO-10', 'EXO-44')}`, () => {
+  test(`is an immutable record whose skill is null only for removals ${verifies('EXO-10', 'EXO-44')}`, () => {
     const event = new SkillChangeEvent(change('added', 'pdf'))
     expect(event).toMatchObject({ kind: 'added', skillName: 'pdf', sourcePath: 'db://pdf' })
     expect(() => {
@@ -161,12 +161,12 @@ describe('SkillChangeEvent', () => {
     }).toThrow(TypeError)
     expect(new SkillChangeEvent(removal('pdf')).skill).toBeNull()
     expect(() => new SkillChangeEvent({ ...change('modified', 'pdf'), skill: null })).toThrow(
-      'the event "modified" of "pdf" has no skill; only "removed" goes without',
+      'the event "modified" of "pdf" has no skill; only "removed" events may omit it',
     )
   })
 })
 
-test(`DictToolResolver takes one tool or several, and knows nothing of other skills ${verifies('EXO-14', 'EXO-15', 'EXO-44')}`, () => {
+test(`DictToolResolver accepts one tool or several, and resolves unknown skills to none ${verifies('EXO-14', 'EXO-15', 'EXO-44')}`, () => {
   const [a, b] = [{ name: 'a' }, { name: 'b' }]
   const resolver = new DictToolResolver({ one: a, two: [a, b] })
   expect([isToolResolver(resolver), isToolResolver({ resolve: () => [] }), isToolResolver({})]).toEqual([
@@ -180,7 +180,7 @@ test(`DictToolResolver takes one tool or several, and knows nothing of other ski
 })
 
 describe('EventBus', () => {
-  test(`calls handlers in their order, waits for slow ones, and goes on after one that throws ${verifies('EXO-05', 'EXO-39', 'EXO-40', 'EXO-X12')}`, async () => {
+  test(`calls handlers in their order, waits for slow ones, and continues after one that throws ${verifies('EXO-05', 'EXO-39', 'EXO-40', 'EXO-X12')}`, async () => {
     const errors: unknown[] = []
     const bus = new EventBus({ onHandlerError: error => errors.push(error) })
     const told: string[] = []
@@ -203,7 +203,7 @@ describe('EventBus', () => {
 })
 
 describe('SkillRegistry', () => {
-  test(`loads folders on demand, and knows each skill with its instructions ${verifies('EXO-01', 'EXO-06', 'EXO-X02', 'EXO-X04')}`, async () => {
+  test(`loads folders on demand, and returns each skill with its instructions ${verifies('EXO-01', 'EXO-06', 'EXO-X02', 'EXO-X04')}`, async () => {
     const local = folder({
       'pdf/SKILL.md': text(
         'pdf',
@@ -256,7 +256,7 @@ describe('SkillRegistry', () => {
     expect(names({ activeOnly: true })).toEqual(['pdf'])
   })
 
-  test(`keeps the first of two, the last, or refuses both ${verifies('EXO-X01', 'EXO-06')}`, async () => {
+  test(`keeps the first or the last of two skills with one name, or refuses both ${verifies('EXO-X01', 'EXO-06')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -274,7 +274,7 @@ describe('SkillRegistry', () => {
     )
   })
 
-  test(`a folder that is not there is an error; one bad file is not ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
+  test(`fails for a missing folder, but not for a broken file ${verifies('EXO-X04', 'EXO-B09', 'EXO-X03')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf') })
     await using registry = new SkillRegistry().registerSource(join(local.path, 'none'))
     await expect(registry.loadAll()).rejects.toThrow(
@@ -291,7 +291,7 @@ describe('SkillRegistry', () => {
 })
 
 describe('SkillSyncManager', () => {
-  test(`a batch goes through the registry to tools, instructions and events, in this order ${verifies(
+  test(`passes a batch from the registry to tools, instructions and events, in this order ${verifies(
     'P34',
     'EXO-08',
     'EXO-16',
@@ -352,7 +352,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`needs neither a bus nor a builder, and any resolver will do ${verifies('EXO-14', 'EXO-16', 'EXO-39')}`, async () => {
+  test(`needs neither a bus nor a builder, and accepts any resolver ${verifies('EXO-14', 'EXO-16', 'EXO-39')}`, async () => {
     await using registry = new SkillRegistry()
     const seen: string[] = []
     const added = Promise.withResolvers<void>()
@@ -398,7 +398,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`a watcher that fails is asked again later and later, and at once after a success ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
+  test(`retries a failing watcher with growing delays, which start over after a success ${verifies('EXO-26', 'EXO-28', 'EXO-B03', 'EXO-X10', 'P25')}`, async () => {
     const it = await manage()
     const other = new ScriptedWatcher()
     it.manager.addWatcher(other)
@@ -417,8 +417,8 @@ describe('SkillSyncManager', () => {
     it.watcher.put(new Error('4'))
     await it.clock.advance(1_000)
     expect(it.watcher.starts).toBe(5)
-    expect(it.logged.filter(line => line.includes('asked again'))).toEqual(
-      [1_000, 2_000, 4_000, 1_000].map(delay => `a watcher failed; it is asked again ${delay}`),
+    expect(it.logged.filter(line => line.includes('is retried'))).toEqual(
+      [1_000, 2_000, 4_000, 1_000].map(delay => `a watcher failed and is retried ${delay}`),
     )
     it.watcher.put('return')
     await it.clock.advance(100_000)
@@ -427,7 +427,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`nothing of a batch is lost when bus, resolver or builder throw ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
+  test(`loses no event of a batch when bus, resolver or builder throw ${verifies('EXO-B01', 'EXO-27', 'P26')}`, async () => {
     const fail = (what: string) => (): never => {
       throw new Error(what)
     }
@@ -447,7 +447,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`removing the winner of two folders brings the other one back ${verifies('EXO-B07')}`, async () => {
+  test(`serves the shadowed skill after the winner was removed ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -463,7 +463,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test(`the builder gets the active skills, and an unbound agent hears no more ${verifies('EXO-B08', 'EXO-18')}`, async () => {
+  test(`passes only active skills to the builder, and nothing to an unbound agent ${verifies('EXO-B08', 'EXO-18')}`, async () => {
     const it = await manage({ instructionsBuilder: skills => skills.map(({ name }) => name).join() })
     const [bound, unbound] = [new Agent(), new Agent()]
     await it.manager.bindAgent(bound)
@@ -480,7 +480,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`what a skill's folder holds gives no tools: the caller says which ${verifies('EXO-07')}`, async () => {
+  test(`takes tools only from the caller, never from a skill's folder ${verifies('EXO-07')}`, async () => {
     const local = folder({ 'pdf/SKILL.md': text('pdf'), 'pdf/scripts/tool.ts': 'export const tool = 1' })
     await using registry = new SkillRegistry().registerSource(local.path)
     await registry.loadAll()
@@ -493,7 +493,7 @@ describe('SkillSyncManager', () => {
     expect(agent.calls).toEqual([])
   })
 
-  test(`a skill that was covered comes back whole, however many batches later ${verifies('EXO-B07')}`, async () => {
+  test(`serves a shadowed skill completely after many batches ${verifies('EXO-B07')}`, async () => {
     const [a, b] = [
       folder({ 'pdf/SKILL.md': text('pdf', 'A') }),
       folder({ 'pdf/SKILL.md': text('pdf', 'B') }),
@@ -511,7 +511,7 @@ describe('SkillSyncManager', () => {
     await registry.close()
   })
 
-  test('an event that makes no sense costs itself and nothing else', async () => {
+  test('skips an invalid event and applies the others', async () => {
     const it = await manage()
     const batches: unknown[] = [
       [
@@ -538,7 +538,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`two managers can share a registry, and one that could not start can start later ${verifies('EXO-19')}`, async () => {
+  test(`shares a registry with another manager, and can start after a failed start ${verifies('EXO-19')}`, async () => {
     const local = folder()
     const missing = join(local.path, 'later')
     const registry = new SkillRegistry().registerSource(local.path)
@@ -587,7 +587,7 @@ describe('SkillSyncManager', () => {
     await it.registry.close()
   })
 
-  test(`any object with watch() and stop() is a watcher; the base class is none by itself ${verifies('EXO-04', 'EXO-13')}`, async () => {
+  test(`accepts any object with watch() and stop(), and the base class is abstract ${verifies('EXO-04', 'EXO-13')}`, async () => {
     const it = await manage()
     const plain: SkillWatcherLike = {
       watch: async function* () {
@@ -616,7 +616,7 @@ describe('LocalFileWatcher', () => {
     return (value as readonly SkillChangeEvent[]).map(({ kind, skillName }) => `${kind} ${skillName}`)
   }
 
-  test(`tells of writes, edits and deletions of skill texts, in batches ${verifies('EXO-02', 'EXO-11', 'EXO-29', 'EXO-30', 'EXO-31', 'EXO-44', 'EXO-X08', 'EXO-X09')}`, async () => {
+  test(`reports writes, edits and deletions of skills in batches ${verifies('EXO-02', 'EXO-11', 'EXO-29', 'EXO-30', 'EXO-31', 'EXO-44', 'EXO-X08', 'EXO-X09')}`, async () => {
     const local = folder({ 'b/SKILL.md': text('b'), 'c/SKILL.md': text('c'), 'd/SKILL.md': text('d') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 50 })
     const batches = watcher.watch()
@@ -636,7 +636,7 @@ describe('LocalFileWatcher', () => {
     expect((await batches.next()).done).toBe(true)
   })
 
-  test(`can be stopped and watched again, and tells what changed in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
+  test(`can be stopped and watched again, and reports the changes in between ${verifies('EXO-12', 'EXO-32', 'EXO-B02', 'EXO-B12')}`, async () => {
     const local = folder({ 'a/SKILL.md': text('a') })
     const watcher = new LocalFileWatcher(local.path, { debounceMs: 20 })
     const batches = watcher.watch()
@@ -667,7 +667,7 @@ describe('LocalFileWatcher', () => {
   })
 })
 
-test(`a manager with a local watcher: an edit changes the skill, its tools and the instructions ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
+test(`with a local watcher, an edit changes the skill, its tools and the instructions ${verifies('EXO-01', 'EXO-41', 'EXO-45')}`, async () => {
   const local = folder({ 'pdf/SKILL.md': text('pdf') })
   await using registry = new SkillRegistry().registerSource(local.path)
   await registry.loadAll()

@@ -25,16 +25,16 @@ export interface OneShotFolder {
   readonly source: SkillSource
 }
 
-/** What a watcher told of one place. */
+/** The last report of watchers about one location. */
 interface Told {
   readonly name: string
-  /** Absent when nothing is there any more. */
+  /** Absent if the skill was removed. */
   readonly skill?: WatchedSkill
 }
 
 /**
- * A source whose contents are read on demand, and then follow what watchers tell: edits become contents here, and
- * nowhere else.
+ * A source whose contents are read on demand and then follow the reports of watchers. Reported edits change only the
+ * contents in memory.
  */
 export class FoldingSource implements SkillSource {
   readonly label: string
@@ -43,20 +43,20 @@ export class FoldingSource implements SkillSource {
   readonly reading: Partial<ReadingPolicy> = EXO_READING
   readonly #folder: OneShotFolder | undefined
   readonly #bodies: Map<string, string>
-  /** What the folder held when it was read. */
+  /** Contents of the folder when it was last read. */
   #read: SourceContents = EMPTY_CONTENTS
-  /** What watchers told since, by location. */
+  /** Reports of watchers since then, by location. */
   readonly #told = new Map<string, Told>()
-  /** Why the folder is shown as it was earlier. */
+  /** Why the folder could not be read, so that its earlier contents are kept. */
   failure: unknown
-  /** How the next reading reads the folder again: a failure is one of the source, or leaves everything as it is. */
+  /** How the next reading reads the folder again: a failed `load` rejects, a failed `catch-up` keeps the contents. */
   #due: 'load' | 'catch-up' | undefined
   #isLoaded = false
   #hasNews = false
   #onHint: ((hint: SourceHint) => void) | undefined
   #contents: SourceContents = this.#read
 
-  /** `bodies` receives the instructions of each skill, by their digest, before the skill can be seen. */
+  /** @param bodies receives the instructions of each skill by digest, before the skill becomes visible */
   constructor(label: string, bodies: Map<string, string>, folder?: OneShotFolder) {
     this.label = label
     this.#bodies = bodies
@@ -64,14 +64,14 @@ export class FoldingSource implements SkillSource {
     this.#folder = folder
   }
 
-  /** The next reading reads the folder again and forgets what watchers told before. */
+  /** Makes the next reading read the folder again and discard earlier reports of watchers. */
   reload(): void {
     this.#request('load')
   }
 
   /**
-   * The same for a folder that was loaded earlier and is watched from now on. One that cannot be read stays as it is, and
-   * `failure` says why; one that is gone is empty.
+   * Does the same as `reload` for a folder that was loaded earlier and is watched from now on. If the folder cannot be
+   * read, its contents stay and `failure` has the reason. If the folder was removed, it becomes empty.
    */
   catchUp(): void {
     if (this.#isLoaded) this.#request('catch-up')
@@ -82,23 +82,23 @@ export class FoldingSource implements SkillSource {
     return this.#folder?.root.within(path) !== undefined
   }
 
-  /** Whether a watcher of a folder or URL sees something of what it holds. */
+  /** Whether a watcher of this folder or URL could report skills of this source. */
   overlaps(origin: string): boolean {
     return this.#folder?.root.overlaps(origin) === true
   }
 
-  /** Of the instructions of everything that it holds, served or not. */
+  /** Returns the digests of the instructions of all skills, served or not. */
   bodyDigests(): readonly string[] {
     return this.#contents.entries.flatMap(({ skill }) => skill?.bodyDigest ?? [])
   }
 
-  /** Takes over what a watcher told; visible after the next reading. */
+  /** Adds an event of a watcher. The next reading makes it visible. */
   fold(event: SkillChangeFields): void {
     const { kind, skillName: name, skill } = event
     const base = toEventBase(this.#folder?.root, event.sourcePath)
     const known = this.#locationsOf(name).filter(location => isWithinBase(location, base))
     const location = this.#locationOf(event, base, known)
-    // A watcher of a folder knows one skill of a name: what it knew before has moved, or is gone.
+    // Within a watched folder, names are unique: an earlier skill of this name has moved or was removed.
     const isSamePlace = base.isText && known.includes(location)
     if (!isSamePlace) for (const other of known) this.#told.set(other, { name })
     this.#told.set(location, kind === 'removed' || skill === null ? { name } : { name, skill })
@@ -128,7 +128,7 @@ export class FoldingSource implements SkillSource {
   }
 
   #request(due: 'load' | 'catch-up'): void {
-    // Loading is the stricter one.
+    // `load` takes precedence because it is stricter.
     if (this.#folder !== undefined && this.#due !== 'load') this.#due = due
     this.#hasNews = true
     this.#onHint?.({ area: '' })
@@ -150,11 +150,11 @@ export class FoldingSource implements SkillSource {
       this.failure = undefined
       this.#read = EMPTY_CONTENTS
     }
-    // What was told while the folder was read may be newer than what was read.
+    // Reports that arrived during the reading may be newer than its result.
     for (const [location, told] of before) if (this.#told.get(location) === told) this.#told.delete(location)
   }
 
-  /** Of another machine what is there now, and what was there last only when that cannot be had. */
+  /** Reads the folder. For a remote source, returns its stored copy only if the newest state cannot be read. */
   async #readFolder(context: SourceReadContext): Promise<SourceReading | undefined> {
     this.failure = undefined
     let reading: SourceReading | undefined
@@ -210,7 +210,7 @@ export class FoldingSource implements SkillSource {
     return locateEvent(event, base, root, { ofName, has })
   }
 
-  /** Where skills of a name are, with what was told and is not read yet. */
+  /** Returns the locations of skills with a name, including reports that were not read yet. */
   #locationsOf(name: string): readonly string[] {
     const read = this.#contents.entries
       .filter(entry => entry.name === name && !this.#told.has(entry.location))

@@ -4,7 +4,7 @@ import type { Clock } from '@skillstoke/core/source'
 import type { SkillChangeFields, SkillWatcherLike } from './skill-watcher.ts'
 
 export interface FollowOptions {
-  /** Takes over a batch; the next one is asked for when it is done. */
+  /** Handles a batch. The next batch is requested when the promise resolves. */
   readonly onBatch: (batch: readonly SkillChangeFields[]) => void | Promise<void>
   readonly onFailure?: () => void
   readonly clock: Clock
@@ -19,8 +19,8 @@ const JITTER = 0.2
 export const END_MS = 5_000
 
 /**
- * Takes the batches of a watcher until it returns or the signal aborts. A watcher that fails is asked again, later and
- * later, and at once after its next success. Never rejects.
+ * Reads the batches of a watcher until it returns or the signal aborts. Retries a failing watcher after growing delays,
+ * which start over after each success. Never rejects.
  */
 export async function followWatcher(watcher: SkillWatcherLike, options: FollowOptions): Promise<void> {
   const { signal, clock, logger } = options
@@ -37,13 +37,13 @@ export async function followWatcher(watcher: SkillWatcherLike, options: FollowOp
       options.onFailure?.()
       const steadyMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures++)
       const delayMs = Math.round(steadyMs * (1 - JITTER + 2 * JITTER * clock.random()))
-      logger.warn('a watcher failed; it is asked again', { delayMs, error: thrown })
+      logger.warn('a watcher failed and is retried', { delayMs, error: thrown })
       await sleep(delayMs, clock, signal)
     }
   }
 }
 
-/** A watcher that does not heed `stop` must not hold up those who wait for its end. */
+/** Iterates until the signal aborts. A watcher that ignores `stop` must not delay its callers. */
 async function* untilAborted<T>(
   items: AsyncIterable<T>,
   signal: AbortSignal,
@@ -61,7 +61,7 @@ async function* untilAborted<T>(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
-    // What it opened is to be closed before anybody says that it has stopped.
+    // Wait for the iterator's cleanup before the watcher counts as stopped.
     const end = (async () => await iterator.return?.())().catch(() => undefined)
     await waitAtMost(clock, END_MS, end)
   }

@@ -26,7 +26,7 @@ test.each([
   ['unsafe', 'SKILL.md', '---\nname: ../other\ndescription: x\n---\nBody.\n'],
   ['broken', 'SKILL.md', '---\nname: "broken\ndescription: x\n---\nBody.\n'],
 ])(
-  `the rustfox preset's writer takes %s/%s if its source serves it ${verifies('FOX-11', 'FOX-X02', 'P09')}`,
+  `the rustfox preset's writer accepts %s/%s if its source serves it ${verifies('FOX-11', 'FOX-X02', 'P09')}`,
   async (name, path, content) => {
     const byHand = new MemoryFileSystem({ [`/skills/${name}/${path}`]: content })
     await using served = await open(byHand)
@@ -40,7 +40,7 @@ test.each([
   },
 )
 
-test(`a skill with a name that is not for new ones can be changed ${verifies('FOX-X05')}`, async () => {
+test(`the writer changes an existing skill even if its name is not allowed for new ones ${verifies('FOX-X05')}`, async () => {
   const files = new MemoryFileSystem({ '/skills/My_Skill/SKILL.md': text('My_Skill') })
   await using skills = await open(files)
   const writer = skills.writer(PRESETS.rustfox.writer)

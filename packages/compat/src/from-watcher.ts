@@ -20,7 +20,7 @@ export interface FromWatcherOptions {
 
 const KNOWN: KnownOptions<FromWatcherOptions> = { label: true, logger: true, clock: true }
 
-/** A watcher of Exo's kind as a source: what it tells is folded into contents, and it is asked again when it fails. */
+/** Returns a source that applies the events of an Exo watcher to its contents. Retries a watcher that fails. */
 export function fromWatcher(watcher: SkillWatcherLike, options: FromWatcherOptions): SkillSource {
   checkOptions('fromWatcher()', options, KNOWN)
   return new WatcherSource(watcher, options)

@@ -13,9 +13,9 @@ import { SourceWatcher } from './to-watcher.ts'
 
 export interface GitHubSourceOptions
   extends Pick<GitOptions, 'token' | 'baseUrl' | 'privateHosts' | 'timeoutMs' | 'update'> {
-  /** How often the repository is asked, in milliseconds. @default 300,000 */
+  /** Interval between polls of the repository, in milliseconds. @default 300,000 */
   readonly pollIntervalMs?: number
-  /** Where the bare copy of the repository is kept. @default the state directory of this user */
+  /** Folder for the bare copy of the repository. @default the state directory of this user */
   readonly cacheDirectory?: string
 }
 
@@ -30,7 +30,7 @@ const KNOWN: KnownOptions<GitHubSourceOptions> = {
 }
 
 export interface GitHubPollingWatcherOptions extends GitHubSourceOptions {
-  /** Told when a poll fails, when the history was rewritten, and of broken skills; polling goes on. */
+  /** Receives failed polls, rewritten histories and broken skills; polling continues. */
   readonly logger?: Logger
 }
 
@@ -38,11 +38,11 @@ const KNOWN_WATCHER: KnownOptions<GitHubPollingWatcherOptions> = { ...KNOWN, log
 
 export const DEFAULT_POLL_INTERVAL_MS = 300_000
 
-/** Watches the texts of the skills in a repository on GitHub, or in any other one, by polling. */
+/** Watches the skills of a repository on GitHub or another server by polling. */
 export class GitHubPollingWatcher extends SourceWatcher {
   /**
-   * `sourceUrl` is a repository or the page of a folder in one: `https://github.com/org/skills/tree/main/skills`.
-   * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for anything else
+   * @param sourceUrl a repository, or the page of a folder in one: `https://github.com/org/skills/tree/main/skills`
+   * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...` for any other value
    */
   constructor(sourceUrl: string, options: GitHubPollingWatcherOptions = {}) {
     checkOptions('GitHubPollingWatcher', options, KNOWN_WATCHER)
@@ -63,7 +63,7 @@ export function gitHubSource(sourceUrl: string, options: GitHubSourceOptions = {
   try {
     return git(sourceUrl, {
       ...rest,
-      // Whoever names it here wants its changes at once.
+      // A caller that names the repository here trusts its changes.
       trust: 'auto',
       reading: EXO_READING,
       pollMs: pollIntervalMs,

@@ -1,6 +1,6 @@
 // Names and presets of five published designs, on top of a runtime. No tool sorts the blocks.
 
-// For users of any design: its policies in one word.
+// For users of any design: its policies as one object.
 export { PRESET_NAMES, PRESETS, type Preset, type PresetName } from './presets.ts'
 
 // For users of Exo: registry, watchers, tools and agents.

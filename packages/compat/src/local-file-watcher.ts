@@ -5,9 +5,9 @@ import { EXO_READING } from './exo-skill.ts'
 import { SourceWatcher } from './to-watcher.ts'
 
 export interface LocalFileWatcherOptions {
-  /** How long a folder has to be quiet before it is read, in milliseconds. @default 500 */
+  /** How long a folder must be quiet before it is read, in milliseconds. @default 500 */
   readonly debounceMs?: number
-  /** Told of broken skills, and when the folder cannot be read; watching goes on. */
+  /** Receives broken skills and failures to read the folder; watching continues. */
   readonly logger?: Logger
 }
 
@@ -15,7 +15,7 @@ const KNOWN: KnownOptions<LocalFileWatcherOptions> = { debounceMs: true, logger:
 
 export const DEFAULT_DEBOUNCE_MS = 500
 
-/** Watches the texts of the skills below a folder of this machine, which need not exist yet. */
+/** Watches the skills below a local folder, which need not exist yet. */
 export class LocalFileWatcher extends SourceWatcher {
   /**
    * @throws {SkillError} INVALID_OPTION for an empty path or a debounce time below 0

@@ -7,8 +7,8 @@ import type {
 } from '@skillstoke/core/source'
 
 /**
- * Reads through the object that was set last: requests bring a new object for the same files, and the connection of the
- * earlier one may be closed by then. Nothing is watched.
+ * Reads through the most recent file system. Each request brings a new object for the same files, and the connection of
+ * an earlier object may be closed. Supports no watching.
  */
 export class NewestFileSystem implements FileSystem {
   current: FileSystem

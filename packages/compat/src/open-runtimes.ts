@@ -1,36 +1,39 @@
-/** What is expensive to open and has to be closed. */
+/** An item that is expensive to open and must be closed. */
 interface Closable {
   close(): Promise<void>
 }
 
 interface Entry<Item> {
   readonly opening: Promise<Item>
-  /** What is being done with it at the moment. */
+  /** Calls that currently use the item. */
   readonly uses: Set<Promise<unknown>>
 }
 
 /**
- * Keeps the items that were used last open, by key, and closes the others. There are more than `limit` only while more
- * are in use at the same time.
+ * Keeps the most recently used items open by key, and closes the others. Exceeds `limit` only while more items are in
+ * use at the same time.
  */
 export class OpenRuntimes<Item extends Closable> {
   readonly #limit: number
-  /** The ones used last come last. */
+  /** Entries by key, least recently used first. */
   readonly #entries = new Map<string, Entry<Item>>()
   #size = 0
-  /** Of these, how many are being closed. */
+  /** Number of items that are being closed. */
   #ending = 0
 
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** How many items are open: opened, and not yet closed. */
+  /** Number of items that are open and not yet closed. */
   get size(): number {
     return this.#size
   }
 
-  /** Calls back with the item of a key, which stays open meanwhile; `isNew` when it was opened for this call. */
+  /**
+   * Calls `work` with the item of a key, which stays open until the call ends. `isNew` is true if this call opened the
+   * item.
+   */
   async use<Result>(
     key: string,
     open: () => Promise<Item>,
@@ -51,7 +54,7 @@ export class OpenRuntimes<Item extends Closable> {
     }
   }
 
-  /** Closes everything, when what is being done with it is done. */
+  /** Closes all items after the calls that use them have ended. */
   async close(): Promise<void> {
     const entries = [...this.#entries.values()]
     this.#entries.clear()
@@ -59,7 +62,7 @@ export class OpenRuntimes<Item extends Closable> {
   }
 
   async #open(open: () => Promise<Item>): Promise<Item> {
-    await Promise.resolve() // so that the entry is known before `open` could lead to another call
+    await Promise.resolve() // registers the entry before `open` can cause another call
     await this.#closeOldest(this.#limit - 1)
     const item = await open()
     this.#size++

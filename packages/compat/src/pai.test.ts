@@ -23,7 +23,7 @@ const context = (
 ): ToolsetContext<MemoryFileSystem> => ({ fileOperator: files, allowedPaths })
 
 describe('fromAllowedPaths()', () => {
-  test(`a later path overrides an earlier one, the main folder overrides the shared one ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
+  test(`lets a later path override an earlier one, and the main folder the shared one ${verifies('P13', 'PAI-07', 'PAI-08', 'PAI-X05', 'PAI-B02')}`, async () => {
     const files = new MemoryFileSystem()
     const folders = ['/user/.agents/skills', '/user/skills', '/project/.agents/skills', '/project/skills']
     const winners: string[] = []
@@ -40,7 +40,7 @@ describe('fromAllowedPaths()', () => {
     expect(winners).toEqual(folders)
   })
 
-  test(`folders may come later, skills are one level deep, and a folder's name cannot lead out ${verifies('P13', 'PAI-X02')}`, async () => {
+  test(`accepts folders created later, reads one level, and refuses names that point outside ${verifies('P13', 'PAI-X02')}`, async () => {
     const files = new MemoryFileSystem({ '/p/x': '' })
     const sources = fromAllowedPaths(files, ['/p'], { watching: 'off' })
     await using skills = await createSkillRuntime({ sources })
@@ -58,7 +58,7 @@ describe('fromAllowedPaths()', () => {
 })
 
 describe('SkillToolset', () => {
-  test(`gives the block of what is there at each request, and nothing when nothing is ${verifies('PAI-01', 'PAI-03', 'PAI-04', 'PAI-16', 'PAI-17', 'PAI-19', 'PAI-X01')}`, async () => {
+  test(`returns the block of the current skills at each request, and null if there are none ${verifies('PAI-01', 'PAI-03', 'PAI-04', 'PAI-16', 'PAI-17', 'PAI-19', 'PAI-X01')}`, async () => {
     const files = new MemoryFileSystem({ '/project/readme': '' })
     await using toolset = new SkillToolset()
     expect([toolset.skillsDirName, toolset.id]).toEqual(['skills', undefined])
@@ -84,7 +84,7 @@ describe('SkillToolset', () => {
     expect(() => toolset.callTool('pdf')).toThrow('SkillToolset does not provide tools')
   })
 
-  test(`a changed body changes no byte and no object; changed frontmatter or place does ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
+  test(`keeps text and objects when a body changes, but not when frontmatter or location change ${verifies('PAI-13', 'PAI-14', 'PAI-15', 'PAI-18', 'PAI-B04')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf'),
       '/config/skills/maps/SKILL.md':
@@ -110,7 +110,7 @@ describe('SkillToolset', () => {
     expect(moved).toMatchObject({ path: '/config/skills/moved', contentHash: maps?.contentHash })
   })
 
-  test(`shadowed duplicates change nothing at later requests ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
+  test(`keeps its result at later requests with shadowed duplicates ${verifies('PAI-B04', 'PAI-X06')}`, async () => {
     const files = new MemoryFileSystem({
       '/config/skills/pdf/SKILL.md': text('pdf', 'Of the config.'),
       '/project/skills/pdf/SKILL.md': text('pdf', 'Of the project.'),
@@ -124,7 +124,7 @@ describe('SkillToolset', () => {
     expect([second === first, first?.description, logged]).toEqual([true, 'Of the project.', []])
   })
 
-  test(`the hook sees toolset, files and shell before each scan, and what it copies is found ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
+  test(`passes toolset, files and shell to the hook before each scan, and finds what the hook copied ${verifies('PAI-09', 'PAI-19', 'PAI-05', 'PAI-10', 'PAI-11', 'PAI-12', 'P31')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/custom/SKILL.md': text('custom', 'Mine.') })
     const builtIn: Readonly<Record<string, string>> = {
       custom: text('custom', 'Built in.'),
@@ -156,7 +156,7 @@ describe('SkillToolset', () => {
     expect(shells).toEqual(['first', 'second'])
   })
 
-  test(`a hook that throws costs a warning, and a broken text keeps its skill ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
+  test(`warns about a hook that throws, and keeps the last good revision of a broken skill ${verifies('PAI-B05', 'PAI-B06')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset('skills', {
       preScanHook: () => {
@@ -169,7 +169,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getInstructions(context(files))).toBe(before)
   })
 
-  test(`frontmatter alone, a byte order mark and hostile text are all fine ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
+  test(`accepts frontmatter without a body, a byte order mark and hostile text ${verifies('PAI-02', 'PAI-06', 'PAI-B01', 'PAI-B03', 'P14')}`, async () => {
     const files = new MemoryFileSystem({
       '/project/skills/bare/SKILL.md': '---\nname: bare\ndescription: No body.\n---',
       '/project/skills/bom/SKILL.md': `\uFEFF${text('bom')}`,
@@ -189,7 +189,7 @@ describe('SkillToolset', () => {
     expect(instructions).not.toContain('<system>')
   })
 
-  test('requests with other paths at the same time, and one that fails, harm each other in no way', async () => {
+  test('isolates concurrent requests with other paths, including one that fails', async () => {
     const files = new MemoryFileSystem({
       '/a/skills/x/SKILL.md': text('x'),
       '/b/skills/y/SKILL.md': text('y'),
@@ -205,7 +205,7 @@ describe('SkillToolset', () => {
     expect(await names('/a')).toEqual(['x'])
   })
 
-  test(`a skill needs a name and a description ${verifies('PAI-06')}`, async () => {
+  test(`requires a name and a description ${verifies('PAI-06')}`, async () => {
     const files = new MemoryFileSystem({
       '/project/skills/nameless/SKILL.md': '---\ndescription: x\n---\n',
       '/project/skills/silent/SKILL.md': '---\nname: silent\n---\n',
@@ -215,7 +215,7 @@ describe('SkillToolset', () => {
     expect(await toolset.getSkills(context(files))).toMatchObject([{ name: 'pdf', extra: { colour: 'red' } }])
   })
 
-  test('other allowed paths are another list', async () => {
+  test('keeps a separate list for other allowed paths', async () => {
     const files = new MemoryFileSystem({
       '/config/skills/a/SKILL.md': text('a'),
       '/project/skills/b/SKILL.md': text('b'),
@@ -230,7 +230,7 @@ describe('SkillToolset', () => {
     ])
   })
 
-  test(`lists 300 skills, every one of them ${verifies('PAI-16')}`, async () => {
+  test(`lists all of 300 skills ${verifies('PAI-16')}`, async () => {
     const files = new MemoryFileSystem()
     for (let i = 0; i < 300; i++) files.write(`/project/skills/skill-${i}/SKILL.md`, text(`skill-${i}`))
     await using toolset = new SkillToolset()
@@ -238,7 +238,7 @@ describe('SkillToolset', () => {
     expect(instructions?.match(/<skill name=/g)).toHaveLength(300)
   })
 
-  test(`a folder of skills that was removed is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+  test(`treats a removed folder of skills as empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     expect(await toolset.getInstructions(context(files))).toContain('<skill name="pdf">')
@@ -276,7 +276,7 @@ describe('SkillToolset', () => {
 })
 
 describe('the file operators of 300 requests', () => {
-  test('with a new object for the disk each share one runtime, and are all looked at', async () => {
+  test('share one runtime if each is a new object for the disk, and all are read', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'pai-'))
     try {
       await using toolset = new SkillToolset()
@@ -292,7 +292,7 @@ describe('the file operators of 300 requests', () => {
     }
   })
 
-  test('with an identity are read through the newest object', async () => {
+  test('are read through the newest object if they have an identity', async () => {
     const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
     await using toolset = new SkillToolset()
     const connect = (): { fileOperator: FileSystem; disconnect: () => void } => {
@@ -323,7 +323,7 @@ describe('the file operators of 300 requests', () => {
     expect(toolset.openRuntimes).toBe(1)
   })
 
-  test('that are not known to be the same keep a bounded number of runtimes open', async () => {
+  test('keep a bounded number of runtimes open if they have no identity', async () => {
     await using toolset = new SkillToolset()
     let most = 0
     for (let i = 0; i < 300; i++) {
@@ -336,7 +336,7 @@ describe('the file operators of 300 requests', () => {
     expect(toolset.openRuntimes).toBe(0)
   })
 
-  test('that come at the same time are all answered, and closed afterwards', async () => {
+  test('are all answered if they arrive at the same time, and closed afterwards', async () => {
     await using toolset = new SkillToolset()
     const answers = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {

@@ -4,7 +4,7 @@ export interface GitHubAddress {
   readonly repo: string
   /** @default 'main' */
   readonly branch: string
-  /** Folder within the repository, `/`-separated; empty for all of it. */
+  /** Folder within the repository, `/`-separated; empty for the whole repository. */
   readonly subdir: string
 }
 
@@ -12,8 +12,9 @@ const ADDRESS =
   /^https?:\/\/(?:www\.)?github\.com\/([\w.-]+)\/([\w.-]+?)(?:\.git)?(?:\/tree\/([^/?#]+)(?:\/([^?#]+?))?)?\/*$/i
 
 /**
- * Takes a URL of GitHub apart; `null` for anything else. Only the repository knows which part of `tree/a/b` is a branch
- * with a slash in it: here the first part is the branch. `GitHubPollingWatcher` asks the repository.
+ * Splits a GitHub URL into its parts; returns `null` for any other text. In `tree/a/b`, the first segment is the
+ * branch, although branch names may contain slashes. `GitHubPollingWatcher` resolves such names by asking the
+ * repository.
  */
 export function parseGithubUrl(url: string): GitHubAddress | null {
   const [, owner = '', repo = '', branch = 'main', subdir = ''] = ADDRESS.exec(url.trim()) ?? []
@@ -23,7 +24,7 @@ export function parseGithubUrl(url: string): GitHubAddress | null {
   return Object.freeze({ owner, repo, branch: decodedBranch, subdir: folders.join('/') })
 }
 
-/** `undefined` when a part leads elsewhere: it would become part of a path. */
+/** Decodes all parts. Returns `undefined` if a part is unsafe in a path, for example `..`. */
 function decodeAll(parts: readonly string[]): readonly string[] | undefined {
   try {
     const decoded = parts.map(decodeURIComponent)
@@ -31,6 +32,6 @@ function decodeAll(parts: readonly string[]): readonly string[] | undefined {
       ? undefined
       : decoded
   } catch {
-    return undefined // a percent sign that encodes nothing
+    return undefined // malformed percent encoding
   }
 }

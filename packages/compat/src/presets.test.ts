@@ -12,7 +12,7 @@ async function openPai(files: MemoryFileSystem): Promise<SkillRuntime> {
   return await createSkillRuntime({ ...runtime, sources: fromAllowedPaths(files, ['/project'], source) })
 }
 
-test(`the pai preset lists every skill, however many there are ${verifies('PAI-16', 'PAI-X04')}`, async () => {
+test(`the pai preset lists any number of skills ${verifies('PAI-16', 'PAI-X04')}`, async () => {
   const files = new MemoryFileSystem()
   const names = Array.from({ length: 300 }, (_, i) => `skill-${String(i).padStart(3, '0')}`)
   for (const name of names) files.write(`/project/skills/${name}/SKILL.md`, text(name))
@@ -22,7 +22,7 @@ test(`the pai preset lists every skill, however many there are ${verifies('PAI-1
   expect([...catalog.text.matchAll(/<skill name="(.*)">/g)].map(match => match[1])).toEqual(names)
 })
 
-test(`in the pai preset a folder of skills that was removed is empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
+test(`the pai preset treats a removed folder of skills as empty at the next request ${verifies('PAI-04', 'P08')}`, async () => {
   const files = new MemoryFileSystem({ '/project/skills/pdf/SKILL.md': text('pdf') })
   await using skills = await openPai(files)
   expect(skills.catalog().text).toContain('<skill name="pdf">')
@@ -31,7 +31,7 @@ test(`in the pai preset a folder of skills that was removed is empty at the next
   expect(skills.catalog().text).toBe('')
 })
 
-test(`activate_skill of the exo preset answers an unknown name with those of the active skills ${verifies('EXO-X07')}`, async () => {
+test(`activate_skill of the exo preset lists the active skills if the name is unknown ${verifies('EXO-X07')}`, async () => {
   const fileSystem = new MemoryFileSystem({
     '/skills/pdf/SKILL.md': text('pdf'),
     '/skills/maps/SKILL.md': text('maps'),
@@ -41,7 +41,7 @@ test(`activate_skill of the exo preset answers an unknown name with those of the
   const sources = [new FileSource({ ...source, fileSystem, root: '/skills', label: 'skills' })]
   await using skills = await createSkillRuntime({ ...runtime, sources })
   const [activate] = skills.session({ ...session, id: 'chat' }).tools
-  // The second would find "pdf" by its words.
+  // A word search would find "pdf" for the second name.
   for (const name of ['nonsense', 'does pdf']) {
     expect(await activate?.execute({ name })).toMatchObject({
       isError: true,

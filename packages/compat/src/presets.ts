@@ -30,10 +30,13 @@ export const PRESET_NAMES = ['default', 'exo', 'omni', 'crabtalk', 'rustfox', 'p
 
 export type PresetName = (typeof PRESET_NAMES)[number]
 
-/** How each design behaves by itself; everything that is not named here is as it is by default. */
+/** The policies of each design; everything else keeps its default. */
 export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   default: { runtime: {}, source: {}, session: {}, binding: {}, writer: {}, mcp: {} },
-  /** Watched, 500 ms of quiet, a Markdown list, `activate_skill`; a folder has to be there, and unbinding leaves tools. */
+  /**
+   * Watched with 500 ms of quiet, a Markdown list, `activate_skill`; the folder must exist, and unbinding keeps the
+   * tools.
+   */
   exo: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } }, catalog: { format: listActive } },
     source: { reading: EXO_READING, onMissing: 'throw' },
@@ -42,7 +45,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: {},
   },
-  /** Scripts are looked at when a skill is asked for, and watched with 500 ms of quiet; each command has a tool of its own. */
+  /** Scripts are checked when a skill is requested, and watched with 500 ms of quiet; each command is a tool. */
   omni: {
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
@@ -51,7 +54,7 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: { commandTools: true, adminTools: true, notificationIntervalMs: 1_000 },
   },
-  /** Nothing is watched: what is asked for is read at that moment. */
+  /** Not watched: each request reads the current files. */
   crabtalk: {
     runtime: { catalog: { format: 'markdown' } },
     source: { watching: 'off' },
@@ -60,7 +63,9 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     writer: {},
     mcp: {},
   },
-  /** Read when the agent says so, and put into the system text of every call; what agents write is live for all. */
+  /**
+   * Read on the agent's command and added to the system text of every call; writes by agents are live for all agents.
+   */
   rustfox: {
     runtime: {
       tuning: { triggers: { onAccess: false, onRequest: false } },
@@ -73,16 +78,18 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
     },
     session: { delivery: 'rebuild' },
     binding: {},
-    // The document's rule: its source serves whatever it allows, and reserved words are advice.
+    // The design's rule: its source serves every name that it allows, and reserved words are only advice.
     writer: { names: /^[a-z0-9-]{1,64}$/, reservedNames: [] },
     mcp: {},
   },
-  /** Scanned at each request; later folders override, and only frontmatter and place count as changes. */
+  /**
+   * Scanned at each request; later folders override earlier ones, and only frontmatter and location count as changes.
+   */
   pai: {
     runtime: {
       onDuplicate: 'last-wins',
       tuning: { modifiedOn: ['frontmatter', 'location'] },
-      // Its agents have no tool that finds what is not listed.
+      // Agents of pai have no tool that finds unlisted skills.
       catalog: { format: 'pai-xml', maxTokens: Number.POSITIVE_INFINITY },
     },
     source: { watching: 'off', reading: { missingName: 'error' }, onMissing: 'empty' },
@@ -93,14 +100,14 @@ export const PRESETS: Readonly<Record<PresetName, Preset>> = Object.freeze({
   },
 })
 
-/** Exo's list, without the skills that are switched off. */
+/** Returns Exo's list, without inactive skills. */
 function listActive(skills: readonly Skill[], omitted: number): string {
   return CATALOG_FORMATS.markdown(skills.filter(isActive), omitted)
 }
 
 const MAX_LISTED_NAMES = 200
 
-/** Exo's answer to a name that does not exist. */
+/** Returns Exo's answer to an unknown skill name. */
 function listActiveNames(name: string, skills: readonly Skill[]): string {
   const names = skills.filter(isActive).map(skill => skill.name)
   const rest = names.length - MAX_LISTED_NAMES

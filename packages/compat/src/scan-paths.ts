@@ -13,19 +13,19 @@ export interface ToolRecord {
   /** The name under which the file exports the command. */
   readonly functionName: string
   readonly executionMode: 'script'
-  /** The skill, the command, and the keywords of the skill, each once. */
+  /** The skill, the command and the keywords of the skill, without duplicates. */
   readonly keywords: readonly string[]
   readonly intents: readonly string[]
   /** SHA-256 of the content, 64 hexadecimal digits. */
   readonly fileHash: string
-  /** The folder below `scripts/` that the file is in, else the skill. */
+  /** The folder below `scripts/` that contains the file, otherwise the skill. */
   readonly category: string
   readonly annotations: {
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
     readonly openWorldHint: boolean
   }
-  /** Absent when it can only be known by running the script. */
+  /** Absent if only running the script reveals it. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
 }
 
@@ -38,7 +38,7 @@ export interface ScanPathsOptions {
 
 const KNOWN: KnownOptions<ScanPathsOptions> = { keywords: true, intents: true }
 
-/** Finds the commands in pairs of path and content. No file system is touched, and nothing runs. */
+/** Finds the commands in pairs of path and content, without touching a file system or running code. */
 export async function scanPaths(
   files: readonly (readonly [path: string, content: string])[],
   skillName: string,
@@ -55,7 +55,7 @@ export async function scanPaths(
   return commands.map(command => toRecord(command, paths.get(command.path) ?? command.path, options))
 }
 
-/** The same for one file. */
+/** Finds the commands in one file. */
 export async function parseScriptContent(
   path: string,
   content: string,
@@ -65,7 +65,10 @@ export async function parseScriptContent(
   return await scanPaths([[path, content]], skillName, options)
 }
 
-/** As the file would be in the folder of its skill: `scripts` is a whole folder's name, below the skill's if that is there. */
+/**
+ * Returns the path of a file relative to its skill. Uses `<skill>/scripts` if the path contains it, otherwise the last
+ * folder named `scripts`.
+ */
 function toScriptPath(path: string, skillName: string): string {
   const segments = path.split('/')
   const folders = segments.slice(0, -1)
@@ -100,7 +103,7 @@ function toRecord(
   }
 }
 
-// Where a script says nothing, its name may.
+// The name is used only where the script gives no hint.
 const READING = /^(?:get|list|show|find|search|read|status|log|diff|check|count|describe)(?:$|[_-])/
 const DESTROYING = /^(?:delete|remove|drop|purge|reset|clean|destroy|kill)(?:$|[_-])/
 const REACHING = /^(?:fetch|download|upload|send|post|publish|push|pull|crawl|request)(?:$|[_-])/

@@ -1,6 +1,6 @@
 import { readFrontmatter, type Skill, type SkillRuntime } from '@skillstoke/core'
 
-/** A skill as pai has it. The same object as long as its frontmatter and its place are the same. */
+/** A skill in pai's form. The object stays the same while frontmatter and location stay the same. */
 export interface SkillConfig {
   readonly name: string
   readonly description: string
@@ -8,11 +8,11 @@ export interface SkillConfig {
   readonly path: string
   /** SHA-256 of the raw frontmatter, 64 hexadecimal digits. */
   readonly contentHash: string
-  /** All other fields of the frontmatter, with the types that YAML gives them. */
+  /** All other fields of the frontmatter, with their YAML types. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** Whether a skill would make the same object again. */
+/** Whether a config is still current for a skill. */
 export function isConfigOf(config: SkillConfig | undefined, skill: Skill): config is SkillConfig {
   return config?.contentHash === hashOf(skill) && config.path === pathOf(skill)
 }
@@ -38,7 +38,7 @@ function withoutNamed({
   return freezeAll(extra) as Readonly<Record<string, unknown>>
 }
 
-/** Of a text that had to be repaired before it could be read. */
+/** Returns the fields of a frontmatter that had to be repaired before it could be read. */
 function toExtra(skill: Skill): Readonly<Record<string, unknown>> {
   const { license, compatibility, metadata, allowedTools } = skill
   return Object.freeze({

@@ -13,22 +13,22 @@ import { checkOptions, type KnownOptions } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 import { PRESETS } from './presets.ts'
 
-/** What an agent of crabtalk may use: the named skills, all when none is named. */
+/** The skills that an agent of crabtalk may use: the named ones, or all if none is named. */
 export interface AgentScope {
   readonly skills?: readonly string[]
 }
 
 export interface SkillHandlerOptions {
-  /** Warned of each skill that is left out because it is broken. */
+  /** Receives a warning for each skill that is left out because it is broken. */
   readonly logger?: Logger
 }
 
 const KNOWN: KnownOptions<SkillHandlerOptions> = { logger: true }
 const KNOWN_SCOPE: KnownOptions<AgentScope> = { skills: true }
 
-/** crabtalk's skill tool and slash commands over folders, read at the moment of use. */
+/** crabtalk's skill tool and slash commands over folders. Each call reads the current files. */
 export class SkillHandler implements AsyncDisposable {
-  /** What lies beneath, for what crabtalk had no word for. */
+  /** The underlying runtime, for features that crabtalk does not have. */
   readonly runtime: SkillRuntime
   readonly #added: MemorySource
 
@@ -37,7 +37,7 @@ export class SkillHandler implements AsyncDisposable {
     this.#added = added
   }
 
-  /** Scans the folders; where two have a skill of one name, the first counts. Folders need not exist. */
+  /** Scans the folders, which need not exist. If two folders have a skill with the same name, the first one wins. */
   static async load(dirs: readonly string[], options: SkillHandlerOptions = {}): Promise<SkillHandler> {
     checkOptions('SkillHandler.load()', options, KNOWN)
     const added = new MemorySource({ label: 'added' })
@@ -54,7 +54,7 @@ export class SkillHandler implements AsyncDisposable {
     return new SkillHandler(runtime, added)
   }
 
-  /** The skills that an agent may use, sorted by name. */
+  /** Returns the skills that an agent may use, sorted by name. */
   skills(scope?: AgentScope): readonly Skill[] {
     const isInScope = createScopeTest(toScope(scope).scope)
     return this.runtime.current.list().filter(({ name }) => isInScope(name))
@@ -66,7 +66,7 @@ export class SkillHandler implements AsyncDisposable {
 
   /**
    * Adds a skill that is in no folder.
-   * @throws {SkillError} DUPLICATE_SKILL when there is one of its name
+   * @throws {SkillError} DUPLICATE_SKILL when a skill with this name exists
    */
   async add(skill: MemorySkill): Promise<void> {
     if (this.contains(skill.name))
@@ -74,13 +74,13 @@ export class SkillHandler implements AsyncDisposable {
     await this.upsert(skill)
   }
 
-  /** Adds a skill, or replaces the one of its name. */
+  /** Adds a skill, or replaces the skill with the same name. */
   async upsert(skill: MemorySkill): Promise<void> {
     this.#added.put(skill)
     await this.runtime.fresh()
   }
 
-  /** Answers a call of the tool: `{ name }`, as an object or as its JSON. */
+  /** Answers a tool call with the input `{ name }`, given as an object or as JSON. */
   async call(input: unknown, scope?: AgentScope): Promise<string> {
     const name = readName(input)
     if (name instanceof Error) return `invalid arguments: ${name.message}`
@@ -105,12 +105,12 @@ export class SkillHandler implements AsyncDisposable {
     }
   }
 
-  /** Expands a message that begins with `/` and a skill's name; other messages come back as they are. */
+  /** Expands a message that begins with `/` and the name of a skill; returns other messages unchanged. */
   async resolveSlash(message: string, scope?: AgentScope): Promise<string> {
     return (await this.runtime.expandSlash(message, toScope(scope))).text
   }
 
-  /** The block of the system text that names an agent's skills. */
+  /** Returns the block of the system text that lists an agent's skills. */
   renderResources(scope?: AgentScope): string {
     const skills = this.skills(scope)
     if (skills.length === 0) return ''
@@ -130,12 +130,12 @@ export class SkillHandler implements AsyncDisposable {
     await this.close()
   }
 
-  /** Whether there is such a skill, but not for this agent. */
+  /** Whether the skill exists, but is not in this agent's scope. */
   #isElsewhere(name: string, scope: AgentScope | undefined): boolean {
     return this.contains(name) && !this.skills(scope).some(skill => skill.name === name)
   }
 
-  /** Looks at the folders first: what was deleted is not listed. */
+  /** Reads the folders first, so that deleted skills are not listed. */
   async #findContaining(words: string, scope: AgentScope | undefined): Promise<readonly Skill[]> {
     await this.runtime.fresh()
     const wanted = words.toLowerCase()
@@ -149,7 +149,7 @@ function readName(input: unknown): string | Error {
   try {
     const value: unknown = typeof input === 'string' ? JSON.parse(input) : input
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return new Error(`${JSON.stringify(value)} is no object; send { "name": "..." }`)
+      return new Error(`${JSON.stringify(value)} is not an object; send { "name": "..." }`)
     const name = (value as { readonly name?: unknown }).name ?? ''
     return typeof name === 'string'
       ? name.trim()
@@ -159,7 +159,7 @@ function readName(input: unknown): string | Error {
   }
 }
 
-/** @throws {SkillError} INVALID_OPTION: a misspelt scope must not let everything through */
+/** @throws {SkillError} INVALID_OPTION because a misspelt scope must not allow every skill */
 function toScope(scope: AgentScope | undefined): { readonly scope: SkillScope } {
   checkOptions('a scope', scope, KNOWN_SCOPE, { path: 'scope' })
   return { scope: { include: scope?.skills ?? [] } }

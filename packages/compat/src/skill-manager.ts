@@ -16,13 +16,13 @@ import { PRESETS } from './presets.ts'
 /** The values of `ChangeDetection`. */
 const CHANGE_DETECTIONS = ['signature', 'mtime'] as const
 
-/** How a skill is found to be changed: by anything about its files, or by their time. */
+/** How changed skills are detected: by all facts about their files, or by modification time. */
 export type ChangeDetection = (typeof CHANGE_DETECTIONS)[number]
 
 export interface SkillManagerOptions {
   /**
-   * How a change is found when a skill is asked for. `signature`: by anything about its files. `mtime`: when the newest
-   * script is strictly newer than the one that is loaded, as omni does. @default 'signature'
+   * How changes are detected when a skill is requested. `signature`: by all facts about its files. `mtime`: if the
+   * newest script is strictly newer than the loaded one, as in omni. @default 'signature'
    */
   readonly detect?: ChangeDetection
   /** @default childProcesses() */
@@ -35,14 +35,16 @@ const KNOWN: KnownOptions<SkillManagerOptions> = { detect: true, scripts: true, 
 /** What happened to a skill of a manager. */
 export type SkillTransition = 'load' | 'unload' | 'reload'
 
-/** omni's skills over one folder: commands in scripts, reloaded when a skill is asked for and found to be changed. */
+/**
+ * omni's skills in one folder: commands in scripts. Requesting a skill reloads its commands if the skill has changed.
+ */
 export class SkillManager implements AsyncDisposable {
-  /** What lies beneath, for what omni had no word for. */
+  /** The underlying runtime, for features that omni does not have. */
   readonly runtime: SkillRuntime
   readonly #detect: ChangeDetection
-  /** The newest modification time of the scripts that are loaded, in milliseconds, by skill. */
+  /** Newest modification time of the loaded scripts, in milliseconds, by skill. */
   readonly #mtimes = new Map<string, number>()
-  /** Revisions of which observers have been told. */
+  /** Revisions that observers were notified of. */
   readonly #known = new Map<string, string | undefined>()
   readonly #reloading = new Set<string>()
   readonly #logger: Logger | undefined
@@ -51,18 +53,18 @@ export class SkillManager implements AsyncDisposable {
   private constructor(runtime: SkillRuntime, options: SkillManagerOptions) {
     this.runtime = runtime
     for (const { skill, revision } of runtime.scripts.status()) this.#known.set(skill, revision)
-    // Whoever found the change, observers hear of it.
+    // Notifies observers of every swap, including swaps that the runtime started.
     runtime.subscribe(() => this.#noteSwaps(), { phase: 'events' })
     this.#detect = options.detect ?? 'signature'
     this.#logger = options.logger
   }
 
-  /** Reads the skills of a folder, which need not exist yet. */
+  /** Opens the skills of a folder, which need not exist yet. */
   static async open(path: string, options: SkillManagerOptions = {}): Promise<SkillManager> {
     checkOptions('SkillManager.open()', options, KNOWN)
     checkChoice('detect', options.detect, CHANGE_DETECTIONS)
     const { omni } = PRESETS
-    // Asked for by time alone, nothing else may look.
+    // With detection by time, nothing else may trigger a reading.
     const byTime = {
       tuning: { ...omni.runtime.tuning, triggers: { onAccess: false, onRequest: false } },
     }
@@ -78,7 +80,7 @@ export class SkillManager implements AsyncDisposable {
     return new SkillManager(runtime, options)
   }
 
-  /** The skill of a name as its scripts are now; `null` when there is none. */
+  /** Returns a skill with its current scripts, or `null` if there is none. */
   async getSkill(name: string): Promise<ScriptSkill | null> {
     if (this.#detect === 'mtime') await this.#reloadIfNewer(name)
     else await this.runtime.reloadSkill(name)
@@ -87,7 +89,7 @@ export class SkillManager implements AsyncDisposable {
     return new ScriptSkill(name, this.runtime, await this.maxMtime(name))
   }
 
-  /** Reads a skill again and starts its code anew. */
+  /** Reads a skill again and reloads its code. */
   async reloadSkill(name: string): Promise<ScriptReload> {
     this.#reloading.add(name)
     const reload = await this.runtime.reloadScripts(name).finally(() => this.#reloading.delete(name))
@@ -99,7 +101,7 @@ export class SkillManager implements AsyncDisposable {
     return reload
   }
 
-  /** Ends the code of a skill; it is back when it is reloaded. */
+  /** Ends the code of a skill until it is reloaded. */
   async unloadSkill(name: string): Promise<UnloadStatus> {
     const status = await this.runtime.scripts.unload(name)
     if (status === 'unloaded') {
@@ -109,24 +111,27 @@ export class SkillManager implements AsyncDisposable {
     return status
   }
 
-  /** Forgets commands, functions and modules of one skill, for when it seems to be stuck. @throws {SkillError} SKILL_NOT_FOUND */
+  /**
+   * Clears cached commands, functions and modules of one skill, for a skill that appears stuck. @throws {SkillError}
+   * SKILL_NOT_FOUND
+   */
   async clearCaches(name: string): Promise<void> {
     await this.runtime.scripts.clear(name)
     this.#mtimes.delete(name)
   }
 
-  /** Every command, as `skill.command`. */
+  /** Returns the id of every command, as `skill.command`. */
   listCommands(): readonly string[] {
     return this.runtime.scripts.list().map(({ id }) => id)
   }
 
-  /** The newest modification time of a skill's scripts, in milliseconds; 0 when it has none. */
+  /** Returns the newest modification time of a skill's scripts, in milliseconds; 0 if it has none. */
   async maxMtime(name: string): Promise<number> {
     const folder = this.runtime.current.find(name)?.directory
     return folder === undefined ? 0 : await newestBelow(`${folder}/scripts`)
   }
 
-  /** Calls back when a skill was loaded, unloaded or reloaded; returns a function that stops. */
+  /** Calls the observer after a skill was loaded, unloaded or reloaded. Returns a function that removes it. */
   onChange(observer: (skill: string, transition: SkillTransition) => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
@@ -147,7 +152,7 @@ export class SkillManager implements AsyncDisposable {
     else if (this.runtime.current.find(name) === undefined) await this.runtime.reloadSkill(name)
   }
 
-  /** Revisions of the code that serves, by skill. */
+  /** Returns the revisions of the code that serves, by skill. */
   #revisions(): ReadonlyMap<string, string | undefined> {
     return new Map(this.runtime.scripts.status().map(({ skill, revision }) => [skill, revision]))
   }
@@ -156,7 +161,7 @@ export class SkillManager implements AsyncDisposable {
     const now = this.#revisions()
     for (const name of new Set([...this.#known.keys(), ...now.keys()])) {
       const [before, after] = [this.#known.get(name), now.get(name)]
-      // Of one that is asked for its result is told.
+      // reloadSkill() reports its own result.
       if (before === after || this.#reloading.has(name)) continue
       if (after === undefined) this.#known.delete(name)
       else this.#known.set(name, after)
@@ -175,10 +180,10 @@ export class SkillManager implements AsyncDisposable {
   }
 }
 
-/** A skill with its commands, as it was when it was asked for; what runs is the newest code. */
+/** A skill with its commands. Execution always uses the newest code. */
 export class ScriptSkill {
   readonly name: string
-  /** The newest modification time of its scripts, in milliseconds. */
+  /** Newest modification time of its scripts when it was requested, in milliseconds. */
   readonly mtime: number
   readonly #runtime: SkillRuntime
 
@@ -193,8 +198,8 @@ export class ScriptSkill {
   }
 
   /**
-   * Runs a command by its full name, `git.status`, or its simple one, `status`.
-   * @throws {SkillError} COMMAND_NOT_FOUND, which lists those there are; INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT
+   * Runs a command by its full name, `git.status`, or its simple name, `status`.
+   * @throws {SkillError} COMMAND_NOT_FOUND, which lists the existing commands; INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT
    */
   async execute(
     command: string,
@@ -208,7 +213,7 @@ export class ScriptSkill {
 
 const MAX_DEPTH = 8
 
-/** What is not there has no time. */
+/** Returns the newest modification time below a folder, or 0 if the folder cannot be read. */
 async function newestBelow(folder: string, depth = 0): Promise<number> {
   if (depth > MAX_DEPTH) return 0
   const fileSystem = new NodeFileSystem()

@@ -18,7 +18,7 @@ import { SourceRoot } from './source-root.ts'
 
 const CONFLICT_STRATEGIES = ['keep_first', 'keep_last', 'raise'] as const
 
-/** What a second skill of the same name is: left out, the one that counts, or an error. */
+/** How a second skill with the same name is handled: ignored, preferred, or reported as an error. */
 export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
 
 const POLICIES: Readonly<Record<ConflictStrategy, DuplicatePolicy>> = {
@@ -36,7 +36,7 @@ export interface SkillRegistryOptions {
 const KNOWN: KnownOptions<SkillRegistryOptions> = { conflictStrategy: true, logger: true }
 
 export interface SearchOptions {
-  /** Part of a name or a description, in whatever case. @default '' */
+  /** Part of a name or a description, in any letter case. @default '' */
   readonly query?: string
   readonly skillType?: string
   /** @default false */
@@ -46,15 +46,15 @@ export interface SearchOptions {
 const KNOWN_SEARCH: KnownOptions<SearchOptions> = { query: true, skillType: true, activeOnly: true }
 
 /**
- * Exo's registry: folders that are loaded when somebody says so. A `SkillSyncManager` keeps it up to date between two
- * loads. Skills can be had at once, their instructions included.
+ * Exo's registry: folders that are loaded on demand. A `SkillSyncManager` keeps it up to date between loads. Skills and
+ * their instructions are available synchronously.
  */
 export class SkillRegistry implements AsyncDisposable {
   readonly #options: SkillRegistryOptions
   readonly #onDuplicate: DuplicatePolicy
   readonly #bodies = new Map<string, string>()
   readonly #folders: FoldingSource[] = []
-  /** Places for what watchers tell of skills that are in none of the folders. */
+  /** Sources for events of watchers that concern skills outside the registered folders. */
   readonly #places: FoldingSource[] = []
   readonly #views = new WeakMap<CoreSkill, Skill>()
   #opening: Promise<SkillRuntime> | undefined
@@ -74,7 +74,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Names a folder to load, or a repository on GitHub; earlier ones come first. Nothing is read before `loadAll`.
+   * Registers a folder, or a repository on GitHub. Earlier sources have precedence. Nothing is read before `loadAll`.
    * @throws {SkillError} INVALID_OPTION with `Invalid GitHub URL: ...`
    */
   registerSource(pathOrUrl: string, options: GitHubSourceOptions = {}): this {
@@ -87,9 +87,9 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Reads all folders anew.
-   * @throws {SkillError} SOURCE_MISSING; DUPLICATE_SKILL when that is the strategy; IO_FAILED or NOT_FOUND when a
-   * repository cannot be had
+   * Reads all registered sources again.
+   * @throws {SkillError} SOURCE_MISSING; DUPLICATE_SKILL with the strategy `raise`; IO_FAILED or NOT_FOUND when a
+   * repository cannot be read
    */
   async loadAll(): Promise<void> {
     for (const folder of this.#folders) folder.reload()
@@ -104,7 +104,7 @@ export class SkillRegistry implements AsyncDisposable {
     }
   }
 
-  /** The newest skill of a name. @throws {SkillError} SKILL_NOT_FOUND */
+  /** Returns the newest skill with a name. @throws {SkillError} SKILL_NOT_FOUND */
   get(name: string): Skill {
     const skill = this.#current()?.find(name)
     if (skill === undefined)
@@ -126,7 +126,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** Sorted. */
+  /** Returns the names of all skills, sorted. */
   listNames(): readonly string[] {
     return (
       this.#current()
@@ -135,7 +135,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** A copy, by name. */
+  /** A copy of all skills, by name. */
   get skills(): Map<string, Skill> {
     return new Map(
       this.#current()
@@ -144,7 +144,7 @@ export class SkillRegistry implements AsyncDisposable {
     )
   }
 
-  /** Ends the registry; a manager that uses it is stopped before. Idempotent. */
+  /** Closes the registry. Stop a manager that uses it first. Idempotent. */
   async close(): Promise<void> {
     await (await this.#opening?.catch(() => undefined))?.close()
   }
@@ -153,7 +153,7 @@ export class SkillRegistry implements AsyncDisposable {
     await this.close()
   }
 
-  /** The runtime beneath, for what Exo had no word for; begun when it is first needed. */
+  /** Returns the underlying runtime, for features that Exo does not have. Starts it when first needed. */
   async open(): Promise<SkillRuntime> {
     this.#opening ??= this.#start()
     try {
@@ -167,7 +167,7 @@ export class SkillRegistry implements AsyncDisposable {
     }
   }
 
-  /** A place for what a watcher tells of skills that are in none of the folders. */
+  /** Adds a source for events of one watcher that concern skills outside the registered folders. */
   async addPlace(): Promise<FoldingSource> {
     const place = new FoldingSource(`watcher-${this.#places.length + 1}`, this.#bodies)
     this.#places.push(place)
@@ -176,9 +176,9 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Takes over a batch of a watcher as a whole. Each change goes to the registered folders or repository that its
-   * `sourcePath` is in, else to the watcher's own place; a name alone says nothing about where a skill comes from. An
-   * event that makes no sense is left out and logged. Resolves when everybody was told.
+   * Applies a batch of a watcher as a whole. Each change goes to the registered sources that its `sourcePath` is in,
+   * otherwise to the watcher's own source. The name alone does not identify the source of a skill. Invalid events are
+   * skipped and logged. Resolves after all subscribers were called.
    */
   async apply(batch: readonly SkillChangeFields[], own: FoldingSource): Promise<void> {
     const runtime = await this.open()
@@ -186,7 +186,7 @@ export class SkillRegistry implements AsyncDisposable {
       try {
         for (const place of this.#placesOf(event, own)) place.fold(event)
       } catch (thrown) {
-        this.#options.logger?.warn('an event of a watcher was left out', { event, error: thrown })
+        this.#options.logger?.warn('an invalid event of a watcher was skipped', { event, error: thrown })
       }
     }
     await runtime.fresh()
@@ -195,8 +195,8 @@ export class SkillRegistry implements AsyncDisposable {
   }
 
   /**
-   * Reads again what was loaded from where a watcher begins to look, so that changes between loading and watching are not
-   * lost. Never rejects for what cannot be read: that stays as it is.
+   * Reads the folders that a watcher covers again, so that changes between loading and watching are not lost. Does not
+   * reject if a folder cannot be read: its contents stay, and the failure is logged.
    */
   async catchUp(origin: string): Promise<void> {
     const folders = this.#folders.filter(folder => folder.overlaps(origin))
@@ -211,16 +211,19 @@ export class SkillRegistry implements AsyncDisposable {
         this.#options.logger?.warn('a source could not be read again', { source, error })
   }
 
-  /** A folder that was registered within another one is in both. */
+  /** Returns the sources that an event applies to. Registered folders can be nested, so there may be several. */
   #placesOf(event: SkillChangeFields, own: FoldingSource): readonly FoldingSource[] {
     const { kind, skill, skillName, sourcePath } = new SkillChangeEvent(event)
     if (kind !== 'removed' && skill?.name !== skillName)
-      throw new SkillError('INVALID_OPTION', `the event of ${JSON.stringify(skillName)} has another skill`)
+      throw new SkillError(
+        'INVALID_OPTION',
+        `the event of ${JSON.stringify(skillName)} contains a skill with another name`,
+      )
     const folders = this.#folders.filter(folder => folder.covers(sourcePath))
     return folders.length > 0 ? folders : [own]
   }
 
-  /** A skill of the runtime in Exo's words; the same object as long as it is the same skill. */
+  /** Returns a skill with Exo's fields; the same object for the same skill. */
   view(skill: CoreSkill): Skill {
     let view = this.#views.get(skill)
     if (view === undefined) {
@@ -245,7 +248,7 @@ export class SkillRegistry implements AsyncDisposable {
     return this.#runtime
   }
 
-  /** What is shadowed may be served one day, too. */
+  /** Removes instructions that no source uses. Keeps those of shadowed skills, which may be served later. */
   #forgetOldBodies(generation: Generation): void {
     const kept = new Set<string>(generation.list().map(skill => skill.bodyDigest))
     for (const source of [...this.#folders, ...this.#places])
@@ -254,7 +257,7 @@ export class SkillRegistry implements AsyncDisposable {
   }
 }
 
-/** Failures in the words that Exo's users look for. */
+/** Converts errors to the messages that Exo uses. */
 function toExoError(thrown: unknown): unknown {
   if (!SkillError.isInstance(thrown)) return thrown
   const fail = (message: string): SkillError =>

@@ -6,13 +6,13 @@ import { SkillRegistry } from './skill-registry.ts'
 import { compareStates, digest, stateOf } from './skill-state.ts'
 import { SkillChangeEvent } from './skill-watcher.ts'
 
-/** The skills of a folder or repository at one moment, by name. */
+/** The skills of a folder or repository at one time, by name. */
 export type SkillSnapshot<Any extends ExoSkill = ExoSkill> = ReadonlyMap<string, Any>
 
 /**
  * Reads the skills below a folder, or in a repository on GitHub, once.
  * @throws {SkillError} SOURCE_MISSING; INVALID_OPTION with `Invalid GitHub URL: ...`; IO_FAILED or NOT_FOUND when a
- * repository cannot be had
+ * repository cannot be read
  */
 export async function collectSkills(
   pathOrUrl: string,
@@ -23,14 +23,15 @@ export async function collectSkills(
   return registry.skills
 }
 
-/** SHA-256, 64 hexadecimal digits, over all skills of a snapshot and where they are. */
+/** Returns a SHA-256 digest, 64 hexadecimal digits, of all skills of a snapshot and their paths. */
 export function fingerprintSnapshot(skills: SkillSnapshot): string {
   return digest([...statesOf(skills)].sort(([a], [b]) => compareText(a, b)))
 }
 
 /**
- * The changes from one snapshot to another: added, then removed, then modified skills, each sorted by name. A skill that
- * only moved is modified. `sourcePath` is the folder or URL of both.
+ * Returns the changes between two snapshots: added, then removed, then modified skills, each sorted by name. A skill
+ * that only moved is modified.
+ * @param sourcePath folder or URL of both snapshots
  */
 export function diffSnapshots(
   before: SkillSnapshot,

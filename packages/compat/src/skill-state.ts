@@ -2,25 +2,25 @@ import { compareText } from '@skillstoke/core/internal'
 import { nodeHasher } from '@skillstoke/core/node'
 import type { ExoSkill } from './exo-skill.ts'
 
-/** Names that came, went or changed between two moments, each list sorted. */
+/** Names that were added, removed or modified between two times, each list sorted. */
 export interface NameChanges {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly modified: readonly string[]
 }
 
-/** SHA-256, 64 hexadecimal digits, over everything that a skill says of itself; where it is does not count. */
+/** Returns a SHA-256 digest, 64 hexadecimal digits, of all fields of a skill except its path. */
 export function fingerprintSkill(skill: ExoSkill): string {
   const { name, description, usage, toolList, skillType, active } = skill
   return digest([name, description, usage, sortKeys(toolList), skillType, active])
 }
 
-/** The fingerprint of a skill together with where it is. */
+/** Returns a digest of a skill including its path. */
 export function stateOf(skill: ExoSkill): string {
   return digest([fingerprintSkill(skill), skill.path])
 }
 
-/** Compares the states of skills, by name. */
+/** Compares two states of a set of skills, by name. */
 export function compareStates(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -33,12 +33,12 @@ export function compareStates(
   }
 }
 
-/** SHA-256 of a value that JSON can hold. */
+/** Returns the SHA-256 digest of a JSON value. */
 export function digest(value: unknown): string {
   return nodeHasher.sha256(JSON.stringify(value))
 }
 
-/** In whatever order a map was written down, it is the same. */
+/** Sorts the keys of all maps, so that their order does not change the digest. */
 function sortKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(sortKeys)

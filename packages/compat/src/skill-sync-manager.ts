@@ -17,16 +17,16 @@ import type { SkillRegistry } from './skill-registry.ts'
 import type { SkillWatcherLike } from './skill-watcher.ts'
 import { DictToolResolver, isToolResolver, type ToolResolver } from './tool-resolver.ts'
 
-/** Where events go: `EventBus`, or anything that can emit. */
+/** Receiver of events: `EventBus`, or any object with this method. */
 export interface EventSink {
   emit(name: string, payload: Readonly<Record<string, unknown>>): void | Promise<void>
 }
 
 export interface SkillSyncManagerOptions {
   readonly eventBus?: EventSink
-  /** Writes the part of the agents' instructions that is about skills, from the active ones. */
+  /** Writes the part of the agents' instructions that concerns skills, from the active skills. */
   readonly instructionsBuilder?: (skills: readonly ExoSkill[]) => string | Promise<string>
-  /** Whether an agent that is unbound loses what it was given. @default 'remove' */
+  /** Whether an agent loses its tools and instructions when it is unbound. @default 'remove' */
   readonly unbind?: NonNullable<BindOptions['unbind']>
   readonly logger?: Logger
   readonly clock?: Clock
@@ -40,7 +40,7 @@ const KNOWN: KnownOptions<SkillSyncManagerOptions> = {
   clock: true,
 }
 
-// How long bindAgent() waits for an agent: one that hangs is not to hold up the binding of others.
+// How long bindAgent() waits for an agent, so that an agent that hangs does not delay others.
 const BIND_PATIENCE_MS = 1_000
 
 interface Task {
@@ -50,8 +50,8 @@ interface Task {
 }
 
 /**
- * Keeps a registry, and the agents bound to it, up to date with what watchers find. To be disposed of or stopped; it can
- * be started again.
+ * Keeps a registry, and the agents bound to it, up to date with the events of watchers. Stop or dispose of it after
+ * use; it can be started again.
  */
 export class SkillSyncManager implements AsyncDisposable {
   readonly #registry: SkillRegistry
@@ -61,16 +61,16 @@ export class SkillSyncManager implements AsyncDisposable {
   readonly #clock: Clock
   readonly #watchers: SkillWatcherLike[] = []
   readonly #places = new Map<SkillWatcherLike, FoldingSource>()
-  /** The agents that are to be bound, whether or not they are yet. */
+  /** Agents that should be bound, including those whose binding is not finished. */
   readonly #agents = new Set<BindableAgent>()
   #tasks: Task[] = []
   #turn: Promise<void> = Promise.resolve()
-  /** Ends what start() began; absent when stop() was called since. */
+  /** Ends the work of start(); absent after stop(). */
   #stopping: AbortController | undefined
   #isRunning = false
   #unsubscribe: (() => void) | undefined
 
-  /** `tools`: a resolver, or a map from the names of skills to tools. */
+  /** @param tools a resolver, or a map from skill names to tools */
   constructor(registry: SkillRegistry, tools: ToolResolver | ToolMap, options: SkillSyncManagerOptions = {}) {
     checkOptions('SkillSyncManager', options, KNOWN)
     this.#registry = registry
@@ -80,7 +80,7 @@ export class SkillSyncManager implements AsyncDisposable {
     this.#clock = options.clock ?? systemClock
   }
 
-  /** @throws {SkillError} INVALID_OPTION once it is started, or when this is no watcher */
+  /** @throws {SkillError} INVALID_OPTION after start(), or when the value is not a watcher */
   addWatcher(watcher: SkillWatcherLike): void {
     const { watch, stop } = (watcher ?? {}) as Partial<Record<'watch' | 'stop', unknown>>
     if (typeof watch !== 'function' || typeof stop !== 'function')
@@ -91,8 +91,9 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Gives an agent the tools and instructions of the skills that there are, and keeps them up to date. What an agent has
-   * not taken within a second it gets later. Does nothing when `unbindAgent` is called meanwhile.
+   * Gives an agent the tools and instructions of the current skills, and keeps them up to date. Returns after one
+   * second if the agent is not finished; the rest follows in the background. Does nothing if `unbindAgent` is called in
+   * the meantime.
    */
   async bindAgent(agent: BindableAgent): Promise<void> {
     const isNew = !this.#agents.has(agent)
@@ -108,13 +109,13 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Stops that; nothing happens when the agent is not bound.
-   * @throws {SkillError} HOOK_FAILED when the agent would not let go of something; calling it again tries again
+   * Unbinds an agent. Does nothing if the agent is not bound.
+   * @throws {SkillError} HOOK_FAILED when the agent could not remove something; a second call tries again
    */
   async unbindAgent(agent: BindableAgent): Promise<void> {
     if (!this.#agents.delete(agent)) return
     const runtime = await this.#registry.open()
-    if (this.#agents.has(agent)) return // it was bound again meanwhile
+    if (this.#agents.has(agent)) return // it was bound again in the meantime
     try {
       await runtime.unbind(agent)
     } catch (thrown) {
@@ -124,8 +125,8 @@ export class SkillSyncManager implements AsyncDisposable {
   }
 
   /**
-   * Starts watching, each watcher by itself; resolves when they know what exists and what changed since the registry was
-   * loaded, or have failed once. Does nothing when it is running.
+   * Starts all watchers, independently of each other. Resolves when each of them knows the existing skills and the
+   * changes since the registry was loaded, or has failed once. Does nothing if already running.
    */
   async start(): Promise<void> {
     this.#stopping ??= new AbortController()
@@ -141,9 +142,11 @@ export class SkillSyncManager implements AsyncDisposable {
     })
   }
 
-  /** Stops all watchers and waits for them, for five seconds at most. Agents keep what they have. Idempotent. */
+  /**
+   * Stops all watchers and waits for them, at most five seconds. Agents keep their tools and instructions. Idempotent.
+   */
   async stop(): Promise<void> {
-    // At once: a start() that waits for a watcher ends with it.
+    // Abort first, so that a pending start() ends, too.
     this.#stopping?.abort()
     this.#stopping = undefined
     await this.#inTurn(async () => {
@@ -160,7 +163,7 @@ export class SkillSyncManager implements AsyncDisposable {
     await this.stop()
   }
 
-  /** Starting and stopping one after the other. */
+  /** Runs starts and stops one after the other. */
   async #inTurn(work: () => Promise<void>): Promise<void> {
     const turn = this.#turn.then(work)
     this.#turn = turn.catch(() => undefined)
@@ -190,25 +193,24 @@ export class SkillSyncManager implements AsyncDisposable {
     return { watcher, done, begun: Promise.race([ready, attempt.promise, done]) }
   }
 
-  /** What changed after the registry was loaded and before the watcher knew what exists is in no batch. */
+  /** Finds changes between the loading of the registry and the start of the watcher, which no batch contains. */
   async #catchUp({ ready, origin }: SkillWatcherLike, signal: AbortSignal): Promise<void> {
     try {
       await ready
       if (origin !== undefined && !signal.aborted) await this.#registry.catchUp(origin)
     } catch (thrown) {
       if (!signal.aborted)
-        this.#logger.warn('what a watcher begins with could not be read', { error: thrown })
+        this.#logger.warn('the initial state of a watcher could not be read', { error: thrown })
     }
   }
 
-  /** A watcher that does not end must not hold up the others, or whoever stops them. */
+  /** Ends a watcher. One that does not end must not delay the others or the caller. */
   async #end({ watcher, done }: Task): Promise<void> {
     const stopped = (async () => await watcher.stop())().catch((thrown: unknown) => {
       this.#logger.warn('a watcher could not be stopped', { error: thrown })
     })
     const outcome = await waitAtMost(this.#clock, END_MS, Promise.all([stopped, done]))
-    if (outcome === LATE)
-      this.#logger.warn('a watcher does not stop; it is left alone', { timeoutMs: END_MS })
+    if (outcome === LATE) this.#logger.warn('a watcher did not stop in time', { timeoutMs: END_MS })
   }
 
   async #bind(runtime: SkillRuntime, agent: BindableAgent): Promise<void> {

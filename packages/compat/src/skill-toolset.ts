@@ -6,17 +6,20 @@ import { OpenRuntimes } from './open-runtimes.ts'
 import { PRESETS } from './presets.ts'
 import { createSkillConfig, isConfigOf, type SkillConfig } from './skill-config.ts'
 
-/** What an agent has at a request. */
+/** The file access of an agent at one request. */
 export interface ToolsetContext<Files extends FileSystem = FileSystem> {
-  /** Through which all files are read; without one there are no skills. */
+  /** Reads all files; without a file operator there are no skills. */
   readonly fileOperator?: Files
-  /** Folders that the agent may use; skills of a later one override those of an earlier one. */
+  /** Folders that the agent may use. Skills in later folders override those in earlier ones. */
   readonly allowedPaths: readonly string[]
-  /** What the agent runs commands with; handed on to the hook. */
+  /** The agent's shell, passed to the hook. */
   readonly shell?: unknown
 }
 
-/** Called before every scan: copies built-in skills, downloads, checks. It must not ask the toolset for skills. */
+/**
+ * Called before every scan, for example to copy built-in skills, download or check. It must not request skills from the
+ * toolset.
+ */
 export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
   toolset: SkillToolset<Files>,
   context: ToolsetContext<Files>,
@@ -25,9 +28,12 @@ export type PreScanToolsetHook<Files extends FileSystem = FileSystem> = (
 export interface SkillToolsetOptions<Files extends FileSystem = FileSystem> {
   readonly toolsetId?: string
   readonly preScanHook?: PreScanToolsetHook<Files>
-  /** After how long a scan goes on without the hook, in milliseconds; `Infinity` is never. @default 30,000 */
+  /** Time after which a scan continues without the hook, in milliseconds; `Infinity` waits for ever. @default 30,000 */
   readonly preScanTimeoutMs?: number
-  /** Further folders in each allowed path, each yielding to the next and all to the main one. @default [] */
+  /**
+   * Additional folder names in each allowed path. Each one yields to the next, and all yield to the main one. @default
+   * []
+   */
   readonly extraDirNames?: readonly string[]
   readonly logger?: Logger
 }
@@ -40,15 +46,15 @@ const KNOWN: KnownOptions<SkillToolsetOptions> = {
   logger: true,
 }
 
-/** Where agents of several kinds keep the skills that they share. */
+/** Folder in which agents of several kinds keep shared skills. */
 export const SHARED_SKILLS_DIR_NAME = '.agents/skills'
 
-/** How many file systems and lists of allowed paths one toolset keeps open. */
+/** Maximum number of combinations of file system and allowed paths that one toolset keeps open. */
 export const MAX_OPEN_RUNTIMES = 16
 
 /** The skills of one file system and list of paths. */
 interface Scanned<Files extends FileSystem> {
-  /** The newest request, for the hook. */
+  /** The newest request, which the hook receives. */
   context: ToolsetContext<Files>
   readonly files: NewestFileSystem
   readonly runtime: SkillRuntime
@@ -58,14 +64,14 @@ interface Scanned<Files extends FileSystem> {
 
 /**
  * pai's toolset: instructions that list the skills in an agent's folders, scanned at each request. It has no tools; the
- * agent reads and runs what is listed with those that it has.
+ * agent reads and runs skills with its own tools.
  */
 export class SkillToolset<Files extends FileSystem = FileSystem> implements AsyncDisposable {
   readonly skillsDirName: string
   readonly id: string | undefined
   readonly #options: SkillToolsetOptions<Files>
   readonly #scanned = new OpenRuntimes<Scanned<Files>>(MAX_OPEN_RUNTIMES)
-  /** Numbers for file operators that do not say what they are. */
+  /** Numbers for file operators without an identity. */
   readonly #numbers = new WeakMap<FileSystem, number>()
   #lastNumber = 0
 
@@ -77,23 +83,23 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     this.#options = options
   }
 
-  /** How many runtimes are open: one for each file operator and list of allowed paths, at most `MAX_OPEN_RUNTIMES`. */
+  /** Number of open runtimes: one per file operator and list of allowed paths, at most `MAX_OPEN_RUNTIMES`. */
   get openRuntimes(): number {
     return this.#scanned.size
   }
 
-  /** The block for the system text, of what is there now; `null` when there are no skills. */
+  /** Returns the block for the system text with the current skills, or `null` if there are none. */
   async getInstructions(context: ToolsetContext<Files>): Promise<string | null> {
     const text = await this.#scan(context, async ({ runtime }) => runtime.catalog().text)
     return text === undefined || text === '' ? null : text
   }
 
-  /** The skills that are there now, sorted by name. */
+  /** Returns the current skills, sorted by name. */
   async getSkills(context: ToolsetContext<Files>): Promise<readonly SkillConfig[]> {
     return (await this.#scan(context, listConfigs)) ?? []
   }
 
-  /** None: there for agents that ask every toolset. */
+  /** Returns no tools; exists for agents that ask every toolset. */
   getTools(): Readonly<Record<string, never>> {
     return {}
   }
@@ -106,7 +112,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     )
   }
 
-  /** Ends all scanning. Idempotent. */
+  /** Closes all runtimes. Idempotent. */
   async close(): Promise<void> {
     await this.#scanned.close()
   }
@@ -115,7 +121,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     await this.close()
   }
 
-  /** Looks at everything again, then does the work; `undefined` when there is nowhere to look. */
+  /** Scans the folders again, then calls `work`. Returns `undefined` if there is no file operator or no path. */
   async #scan<Result>(
     context: ToolsetContext<Files>,
     work: (scanned: Scanned<Files>) => Promise<Result>,
@@ -137,7 +143,7 @@ export class SkillToolset<Files extends FileSystem = FileSystem> implements Asyn
     )
   }
 
-  /** What tells file operators apart: their own word for what they read, else the object. */
+  /** Returns the identity of a file operator, or a number for the object if it has none. */
   #identify(fileOperator: Files): string | number {
     if (fileOperator.identity !== undefined) return fileOperator.identity
     const known = this.#numbers.get(fileOperator)
@@ -182,7 +188,7 @@ async function listConfigs<Files extends FileSystem>({
       isConfigOf(configs.get(skill.name), skill) ? undefined : await createSkillConfig(skill, runtime),
     ),
   )
-  // Another request may have been faster: everybody gets the same object.
+  // A concurrent request may have finished first: all callers get the same object.
   const list = skills.map((skill, index) => {
     const known = configs.get(skill.name)
     return isConfigOf(known, skill) ? known : (read[index] as SkillConfig)

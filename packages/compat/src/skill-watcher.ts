@@ -6,22 +6,22 @@ export type SkillChangeKind = 'added' | 'modified' | 'removed'
 export interface SkillChangeFields {
   readonly kind: SkillChangeKind
   readonly skillName: string
-  /** `null` for a removed skill, and for no other. */
+  /** `null` only for a removed skill. */
   readonly skill: WatchedSkill | null
-  /** The folder or URL of the source that it came from; the skill's own folder or text will do, too. */
+  /** Folder or URL of the source. The skill's own folder or text is accepted, too. */
   readonly sourcePath: string
 }
 
 const KINDS: readonly SkillChangeKind[] = ['added', 'modified', 'removed']
 
-/** What a watcher found: one skill that came, changed or went. Immutable. */
+/** A change that a watcher found: one skill was added, modified or removed. Immutable. */
 export class SkillChangeEvent implements SkillChangeFields {
   readonly kind: SkillChangeKind
   readonly skillName: string
   readonly skill: WatchedSkill | null
   readonly sourcePath: string
 
-  /** @throws {SkillError} INVALID_OPTION when only a removed skill could be `null` */
+  /** @throws {SkillError} INVALID_OPTION when the kind is unknown, or when a skill that was not removed is `null` */
   constructor(fields: SkillChangeFields) {
     const { kind, skillName, skill, sourcePath } = fields
     if (!KINDS.includes(kind))
@@ -34,7 +34,7 @@ export class SkillChangeEvent implements SkillChangeFields {
     if ((skill ?? null) === null && kind !== 'removed') {
       throw new SkillError(
         'INVALID_OPTION',
-        `the event "${kind}" of ${JSON.stringify(skillName)} has no skill; only "removed" goes without`,
+        `the event "${kind}" of ${JSON.stringify(skillName)} has no skill; only "removed" events may omit it`,
       )
     }
     this.kind = kind
@@ -45,19 +45,21 @@ export class SkillChangeEvent implements SkillChangeFields {
   }
 }
 
-/** Finds changes of skills in its own way and at its own pace; anything with these two methods will do. */
+/** Finds changes of skills. Any object with these two methods is accepted. */
 export interface SkillWatcherLike {
-  /** Batches of changes, one for each time that things came to rest; never empty ones. Waits in between. */
+  /** Yields batches of changes, one after each burst, never empty. Waits in between. */
   watch(): AsyncIterable<readonly SkillChangeFields[]>
   /** Makes `watch` return. */
   stop(): void | Promise<void>
-  /** Resolves when it knows what exists, so that everything from then on is a change. @default at once */
+  /** Resolves when the watcher knows the existing skills, so that everything later is a change. @default immediately */
   readonly ready?: Promise<void>
-  /** The folder or URL that it watches: a manager makes up for what changed there since it was loaded. @default unknown */
+  /**
+   * The folder or URL that it watches. A manager reads it again to find changes since it was loaded. @default unknown
+   */
   readonly origin?: string
 }
 
-/** The base for watchers. */
+/** Base class for watchers. */
 export abstract class SkillWatcher implements SkillWatcherLike {
   abstract watch(): AsyncIterable<readonly SkillChangeEvent[]>
   abstract stop(): void | Promise<void>

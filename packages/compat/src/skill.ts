@@ -1,20 +1,20 @@
-/** Everything about a skill that its source says. */
+/** All information that a source has about a skill. */
 export interface SkillFields {
   readonly name: string
   readonly description: string
   /** The instructions. @default '' */
   readonly usage?: string
-  /** Tools by the name of a group, from the field `tool_list`. @default {} */
+  /** Tools by group name, from the field `tool_list`. @default {} */
   readonly toolList?: Readonly<Record<string, unknown>>
-  /** Empty for a tool, or `agent`. @default '' */
+  /** Empty for a tool, otherwise `agent`. @default '' */
   readonly skillType?: string
   /** @default true */
   readonly active?: boolean
-  /** Where its text is. @default '' */
+  /** Path of its SKILL.md. @default '' */
   readonly path?: string
 }
 
-/** A skill as Exo has it. Immutable. */
+/** A skill with Exo's fields. Immutable. */
 export class Skill implements Required<SkillFields> {
   readonly name: string
   readonly description: string

@@ -1,11 +1,11 @@
 import { findPathFault } from '@skillstoke/core/internal'
 import { directory } from '@skillstoke/core/node'
 
-/** The folder or URL that a source was registered with, and which paths are below it. */
+/** The folder or URL that a source was registered with. Decides which paths are below it. */
 export class SourceRoot {
   /** Absolute path, or URL. */
   readonly origin: string
-  /** Every way in which it is written, without a slash at the end. */
+  /** All spellings of the root, without a trailing slash. */
   readonly #names: readonly string[]
 
   constructor(origin: string, registered: string) {
@@ -18,16 +18,16 @@ export class SourceRoot {
     return isUrl(this.origin)
   }
 
-  /** What follows the root in a path, empty for the root itself; `undefined` when the path is elsewhere. */
+  /** Returns a path relative to the root, empty for the root itself, or `undefined` if the path is outside. */
   within(path: string): string | undefined {
     const text = trim(path)
     if (this.#names.includes(text)) return ''
-    // A URL below another one is another branch or folder, read in its own way.
+    // A URL below another one is a different branch or folder with its own source.
     if (this.isUrl || isUrl(text)) return undefined
     return this.#below(text) ?? (isPlain(text) ? undefined : this.#below(directory(text || '.').origin))
   }
 
-  /** Whether one of two roots is in the other. */
+  /** Whether one of the two roots contains the other. */
   overlaps(origin: string): boolean {
     if (this.within(origin) !== undefined) return true
     return !this.isUrl && this.origin.startsWith(origin === '/' ? '/' : `${trim(origin)}/`)
@@ -40,13 +40,13 @@ export class SourceRoot {
   }
 }
 
-/** The folder of a skill, from its text or from itself; `undefined` when it leads elsewhere. */
+/** Returns the folder of a skill, given its text or its folder; `undefined` for an unsafe path. */
 export function toLocation(path: string): string | undefined {
   const folder = /\.md$/i.test(path) ? path.replace(/\/?[^/]*$/, '') : path
   return folder === '' || findPathFault(folder) === undefined ? folder : undefined
 }
 
-/** Absolute and without dots, so that it can be compared as it is. */
+/** Whether a path is absolute and normalised, so that it can be compared directly. */
 function isPlain(path: string): boolean {
   return path.startsWith('/') && !/\/\.{0,2}(\/|$)/.test(path)
 }

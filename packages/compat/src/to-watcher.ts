@@ -9,21 +9,21 @@ import { SkillChangeEvent, SkillWatcher } from './skill-watcher.ts'
 export interface SourceWatcherOptions {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
-  /** Told when the source cannot be read; it is asked again. */
+  /** Receives failures to read the source; the source is read again later. */
   readonly logger?: Logger
 }
 
 const KNOWN: KnownOptions<SourceWatcherOptions> = { settle: true, logger: true }
 
 /**
- * Any source as a watcher: what exists when `watch` is first called is taken as known, each later change is told. It can
- * be stopped and watched again; what changed in between comes first.
+ * A watcher over any source. The skills at the first call of `watch` are its initial state, and each later change is an
+ * event. After `stop`, `watch` can be called again and first yields the changes in between.
  */
 export class SourceWatcher extends SkillWatcher {
   readonly #source: SkillSource
   readonly #options: SourceWatcherOptions
   readonly #ready = Promise.withResolvers<void>()
-  /** The state of each skill when it was told last, by name. */
+  /** Last reported state of each skill, by name. */
   #known: ReadonlyMap<string, string> | undefined
   #stop: AbortController | undefined
 
@@ -35,12 +35,12 @@ export class SourceWatcher extends SkillWatcher {
     this.#options = options
   }
 
-  /** Resolves when `watch` has been called and what exists is known. */
+  /** Resolves when `watch` was called and the initial state is known. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** The folder or URL that it watches; `sourcePath` of its events. */
+  /** The folder or URL that it watches, which is the `sourcePath` of its events. */
   get origin(): string {
     return this.#source.origin
   }
@@ -48,7 +48,7 @@ export class SourceWatcher extends SkillWatcher {
   override watch(): AsyncGenerator<readonly SkillChangeEvent[], void, undefined> {
     const stop = new AbortController()
     this.#stop?.abort()
-    this.#stop = stop // now and not with the first step, so that a stop() before it counts
+    this.#stop = stop // set before the first step, so that an early stop() has an effect
     return this.#follow(stop.signal)
   }
 
@@ -76,7 +76,7 @@ export class SourceWatcher extends SkillWatcher {
     }
   }
 
-  /** Added, then removed, then modified, each sorted by name. */
+  /** Returns added, then removed, then modified skills, each sorted by name. */
   async #toBatch(
     { added, removed, modified }: NameChanges,
     loaded: ReadonlyMap<string, LoadedPair>,
@@ -97,12 +97,12 @@ export class SourceWatcher extends SkillWatcher {
   }
 }
 
-/** Reads a source as Exo's watchers are read. */
+/** Returns a watcher for Exo that reports the changes of a source. */
 export function toWatcher(source: SkillSource, options?: SourceWatcherOptions): SourceWatcher {
   return new SourceWatcher(source, options)
 }
 
-/** A skill in the words of the core and of Exo. */
+/** A skill in the forms of the core and of Exo. */
 interface LoadedPair {
   readonly skill: CoreSkill
   readonly exo: Skill

@@ -2,17 +2,17 @@ import type { NamedTool, ToolMap } from '@skillstoke/core'
 import { isToolResolver as hasResolve, toToolResolver } from '@skillstoke/core/internal'
 import type { ExoSkill } from './exo-skill.ts'
 
-/** Says which tools belong to a skill; anything with this method will do. */
+/** Decides which tools belong to a skill. Any object with this method is accepted. */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
   resolve(skill: ExoSkill): readonly Tool[] | Promise<readonly Tool[]>
 }
 
-/** Whether a value is a resolver, and not a map in which `resolve` may be the name of a skill. */
+/** Whether a value is a resolver. In a map, `resolve` may be the name of a skill, but its value is not a function. */
 export function isToolResolver(value: unknown): value is ToolResolver {
   return hasResolve(value)
 }
 
-/** Resolves by the name of the skill: a single tool counts as a list of one, an unknown name as none. */
+/** Resolves tools by skill name. A single tool counts as a list of one; an unknown name has no tools. */
 export class DictToolResolver<Tool extends NamedTool = NamedTool> implements ToolResolver<Tool> {
   readonly #tools: ToolMap<Tool>
 
@@ -21,7 +21,7 @@ export class DictToolResolver<Tool extends NamedTool = NamedTool> implements Too
   }
 
   resolve(skill: Pick<ExoSkill, 'name'>): readonly Tool[] {
-    // A map is looked up at once; only resolvers may take their time.
+    // The lookup in a map is synchronous; only other resolvers may return promises.
     return toToolResolver(this.#tools).resolve(skill as never) as readonly Tool[]
   }
 }

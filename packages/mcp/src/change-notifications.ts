@@ -2,27 +2,27 @@ import type { RegistryUpdate, Skill, SkillChange } from '@skillstoke/core'
 import type { Clock } from '@skillstoke/core/source'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** What clients are told of one or more updates. */
+/** The notification of clients about one or more updates. */
 export interface ChangeNotification {
-  /** Whether a name or a description in the list of resources is another one. */
+  /** Whether a name or a description in the list of resources changed. */
   readonly isListChanged: boolean
-  /** Files and folders whose content is another one; a folder counts when anything below it does. */
+  /** Changed files and folders. A folder counts as changed if anything below it changed. */
   readonly uris: ReadonlySet<string>
-  /** Whether a tool came, went, or is described in another way. */
+  /** Whether a tool was added, removed, or described differently. */
   readonly areToolsChanged: boolean
 }
 
 export interface ChangeNotificationsOptions {
   readonly clock: Clock
-  /** Least time between two notifications. */
+  /** Minimum time between two notifications, in milliseconds. */
   readonly intervalMs: number
   readonly isInScope: (name: string) => boolean
   readonly send: (notification: ChangeNotification) => void
 }
 
 /**
- * Turns updates into as few notifications as possible: the first goes out at once, those that follow within the interval
- * become one at its end, so the last change of a burst is never lost.
+ * Combines updates into few notifications. Sends the first one at once. Updates within the interval become one
+ * notification at its end, so that the last change of a burst is never lost.
  */
 export class ChangeNotifications {
   readonly #options: ChangeNotificationsOptions
@@ -38,7 +38,7 @@ export class ChangeNotifications {
     if (notification.isListChanged || notification.uris.size > 0) this.#tell(notification)
   }
 
-  /** The tools of clients are others than before. */
+  /** Reports that the list of tools changed. */
   addToolChange(): void {
     this.#tell({ isListChanged: false, uris: new Set(), areToolsChanged: true })
   }

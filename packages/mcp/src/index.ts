@@ -6,6 +6,6 @@ export { DEFAULT_MCP_OPTIONS, type ServeStdioOptions, SkillMcp, type SkillMcpOpt
 // For hosts: follow the skills of another server.
 export { type McpCommand, type McpServerOptions, mcpServer } from './mcp-source.ts'
 
-// For clients: the names of files, and what answers say of where they were taken from.
+// For clients: file URIs, and the metadata keys that tell the origin of an answer.
 export { parseSkillUri, type SkillUri, toSkillUri } from './skill-uri.ts'
 export { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'

@@ -6,9 +6,9 @@ export interface LegacySessionsOptions {
   readonly createServer: () => McpServer
   readonly clock: Clock
   readonly maxSessions: number
-  /** How long a session stays after its last request, even if others want its place. */
+  /** How long after its last request a session is protected from eviction, in milliseconds. */
   readonly graceMs: number
-  /** How long a session stays after its last request if nobody wants its place. */
+  /** How long after its last request an unused session is closed anyway, in milliseconds. */
   readonly idleMs: number
   readonly maxRequestBytes: number
 }
@@ -16,20 +16,20 @@ export interface LegacySessionsOptions {
 interface LegacySession {
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly server: McpServer
-  /** Requests and streams that are open now. */
+  /** Number of open requests and streams. */
   open: number
   lastUsed: number
 }
 
 /**
- * Streamable HTTP as 2025-era clients speak it: a session each, because only on one can they be sent notifications.
- * An idle session is closed; its client then gets 404 and begins a new one, as the specification says. A session that is in
- * use is never closed for another client: beyond the limit, a new client gets 503 and is told when to try again.
+ * Streamable HTTP for 2025-era clients. Each client has a session, because notifications need one. An idle session is
+ * closed; its client gets 404 and starts a new one, as the specification requires. A session in use is never closed for
+ * another client. Beyond the limit, a new client gets 503 with a time to retry.
  */
 export class LegacySessions {
   readonly #options: LegacySessionsOptions
   readonly #sessions = new Map<string, LegacySession>()
-  /** Handshakes that are under way and have no session yet. */
+  /** Handshakes that have no session yet. */
   #beginning = 0
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
@@ -64,7 +64,7 @@ export class LegacySessions {
       if (isBeginning) this.#beginning--
       isBeginning = false
     }
-    // Before the place is counted: a factory that throws takes none.
+    // Create the server before counting it, so that a factory that throws takes no place.
     const server = createServer()
     this.#beginning++
     try {
@@ -82,7 +82,7 @@ export class LegacySessions {
       await server.connect(transport)
       const response = await this.#use(session, request)
       const id = transport.sessionId
-      // Anything but a handshake gets its error and leaves nothing behind.
+      // A request that is not a handshake gets its error and leaves no session.
       if (id === undefined) await server.close()
       else if (this.#isClosed) this.#end(id, session)
       return response
@@ -103,7 +103,7 @@ export class LegacySessions {
     return toErrorResponse(503, -32_000, reason, { 'Retry-After': String(seconds) })
   }
 
-  /** A session is in use until the last byte of its answer has been taken, or nobody wants it any more. */
+  /** Handles a request. The session is in use until the client has read or cancelled the whole answer. */
   async #use(session: LegacySession, request: Request): Promise<Response> {
     session.open++
     const done = (): void => {
@@ -119,7 +119,7 @@ export class LegacySessions {
     }
   }
 
-  /** Ends the session that has been idle for longest; `false` if none is idle. The place is free at once. */
+  /** Evicts the session that has been idle for longest. Returns `false` if none is idle. */
   #makeRoom(): boolean {
     const limit = this.#now - this.#options.graceMs
     const idle = [...this.#sessions].filter(([, session]) => isUnused(session) && session.lastUsed <= limit)
@@ -153,12 +153,12 @@ export class LegacySessions {
   }
 }
 
-/** Whether no request is under way and no stream is open. */
+/** Whether the session has no running request and no open stream. */
 function isUnused({ open }: LegacySession): boolean {
   return open === 0
 }
 
-/** The same answer, telling when its body has come to an end, whichever. */
+/** Returns the same response, and calls `done` when its body has been read, cancelled or failed. */
 function onceTaken(response: Response, done: () => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) {
@@ -166,7 +166,7 @@ function onceTaken(response: Response, done: () => void): Response {
     return response
   }
   const reader = body.getReader()
-  // A body that is given up while a part of it is awaited comes to an end twice.
+  // A body that is cancelled during a read ends twice.
   let isOpen = true
   const end = (): void => {
     if (isOpen) done()

@@ -14,7 +14,7 @@ let files: MemoryFileSystem
 let served: SkillRuntime
 let mcp: SkillMcp
 let calls: string[]
-/** Changes an answer on its way. */
+/** Changes an answer in transit. */
 let tamper: ((body: string) => string) | undefined
 let intercept: ((response: ServerResponse) => boolean) | undefined
 
@@ -69,7 +69,7 @@ const put = async (path: string, content: string): Promise<void> => {
 }
 
 for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a broken text')))
-  test(`the skills of another server: ${each.name}`, async () => {
+  test(`mcpServer() reads the skills of another server: ${each.name}`, async () => {
     files.remove('/s/pdf')
     await served.reload()
     const source = mcpServer(url(), { ...options(), label: 'other' })
@@ -87,7 +87,7 @@ for (const each of sourceConformance.filter(({ name }) => !name.startsWith('a br
     }
   })
 
-test('files come with their paths; what did not change is not read again', async () => {
+test('mcpServer() keeps the paths of files, and does not read unchanged files again', async () => {
   await using skills = await open()
   expect(skills.current.get('pdf').files.map(({ path }) => path)).toEqual(['SKILL.md', 'references/ä b.md'])
   expect(skills.current.get('pdf').revision).toBe(served.current.get('pdf').revision)
@@ -98,8 +98,8 @@ test('files come with their paths; what did not change is not read again', async
   expect(calls.filter(method => method === 'resources/read')).toHaveLength(1)
 })
 
-describe('what cannot be trusted', () => {
-  test('bytes that do not match their digest are refused, and the skill stays as it was; others follow', async () => {
+describe('mcpServer() and untrusted servers', () => {
+  test('refuses bytes that do not match their digest, keeps that skill unchanged, and updates the others', async () => {
     await using skills = await open()
     await put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await put('/s/docx/SKILL.md', text('docx'))
@@ -115,13 +115,13 @@ describe('what cannot be trusted', () => {
     ])
   })
 
-  test('a server without the extension is a failure that says so', async () => {
+  test('reports a server without the extension', async () => {
     tamper = body => body.replaceAll('io.modelcontextprotocol/skills', 'io.modelcontextprotocol/other')
     await using skills = await open()
     expect(skills.status()[0]?.lastError).toMatch(/does not offer the Skills extension/)
   })
 
-  test('T27: a server of this machine has to be named, and redirects are not followed', async () => {
+  test('T27: requires an explicit permission for a server on this machine, and follows no redirects', async () => {
     expect(() => mcpServer(url(), { privateHosts: [] })).toThrow(/is not encrypted/)
     expect(() => mcpServer('https://169.254.169.254/mcp')).toThrow(/in a private network or on this machine/)
     expect(() => mcpServer('https://user:hunter2@example.com/mcp')).toThrow(/has credentials in it/)
@@ -137,7 +137,7 @@ describe('what cannot be trusted', () => {
     expect([moved.status()[0]?.failures, redirected > 0]).toEqual([1, true])
   })
 
-  test('T26: more bytes than the limit in all skills together are refused, and what was there stays', async () => {
+  test('T26: refuses skills that together exceed the limit, and keeps the current ones', async () => {
     await using skills = await open({ maxBytes: 1_000 })
     await put('/s/docx/SKILL.md', text('docx', 'x'.repeat(1_000)))
     calls.length = 0
@@ -146,7 +146,7 @@ describe('what cannot be trusted', () => {
     expect([skills.current.list().length, calls.includes('resources/read')]).toEqual([1, false])
   })
 
-  test('reviewed by default: nothing is served before approval', async () => {
+  test('serves nothing before approval by default', async () => {
     await using skills = await createSkillRuntime({ sources: [mcpServer(url(), { privateHosts: [host()] })] })
     expect([skills.current.list().length, skills.review.pending().map(({ name }) => name)]).toEqual([
       0,
@@ -155,7 +155,7 @@ describe('what cannot be trusted', () => {
   })
 })
 
-test('a server that is gone keeps its skills, and is taken up again', async () => {
+test('mcpServer() keeps the skills of an unreachable server, and follows it again later', async () => {
   await using skills = await open()
   intercept = response => {
     response.destroy()
@@ -169,7 +169,7 @@ test('a server that is gone keeps its skills, and is taken up again', async () =
   expect((await skills.load('pdf')).body).toBe('Second.')
 })
 
-test('a command that is run is ended after each look', async () => {
+test('mcpServer() ends a command after each fetch', async () => {
   const program = `
     import { createSkillRuntime, MemorySource } from '@skillstoke/core'
     import { SkillMcp } from '@skillstoke/mcp'

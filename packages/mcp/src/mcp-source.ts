@@ -18,11 +18,11 @@ import {
   type TreeFetcher,
 } from '@skillstoke/core/source'
 
-/** A server that is started for the time of each look, and speaks over its standard input and output. */
+/** A server that is started for each fetch and uses standard input and output. */
 export interface McpCommand {
   readonly command: string
   readonly args?: readonly string[]
-  /** @default the few variables that the SDK hands on */
+  /** @default the few variables that the SDK passes on */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -36,11 +36,11 @@ export interface McpServerOptions
   > {
   /** Name of the source in digests and messages. @default the host's name, or the command's */
   readonly label?: string
-  /** Sent with each request, for example an `Authorization`. */
+  /** Sent with each request, for example `Authorization`. */
   readonly headers?: Readonly<Record<string, string>>
   /** Hosts, as `name` or `name:port`, that may be in a private network or on this machine. @default [] */
   readonly privateHosts?: readonly string[]
-  /** A server with more in all its skills together is refused, in bytes. @default 200 MB */
+  /** Maximum total size of all skills of the server, in bytes; a larger server is refused. @default 200 MB */
   readonly maxBytes?: number
 }
 
@@ -64,8 +64,9 @@ const MAX_SKILL_BYTES = 16 * 1024 * 1024
 const DEFAULT_MAX_SERVER_BYTES = 200_000_000
 
 /**
- * The skills of another MCP server, through the Skills extension: each file's size and digest is verified, and an unchanged file
- * is not read again. A command is run as it is given: it is for whoever runs this program to name, never for a file of a project.
+ * Returns a source of the skills of another MCP server, read through the Skills extension. Verifies the size and digest
+ * of each file, and does not read unchanged files again. A command runs without further checks, so it must come from
+ * the user of the program, never from a file of a project.
  * @throws {SkillError} INVALID_OPTION
  */
 export function mcpServer(target: string | McpCommand, options: McpServerOptions = {}): SkillSource {
@@ -134,14 +135,15 @@ class McpFetcher implements TreeFetcher {
 
   async fetch(context: FetchContext): Promise<FetchResult> {
     const { signal } = context
-    // Loaded here, because a server over skills of this machine never needs the client, which takes longer to load than all of the rest.
+    // Loaded on demand: a server of local skills never needs the client, and loading it takes longer than everything
+    // else.
     const [{ Client }, { SkillsClient }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/ext/skills'),
     ])
     signal.throwIfAborted()
     const client = new Client({ name: 'skillstoke', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-    // A request that is given up must not leave a process or a connection behind.
+    // A cancelled request must not leave a process or a connection behind.
     const onAbort = (): void => void client.close()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -174,7 +176,7 @@ class McpFetcher implements TreeFetcher {
     if (total > this.#maxBytes)
       throw new SkillError(
         'TOO_LARGE',
-        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) if that is meant`,
+        `the skills of ${this.origin} have ${total} bytes together; at most ${this.#maxBytes} are read; raise maxBytes (maxMegabytes in skillstoke.json) to allow more`,
       )
     const notices = invalid.map(({ uri, index, reason }) => this.#notice(uri ?? `skill ${index}`, reason))
     const files: FetchedFile[] = []
@@ -183,7 +185,7 @@ class McpFetcher implements TreeFetcher {
         files.push(...(await this.#readSkill(skills, entry, context)))
       } catch (thrown) {
         signal.throwIfAborted()
-        // One skill that cannot be verified takes no other with it, and stays as it was.
+        // A skill that cannot be verified keeps its last files and does not affect the others.
         const folder = folderOf(entry.uri)
         const kept = folder === undefined ? [] : await listFilesBelow(known, folder, signal)
         files.push(...kept.map(file => ({ ...file, path: `${folder}/${file.path}` })))
@@ -224,12 +226,12 @@ class McpFetcher implements TreeFetcher {
   }
 }
 
-/** What it says its files have together, in bytes; a file that has more is refused when it is read. */
+/** Returns the total size that the entry declares, in bytes. A larger file is refused when it is read. */
 function sizeOf({ resources }: SkillEntry): number {
   return resources === 'dynamic' ? 0 : resources.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** `skill://a/b/SKILL.md` is the folder `a/b`; `undefined` for one that cannot be decoded. */
+/** Returns the folder `a/b` for `skill://a/b/SKILL.md`, or `undefined` if the URI cannot be decoded. */
 function folderOf(uri: string): string | undefined {
   const path = uri.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\/[^/]*$/, '')
   try {
@@ -239,7 +241,7 @@ function folderOf(uri: string): string | undefined {
   }
 }
 
-/** What the guard said, under whatever the client made of it. */
+/** Returns the error of the fetch guard, which the client may have wrapped. */
 function findRefusal(thrown: unknown): SkillError | undefined {
   for (let at: unknown = thrown, i = 0; at instanceof Error && i < 5; at = at.cause, i++)
     if (SkillError.isInstance(at)) return at

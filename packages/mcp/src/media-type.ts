@@ -1,7 +1,4 @@
-/**
- * What skills ship. Registries of media types call `.ts` a video and do not know most scripts, so this list is about
- * files of skills alone.
- */
+/** Media types of common skill files. Public registries call `.ts` a video and lack most script types. */
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
   ['md', 'text/markdown'],
   ['markdown', 'text/markdown'],
@@ -32,7 +29,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
 
 const UNKNOWN = 'application/octet-stream'
 
-/** The media type of a file of a skill, by its extension. */
+/** Returns the media type of a skill's file, by its extension. */
 export function mediaTypeOf(path: string): string {
   const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase()
   return (extension === undefined ? undefined : BY_EXTENSION.get(extension)) ?? UNKNOWN

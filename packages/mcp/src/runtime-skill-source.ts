@@ -12,14 +12,14 @@ import { SkillEntries } from './skill-entry.ts'
 import { MANIFEST_FILE, parseSkillUri, toFilePath, toFileUri, toSkillUri } from './skill-uri.ts'
 
 export interface RuntimeSkillSourceOptions {
-  /** Entries of one answer. */
+  /** Maximum number of entries in one answer. */
   readonly pageSize: number
   readonly logger: Logger
 }
 
 /**
- * Longer than a burst takes to settle. During continuous writes, answers come from the newest whole generation, so that they
- * are consistent with each other.
+ * Longer than a burst takes to settle. During continuous writes, answers come from the last complete generation, so
+ * they are consistent with each other.
  */
 const BOUND = { maxWaitMs: 500 }
 
@@ -28,7 +28,7 @@ interface Page<T> {
   readonly nextCursor?: string
 }
 
-/** A file of a skill together with the revision and the generation that it was taken from. */
+/** A file of a skill with the revision and the generation that it was read from. */
 export interface SkillFileReading {
   readonly content: SkillReadResult
   readonly skill: Skill
@@ -36,9 +36,9 @@ export interface SkillFileReading {
 }
 
 /**
- * Answers the Skills extension. Each answer is taken from one generation, after what was on disk before the request is
- * visible, or after 500 ms during continuous writes. A cursor names the last entry of the page before, so a page stays right
- * when skills change in between.
+ * Answers requests of the Skills extension. Each answer comes from one generation. It includes everything that was on
+ * disk before the request, except during continuous writes that last longer than 500 ms. A cursor names the last entry
+ * of the previous page, so that later pages stay correct when skills change.
  */
 export class RuntimeSkillSource implements SkillSource {
   readonly #reader: SkillReader
@@ -71,7 +71,7 @@ export class RuntimeSkillSource implements SkillSource {
     return (await this.readFile(uri))?.content
   }
 
-  /** What `read` answers, with where it was taken from; `undefined` when no such file is served. */
+  /** Returns the same content as `read` with its origin, or `undefined` if no such file is served. */
   async readFile(uri: string): Promise<SkillFileReading | undefined> {
     const place = parseSkillUri(uri)
     if (place === undefined) return undefined
@@ -80,7 +80,7 @@ export class RuntimeSkillSource implements SkillSource {
     const path = skill === undefined ? '' : toFilePath(skill, place.path)
     if (skill === undefined || !skill.files.some(file => file.path === path)) return undefined
     const bytes = await this.#reader.readFile(skill, path)
-    // Nothing of the bytes may be lost, a byte order mark included.
+    // The text must contain every byte, including a byte order mark.
     const text = decodeText(bytes)
     const mimeType = mediaTypeOf(path)
     return { content: text === undefined ? { bytes, mimeType } : { text, mimeType }, skill, generation }
@@ -99,7 +99,7 @@ export class RuntimeSkillSource implements SkillSource {
     return { resources: [...items], ...(nextCursor === undefined ? {} : { nextCursor }) }
   }
 
-  /** A page of what `resources/list` shows: the instructions of each skill. */
+  /** Returns a page of `resources/list`: the SKILL.md of each skill. */
   async listManifests(
     cursor: string | undefined,
   ): Promise<{ resources: Resource[]; nextCursor?: string; generation: Generation }> {
@@ -125,7 +125,7 @@ export class RuntimeSkillSource implements SkillSource {
     return generation.list().filter(skill => this.#reader.isInScope(skill.name))
   }
 
-  /** `items` are sorted by their key. */
+  /** @param items sorted by their key */
   #page<T>(items: readonly T[], cursor: string | undefined, keyOf: (item: T) => string): Page<T> {
     const after = cursor === undefined ? undefined : decodeCursor(cursor)
     const start = after === undefined ? 0 : items.findIndex(item => compareCodePoints(keyOf(item), after) > 0)
@@ -141,7 +141,7 @@ function nameOf(skill: Skill): string {
   return skill.name
 }
 
-/** Bytewise in UTF-8, which is how a generation is sorted. */
+/** Compares bytewise in UTF-8, which is how a generation is sorted. */
 function compareCodePoints(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
@@ -155,13 +155,13 @@ function decodeCursor(cursor: string): string {
   if (encodeCursor(key) !== cursor) {
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `the cursor ${JSON.stringify(cursor)} is not one of ours; start without a cursor`,
+      `the cursor ${JSON.stringify(cursor)} is not from this server; start without a cursor`,
     )
   }
   return key
 }
 
-/** The direct children of a folder of a skill, sorted by URI; none when there is no such folder. */
+/** Returns the direct children of a skill's folder, sorted by URI; an empty list if the folder does not exist. */
 function childrenOf(skill: Skill, directory: string): Resource[] {
   const prefix = directory === '' ? '' : `${directory}/`
   const children = new Map<string, Resource>()

@@ -2,16 +2,16 @@ import type { SkillCommand, SkillRuntime, SkillScope, ToolDefinition } from '@sk
 import { toToolName } from '@skillstoke/core/internal'
 import { portableHasher } from '@skillstoke/core/source'
 
-/** Which tools a server offers besides the constant ones. */
+/** Selects the tools that a server offers in addition to the constant ones. */
 export interface ServedToolsOptions {
   readonly scope?: SkillScope
-  /** Whether each command of a skill has a tool of its own. */
+  /** Whether each command of a skill is a tool. */
   readonly commandTools: boolean
   /** Whether there are tools that reload and unload code. */
   readonly adminTools: boolean
 }
 
-/** Who offers the constant tools: a session, or a runtime for clients that keep no conversation. */
+/** The provider of the constant tools: a session, or a runtime for clients without a conversation. */
 export interface ConstantTools {
   readonly tools: readonly ToolDefinition[]
   describeUnknownTool(name: string, tools: readonly string[]): string
@@ -31,7 +31,7 @@ export class ServedTools {
     this.#options = options
   }
 
-  /** Lists each name once: a skill that is named like one of our tools does not replace it. */
+  /** Lists each name once. A constant tool wins over a command with the same name. */
   async list(): Promise<readonly ToolDefinition[]> {
     const tools = [...this.#constant.tools, ...(await this.#listChanging())]
     return [...new Map(tools.toReversed().map(tool => [tool.name, tool])).values()].toReversed()
@@ -42,7 +42,7 @@ export class ServedTools {
     return constant ?? (await this.#listChanging()).find(tool => tool.name === name)
   }
 
-  /** Writes the answer to a client that calls a tool which is not there. */
+  /** Returns the answer to a call of an unknown tool. */
   async describeUnknown(name: string): Promise<string> {
     const names = (await this.list()).map(tool => tool.name)
     return this.#constant.describeUnknownTool(name, names)
@@ -52,7 +52,7 @@ export class ServedTools {
     const { commandTools, adminTools, scope } = this.#options
     if (!this.#skills.scripts.canRun || !(commandTools || adminTools)) return []
     const scoped = scope === undefined ? {} : { scope }
-    // Commands saved before the request are in the answer, if their code loads soon.
+    // Include commands that were saved before the request, if their code loads in time.
     if (commandTools) await this.#settle()
     return [
       ...(adminTools
@@ -71,7 +71,10 @@ export class ServedTools {
   }
 }
 
-/** MCP allows dots in names, so a tool has the id of its command, unless a letter of it is not allowed. */
+/**
+ * Returns the id of the command as tool name, because MCP allows dots. Replaces ids with characters that are not
+ * allowed.
+ */
 function toWireName({ id, skill, name }: SkillCommand): string {
   return /^[A-Za-z0-9_.-]{1,128}$/.test(id) ? id : toToolName(skill, name, portableHasher)
 }

@@ -2,14 +2,14 @@ import type { Skill as SkillEntry } from '@modelcontextprotocol/server/ext/skill
 import { type Logger, readFrontmatter, type Skill, type SkillReader } from '@skillstoke/core'
 import { toFileUri, toSkillUri } from './skill-uri.ts'
 
-/** Names the revision that an answer was taken from, as `sha256:` and 64 digits. */
+/** Metadata key of the revision that an answer comes from, as `sha256:` and 64 digits. */
 export const REVISION_META_KEY = 'io.modelcontextprotocol.skills/revision'
-/** Names the generation that an answer was taken from, as `sha256:` and 64 digits. */
+/** Metadata key of the generation that an answer comes from, as `sha256:` and 64 digits. */
 export const GENERATION_META_KEY = 'io.modelcontextprotocol.skills/generation'
 
 /**
- * Skills as entries of the Skills extension (SEP-2640), made once for each revision. Frontmatter, files and digests of
- * an entry are of one revision, because everything is read by digest.
+ * Converts skills to entries of the Skills extension (SEP-2640), once per revision. Frontmatter, files and digests of
+ * an entry belong to one revision, because everything is read by digest.
  */
 export class SkillEntries {
   readonly #reader: SkillReader
@@ -22,15 +22,15 @@ export class SkillEntries {
   }
 
   /**
-   * `undefined` for a skill whose frontmatter had to be repaired to be read: hosts compare it with the file, so there
-   * is nothing that could be said verbatim. The tools and the resources serve it all the same.
+   * Returns the entry of a skill, or `undefined` if its frontmatter had to be repaired. Hosts compare the frontmatter
+   * with the file, so a repaired one would not match. Tools and resources serve such a skill anyway.
    */
   async get(skill: Skill): Promise<SkillEntry | undefined> {
     const known = this.#entries.get(skill)
     if (known !== undefined) return await known
     const made = this.#create(skill)
     this.#entries.set(skill, made)
-    made.catch(() => this.#entries.delete(skill)) // a failed reading is tried again
+    made.catch(() => this.#entries.delete(skill)) // retries after a failed reading
     return await made
   }
 

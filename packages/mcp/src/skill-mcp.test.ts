@@ -87,7 +87,7 @@ async function open(
           ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
         }),
       )
-      await response.arrayBuffer() // taken to its end, as every server does
+      await response.arrayBuffer() // read to its end, as every server does
       return response
     },
     [Symbol.asyncDispose]: async () => {
@@ -98,7 +98,7 @@ async function open(
   }
 }
 
-/** Notifications as they arrive, and a promise for the moment when there are a given number of them. */
+/** Collects notifications, and resolves a promise when a given number has arrived. */
 function listen(client: Client): { notices: string[]; count: (wanted: number) => Promise<void> } {
   const notices: string[] = []
   let wake = (): void => undefined
@@ -134,7 +134,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     expect((await client.listTools()).tools).toEqual(tools)
   })
 
-  test('a model’s mistake is an answer; a tool that does not exist is an error', async () => {
+  test('answers a model’s mistake, and reports an unknown tool as an error', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     const client = await it.connect(era)
     expect(await client.callTool({ name: 'skill', arguments: { name: 42 } })).toMatchObject({
@@ -146,7 +146,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     )
   })
 
-  test('tells the catalog of its scope in the instructions, and serves nothing outside of it', async () => {
+  test('puts the catalog of its scope into the instructions, and serves nothing else', async () => {
     await using it = await open(
       { 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') },
       { scope: { include: ['pdf'] } },
@@ -164,7 +164,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     })
   })
 
-  test('serves files whose bytes have the digest of the entry, of which the answer names the revision', async () => {
+  test('serves files whose bytes have the digest of the entry, and names the revision in the answer', async () => {
     const image = new Uint8Array([0x89, 0x50, 0, 0xff])
     await using it = await open({
       'pdf/skill.md': text('pdf'),
@@ -189,7 +189,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     expect(contents).toMatchObject([{ mimeType: 'image/png', _meta: { [REVISION_META_KEY]: revision } }])
   })
 
-  test('lists folders, and nothing that is none', async () => {
+  test('lists folders, and refuses other URIs', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'pdf/references/forms.md': 'x' })
     const skills = new SkillsClient(await it.connect(era))
     const names = async (uri: string): Promise<string[]> =>
@@ -200,7 +200,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await expect(names('skill://pdf/refer')).rejects.toThrow('not a directory')
   })
 
-  test('pages its lists by name, so that a page is right whatever changed meanwhile', async () => {
+  test('pages its lists by name, so that a page stays correct when skills change', async () => {
     await using it = await open(
       Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map(name => [`${name}/SKILL.md`, text(name)])),
       { pageSize: 2 },
@@ -214,7 +214,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await it.write('aa/SKILL.md', text('aa'))
     const second = await skills.list({ cursor: first.nextCursor as string })
     expect(second.skills.map(each => each.frontmatter.name)).toEqual(['d', 'e'])
-    await expect(skills.list({ cursor: 'no cursor!' })).rejects.toThrow('is not one of ours')
+    await expect(skills.list({ cursor: 'no cursor!' })).rejects.toThrow('is not from this server')
     expect((await client.listResources()).resources.map(each => each.name)).toEqual([
       'a',
       'aa',
@@ -224,7 +224,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     ])
   })
 
-  test('a skill whose frontmatter had to be repaired has no entry, is served all the same, and is told of once', async () => {
+  test('serves a skill with repaired frontmatter without an entry, and logs that once', async () => {
     await using it = await open({
       'pdf/SKILL.md': '---\nname: pdf\ndescription: use it: always\n---\nBody.\n',
     })
@@ -252,7 +252,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
     await expect(client.readResource({ uri })).rejects.toThrow()
   })
 
-  test(`notifies subscribers of what changed: the first at once, the rest of a burst as one, none lost ${verifies('OMNI-X10', 'OMNI-B07', 'P24')}`, async () => {
+  test(`notifies subscribers of the first change at once and of the rest of a burst together, without losing any ${verifies('OMNI-X10', 'OMNI-B07', 'P24')}`, async () => {
     await using it = await open({
       'pdf/SKILL.md': text('pdf'),
       'pdf/references/a.md': '1',
@@ -281,7 +281,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
       'skill://pdf/references/a.md',
     ])
 
-    // Nothing is owed, so the next one goes out at once again.
+    // No notification is pending, so the next one is sent at once.
     await it.clock.advance(250)
     await it.remove('tone')
     await count(1)
@@ -289,7 +289,7 @@ describe.each(ERAS)('SkillMcp over HTTP for a client of %s', era => {
   })
 })
 
-test('a conversation that loaded a skill is told with its next answer that the skill has changed', async () => {
+test('a conversation that loaded a skill gets a notice of its change with the next answer', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf'), 'maps/SKILL.md': text('maps') })
   const client = await it.connect('2025-11-25')
   const other = await it.connect('2025-11-25')
@@ -313,7 +313,7 @@ describe('sessions of 2025-era clients', () => {
   }
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
-  test('one that nobody uses is closed, and its client gets 404', async () => {
+  test('closes an unused session, whose client then gets 404', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect(it.skills.sessions()).toHaveLength(1)
@@ -327,7 +327,7 @@ describe('sessions of 2025-era clients', () => {
   const GRACE_MS = 10_000
   const limited = { maxSessions: 2, sessionGraceMs: GRACE_MS }
 
-  test('when there are too many, the one that has been idle for longest makes room', async () => {
+  test('evicts the session that has been idle for longest if there are too many', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 3; count++) {
@@ -342,7 +342,7 @@ describe('sessions of 2025-era clients', () => {
     expect(statuses).toEqual([200, 404, 200])
   })
 
-  test('one that was used a moment ago keeps its place, and a new client is told when to try again', async () => {
+  test('keeps a recently used session, and tells a new client when to retry', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const ids: string[] = []
     for (let count = 0; count < 2; count++) {
@@ -358,7 +358,7 @@ describe('sessions of 2025-era clients', () => {
     expect((await it.request({}, initialize)).status).toBe(200)
   })
 
-  test('one with an open stream keeps its place however long nothing is said', async () => {
+  test('keeps a session with an open stream even if it is silent for long', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const clients = [await it.connect('2025-11-25'), await it.connect('2025-11-25')]
     await it.clock.advance(10 * GRACE_MS)
@@ -367,7 +367,7 @@ describe('sessions of 2025-era clients', () => {
     for (const client of clients) expect((await client.listTools()).tools).not.toEqual([])
   })
 
-  test('one whose streams were given up makes room, and one with a newer stream does not', async () => {
+  test('evicts a session whose streams were cancelled, but not one with a newer stream', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, limited)
     const begin = async (): Promise<string> =>
       (await it.request({}, initialize)).headers.get('mcp-session-id') as string
@@ -391,7 +391,7 @@ describe('sessions of 2025-era clients', () => {
     await newer.cancel()
   })
 
-  test('as many as may be begin at once, and not one more', async () => {
+  test('starts as many sessions at once as the limit allows, and no more', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { ...limited, maxSessions: 20 })
     const statuses = await Promise.all(
       Array.from({ length: 50 }, async () => (await it.request({}, initialize)).status),
@@ -408,11 +408,11 @@ describe('sessions of 2025-era clients', () => {
     [{ maxSessions: 0 }, 'maxSessions is 0'],
     [{ maxSessions: 1.5 }, 'maxSessions is 1.5'],
     [{ sessionGraceMs: -1 }, 'sessionGraceMs is -1'],
-  ])('%j is refused', async (options, message) => {
+  ])('refuses the options %j', async (options, message) => {
     await expect(open({}, options)).rejects.toThrow(message)
   })
 
-  test('one that was refused something is as unused as any other', async () => {
+  test('treats a session as unused after a refused request', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { sessionIdleMs: 1_000 })
     const id = (await it.request({}, initialize)).headers.get('mcp-session-id') as string
     expect((await it.request({ 'mcp-session-id': id, accept: 'text/html' }, undefined, 'GET')).status).toBe(
@@ -422,14 +422,14 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('there are never more than may be, however many begin at once', async () => {
+  test('never exceeds the limit when many sessions start at once', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxSessions: 5 })
     await Promise.all(Array.from({ length: 30 }, () => it.request({}, initialize)))
     expect(it.skills.sessions().length).toBeLessThanOrEqual(5)
     expect(it.skills.sessions().length).toBeGreaterThan(0)
   })
 
-  test('their beginning, their calls and their end are told', async () => {
+  test('reports the start, the calls and the end of sessions', async () => {
     const told: number[] = []
     await using it: Harness = await open(
       { 'pdf/SKILL.md': text('pdf') },
@@ -449,7 +449,7 @@ describe('sessions of 2025-era clients', () => {
     expect(told).toEqual([0])
   })
 
-  test('two servers over one runtime give their sessions ids of their own', async () => {
+  test('gives distinct ids to the sessions of two servers over one runtime', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     await using other = new SkillMcp(it.skills)
     const begin = new Request('http://127.0.0.1/mcp', {
@@ -462,7 +462,7 @@ describe('sessions of 2025-era clients', () => {
     expect(it.skills.sessions().map(({ id }) => id)).toEqual(['mcp-1', 'mcp-2'])
   })
 
-  test('a request that begins no session leaves nothing behind', async () => {
+  test('leaves nothing behind after a request that starts no session', async () => {
     await using it = await open({ 'pdf/SKILL.md': text('pdf') })
     expect((await it.request({}, list)).status).toBe(400)
     expect((await it.request({}, undefined, 'GET')).ok).toBe(false)
@@ -471,13 +471,13 @@ describe('sessions of 2025-era clients', () => {
   })
 })
 
-test('a body beyond the limit is refused', async () => {
+test('SkillMcp refuses a body beyond the limit', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') }, { maxRequestBytes: 1_000 })
   const response = await it.request({}, { jsonrpc: '2.0', id: 1, method: 'x'.repeat(2_000) })
   expect(response.status).toBe(413)
 })
 
-test('a subscription costs little, whatever it is for', async () => {
+test('SkillMcp limits the length and number of subscriptions', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') })
   const client = await it.connect('2025-11-25')
   await expect(client.subscribeResource({ uri: `skill://${'x'.repeat(5_000)}` })).rejects.toThrow('4096')
@@ -489,7 +489,7 @@ test('a subscription costs little, whatever it is for', async () => {
   await client.subscribeResource({ uri: 'skill://pdf/one-more' })
 })
 
-test('a closed server serves nobody any more', async () => {
+test('a closed SkillMcp refuses requests', async () => {
   await using it = await open({ 'pdf/SKILL.md': text('pdf') })
   await it.mcp.close()
   await expect(it.mcp.serveStdio()).rejects.toThrow('closed')

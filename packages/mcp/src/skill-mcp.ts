@@ -32,35 +32,37 @@ import { createSkillServer, type SkillServerParts } from './skill-server.ts'
 export interface SkillMcpOptions {
   /** Which skills clients may see. @default all */
   readonly scope?: SkillScope
-  /** How the server introduces itself. @default 'skillstoke' */
+  /** Name of the server in the protocol. @default 'skillstoke' */
   readonly name?: string
   /** @default '0.0.0' */
   readonly version?: string
-  /** How long 2026-era clients may keep an answer without asking again, in whole milliseconds. @default 0 */
+  /** How long 2026-era clients may cache an answer, in whole milliseconds. @default 0 */
   readonly ttlMs?: number
-  /** Entries in one page of a list. @default 100 */
+  /** Maximum number of entries in one page of a list. @default 100 */
   readonly pageSize?: number
-  /** Least time between two notifications of changes, in milliseconds. @default 250 */
+  /** Minimum time between two notifications of changes, in milliseconds. @default 250 */
   readonly notificationIntervalMs?: number
-  /** 2025-era HTTP sessions that may be open at once. Beyond, a new client gets 503 with Retry-After. @default 256 */
+  /** Maximum number of open 2025-era HTTP sessions. Beyond it, a new client gets 503 with Retry-After. @default 256 */
   readonly maxSessions?: number
   /**
-   * How long after its last request a 2025-era HTTP session keeps its place, when `maxSessions` are open and a new client
-   * wants one, in milliseconds. Sessions with an open stream always keep theirs. @default 30,000
+   * How long after its last request a 2025-era HTTP session is protected from eviction by new clients, in milliseconds.
+   * Sessions with an open stream are always protected. @default 30,000
    */
   readonly sessionGraceMs?: number
-  /** After how long an unused 2025-era HTTP session is closed, in milliseconds; `Infinity` is never. @default 1,800,000 */
+  /**
+   * How long an unused 2025-era HTTP session stays open, in milliseconds; `Infinity` keeps it open. @default 1,800,000
+   */
   readonly sessionIdleMs?: number
-  /** Largest request body over HTTP. @default 1,048,576 */
+  /** Maximum size of a request body over HTTP, in bytes. @default 1,048,576 */
   readonly maxRequestBytes?: number
   /**
-   * Whether each command of a skill has a tool of its own besides `run_skill_command`, called `skill.command`. The list of
-   * tools then changes with the skills, and clients are told. @default false
+   * Whether each command of a skill is also a tool named `skill.command`, besides `run_skill_command`. The list of
+   * tools then changes with the skills, and clients are notified. @default false
    */
   readonly commandTools?: boolean
   /** Whether clients may reload and unload the code of skills: `skill.reload` and `skill.unload`. @default false */
   readonly adminTools?: boolean
-  /** Told when the conversation of a connection began, may have gone on, or ended. */
+  /** Called when the conversation of a connection starts, may have continued, or ends. */
   readonly onSessionChange?: () => void
   readonly logger?: Logger
   readonly clock?: Clock
@@ -107,10 +109,10 @@ export interface ServeStdioOptions {
   readonly signal?: AbortSignal
 }
 
-/** A server object that lasts as long as its connection, and can therefore be sent notifications. */
+/** A server object that lasts as long as its connection, and can therefore send notifications. */
 interface Connection {
   readonly server: McpServer
-  /** What a 2025-era client subscribed to; a 2026-era one is told everything, and its stream filters. */
+  /** URIs that a 2025-era client subscribed to. A 2026-era client gets every update, and its stream filters. */
   readonly subscribed: Set<string> | 'everything'
 }
 
@@ -120,13 +122,14 @@ const INTRODUCTION =
   'the newest revision.'
 
 /**
- * Serves the skills of a runtime to any MCP client: two tools, files as `skill://` resources, the Skills extension
- * (SEP-2640) and notifications of changes, over stdio and Streamable HTTP, for clients of 2025-11-25 and 2026-07-28.
- * Everything that lasts is in the runtime; server objects come and go. Host and Origin are for the host to check.
+ * Serves the skills of a runtime to MCP clients: two tools, files as `skill://` resources, the Skills extension
+ * (SEP-2640) and notifications. Supports stdio and Streamable HTTP, and the protocol versions 2025-11-25 and
+ * 2026-07-28. All lasting state is in the runtime; server objects are temporary. The host must check `Host` and
+ * `Origin`.
  */
 export class SkillMcp implements AsyncDisposable {
   readonly #skills: SkillRuntime
-  /** The same, as far as clients may see it. */
+  /** Reads the skills that clients may see. */
   readonly #reader: SkillReader
   readonly #options: SkillMcpOptions & Readonly<Defaults>
   readonly #logger: Logger
@@ -195,7 +198,7 @@ export class SkillMcp implements AsyncDisposable {
   }
 
   /**
-   * Serves standard input and output; resolves when the client has gone, or the signal ended it.
+   * Serves standard input and output. Resolves when the client has disconnected or the signal has aborted.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async serveStdio(options: ServeStdioOptions = {}): Promise<void> {
@@ -234,7 +237,7 @@ export class SkillMcp implements AsyncDisposable {
     await this.close()
   }
 
-  /** For one request: no conversation is known, so none is kept. */
+  /** Creates a server for one request, without a conversation. */
   #createShortLived(): McpServer {
     const skills = this.#skills
     const { scope } = this.#options
@@ -248,7 +251,7 @@ export class SkillMcp implements AsyncDisposable {
     return this.#createServer({ constant, instructions: toInstructions(catalog) }, new Set())
   }
 
-  /** For a connection: the conversation at its other end is a session like any other. */
+  /** Creates a server for a connection, with a session for the conversation at its other end. */
   #createLasting(era: 'legacy' | 'modern'): McpServer {
     const { scope } = this.#options
     const session = this.#skills.session({
@@ -261,7 +264,7 @@ export class SkillMcp implements AsyncDisposable {
     const connection: Connection = { server, subscribed: era === 'legacy' ? subscribed : 'everything' }
     this.#connections.add(connection)
     this.#options.onSessionChange?.()
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is no event target
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a hook of the SDK, which is not an event target
     server.server.onclose = () => {
       this.#connections.delete(connection)
       session.close()
@@ -270,7 +273,7 @@ export class SkillMcp implements AsyncDisposable {
     return server
   }
 
-  /** The runtime may have another server, whose connections have ids of their own. */
+  /** Returns an unused id. Another server of the same runtime may use ids of this form, too. */
   #nextSessionId(): string {
     const taken = new Set(this.#skills.sessions().map(({ id }) => id))
     do this.#sessionCount++
@@ -296,7 +299,7 @@ export class SkillMcp implements AsyncDisposable {
     return createSkillServer(parts, subscribed)
   }
 
-  /** Tells clients of other tools, as often as of anything else. */
+  /** Notifies clients of changed tools, at the same rate as of other changes. */
   #followCommands(): () => void {
     const { commandTools, adminTools } = this.#options
     if (!(commandTools || adminTools) || !this.#skills.scripts.canRun) return () => undefined
@@ -350,7 +353,7 @@ function toInstructions(catalog: string): string {
   return catalog === '' ? INTRODUCTION : `${INTRODUCTION}\n\n${catalog}`
 }
 
-/** Tells when the connection is over, whoever ended it. */
+/** Reports the end of the connection, whichever side ended it. */
 class ObservedStdioTransport extends StdioServerTransport {
   readonly closed: Promise<void>
   readonly #onClosed: () => void

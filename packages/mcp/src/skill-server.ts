@@ -13,7 +13,7 @@ import type { RuntimeSkillSource } from './runtime-skill-source.ts'
 import type { ServedTools } from './served-tools.ts'
 import { GENERATION_META_KEY, REVISION_META_KEY } from './skill-entry.ts'
 
-/** What every server object of one endpoint has in common; all state lives behind it. */
+/** Parts that all server objects of one endpoint share. They hold all state. */
 export interface SkillServerParts {
   readonly name: string
   readonly version: string
@@ -22,13 +22,16 @@ export interface SkillServerParts {
   readonly source: RuntimeSkillSource
   readonly extension: SkillsExtension
   readonly ttlMs: number
-  /** The conversation at the other end, when the connection lasts. It is told of changes with its next tool answer. */
+  /** The conversation of a lasting connection. Its next tool answer contains the notice of changes. */
   readonly session?: SkillSession
-  /** Called after each call of a tool. */
+  /** Called after each tool call. */
   readonly onCall?: () => void
 }
 
-/** One server object; it can be thrown away at any time. `subscribed` receives the URIs of 2025-era subscriptions. */
+/**
+ * Creates a server object, which can be discarded at any time.
+ * @param subscribed receives the URIs of 2025-era subscriptions
+ */
 export function createSkillServer(parts: SkillServerParts, subscribed: Set<string>): McpServer {
   const cacheHint = { ttlMs: parts.ttlMs, cacheScope: 'private' } as const
   const mcp = new McpServer(
@@ -46,7 +49,10 @@ export function createSkillServer(parts: SkillServerParts, subscribed: Set<strin
   return mcp
 }
 
-/** Our definitions check their own input, so that a model's mistake is an answer with a way forward. */
+/**
+ * Handles tool calls without the SDK's input checks, because the tools check their input and explain mistakes to the
+ * model.
+ */
 function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   const { session, onCall, tools } = parts
   mcp.server.setRequestHandler('tools/list', async () => ({ tools: (await tools.list()).map(toWireTool) }))
@@ -68,14 +74,14 @@ function serveTools(mcp: McpServer, parts: SkillServerParts): void {
   })
 }
 
-/** The client ends a call, and is told how far it is when it has asked for that. */
+/** Passes on cancellation, and progress if the client requested it. */
 function toContext({ mcpReq }: ServerContext): ToolContext {
   const { signal, _meta } = mcpReq
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return { signal }
   let last = -Infinity
   const onProgress = ({ done, total, message }: ToolProgress): void => {
-    // The protocol wants it to rise with each notification.
+    // The protocol requires progress to increase with each notification.
     if (!Number.isFinite(done) || done <= last) return
     last = done
     const params = {
@@ -84,15 +90,15 @@ function toContext({ mcpReq }: ServerContext): ToolContext {
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),
     }
-    // Of a client that is gone nobody has to know.
+    // A client that has disconnected needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
   return { signal, onProgress }
 }
 
 /**
- * Returns the notice that goes along with an answer, if the answer is of the generation that the notice is about; otherwise a
- * later answer has it. A call that the client has ended has none.
+ * Returns the notice to append to an answer, if both are of the same generation. Otherwise a later answer contains the
+ * notice. A cancelled call gets none.
  */
 function noticeFor(
   session: SkillSession | undefined,
@@ -102,7 +108,7 @@ function noticeFor(
   if (session === undefined || session.isClosed || signal.aborted) return undefined
   const offer = session.pending()
   if (offer?.digest !== generation) return undefined
-  // In the same step, so that only one of two calls at the same time has it.
+  // Committed synchronously, so that only one of two concurrent calls gets the notice.
   offer?.commit()
   return offer?.text
 }
@@ -136,7 +142,7 @@ function toMeta({ generation, revision }: ToolResult): Record<string, string> {
   }
 }
 
-/** In place of the SDK's handlers, which cannot page and cannot say which revision an answer is of. */
+/** Replaces the SDK's handlers, which support neither pages nor metadata about revisions. */
 function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
   mcp.server.setRequestHandler('resources/list', async ({ params }) => {
     const { generation, ...page } = await source.listManifests(params?.cursor)
@@ -157,19 +163,19 @@ function serveResources(mcp: McpServer, source: RuntimeSkillSource): void {
 const MAX_SUBSCRIPTIONS = 1_000
 const MAX_URI_LENGTH = 4_096
 
-/** 2025-era clients; 2026-era ones subscribe on a stream that the SDK serves. */
+/** Serves subscriptions of 2025-era clients. 2026-era clients subscribe on a stream that the SDK serves. */
 function serveSubscriptions(mcp: McpServer, subscribed: Set<string>): void {
   mcp.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
     if (uri.length > MAX_URI_LENGTH) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `the URI has ${uri.length} characters; none of this server has more than ${MAX_URI_LENGTH}`,
+        `the URI has ${uri.length} characters; at most ${MAX_URI_LENGTH} are allowed`,
       )
     }
     if (subscribed.size >= MAX_SUBSCRIPTIONS) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
-        `this connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is the most it may have`,
+        `this connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is the limit`,
       )
     }
     subscribed.add(uri)

@@ -11,7 +11,7 @@ test.each([
   expect(parseSkillUri(uri)).toEqual({ name, path })
 })
 
-test('parseSkillUri() reads what WHATWG URLs make of it, and a folder with its slash', () => {
+test('parseSkillUri() accepts URIs that the WHATWG URL class normalised, and a folder with a trailing slash', () => {
   expect(parseSkillUri(new URL('skill://café/références/a.md').href)).toEqual({
     name: 'café',
     path: 'références/a.md',

@@ -1,26 +1,28 @@
 import type { Skill } from '@skillstoke/core'
 
-/** A place in a skill as a URI names it; the path is empty for the folder of the skill itself. */
+/** A file or folder of a skill that a URI names. The path is empty for the folder of the skill. */
 export interface SkillUri {
   readonly name: string
   readonly path: string
 }
 
-/** The name by which the Skills extension knows the file with the instructions. */
+/** Name that the Skills extension uses for the file with the instructions. */
 export const MANIFEST_FILE = 'SKILL.md'
 
-/** `skill://<name>/<path>`, each segment percent-encoded; the folder of the skill when there is no path. */
+/** Returns `skill://<name>/<path>` with percent-encoded segments. Without a path, it names the folder of the skill. */
 export function toSkillUri(name: string, path = ''): string {
   const segments = path === '' ? [name] : [name, ...path.split('/')]
   return `skill://${segments.map(encodeURIComponent).join('/')}`
 }
 
-/** The URI of a file of a skill. A `skill.md` is served under the name that the extension wants. */
+/** Returns the URI of a skill's file. A `skill.md` is served under the name that the extension requires. */
 export function toFileUri(skill: Skill, path: string): string {
   return toSkillUri(skill.name, path === skill.skillFile ? MANIFEST_FILE : path)
 }
 
-/** `undefined` when it is no URI of ours, or has a query, a fragment or a segment that leads elsewhere. */
+/**
+ * Parses a skill URI. Returns `undefined` for other URIs, and for those with a query, a fragment or an unsafe segment.
+ */
 export function parseSkillUri(uri: string): SkillUri | undefined {
   const match = /^skill:\/\/([^?#]+)$/i.exec(uri)
   if (match?.[1] === undefined) return undefined
@@ -30,7 +32,7 @@ export function parseSkillUri(uri: string): SkillUri | undefined {
   return { name, path: path.join('/') }
 }
 
-/** The path of the file within the skill that a URI's path stands for. */
+/** Returns the path within the skill that belongs to the path of a URI. */
 export function toFilePath(skill: Skill, uriPath: string): string {
   return uriPath === MANIFEST_FILE ? skill.skillFile : uriPath
 }
@@ -39,7 +41,7 @@ function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment).normalize('NFC')
   } catch {
-    return undefined // a malformed escape: names nothing
+    return undefined // malformed percent encoding
   }
 }
 

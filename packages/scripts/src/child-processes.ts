@@ -41,8 +41,8 @@ import {
 } from './script-runner-options.ts'
 
 /**
- * Runs the code of skills in processes of their own: contained by the permissions of Node, and by bubblewrap where the
- * machine has it. To be passed to `createSkillRuntime` as `scripts`.
+ * Returns a runner that executes the code of skills in separate processes, contained by Node's permissions and, where
+ * installed, by bubblewrap. Pass it to `createSkillRuntime` as `scripts`.
  * @throws {SkillError} INVALID_OPTION
  * @throws {SkillError} UNSUPPORTED_RUNTIME on Bun and Deno, whose processes the permission model of Node cannot contain
  */
@@ -57,14 +57,14 @@ export function childProcesses(options: ScriptRunnerOptions = {}): ChildProcesse
   return new ChildProcessRunner(options)
 }
 
-/** A runner that knows beforehand which grants it refuses. */
+/** A script runner that can report in advance which grants it refuses. */
 export interface ChildProcesses extends ScriptRunner {
-  /** Returns why no script with these grants would be started here, or `undefined`. */
+  /** Returns why this runner would not start a script with these grants, or `undefined` if it would. */
   findRefusal(grants: readonly ScriptCapability[]): Promise<string | undefined>
 }
 
 const MAX_LOADS = 4
-/** How long after its start a host removes what killed ones left. */
+/** Delay after the start, in milliseconds, before a host removes folders that killed hosts left. */
 const SWEEP_MS = 1_000
 
 class ChildProcessRunner implements ChildProcesses {
@@ -76,10 +76,10 @@ class ChildProcessRunner implements ChildProcesses {
   readonly #runs = new Set<Promise<unknown>>()
   readonly #looks = new FolderLooks()
   readonly #partialFolders = new PartialFolders()
-  /** What code may reach that is loaded or runs. */
+  /** What loaded or running code may reach. */
   readonly #inUse = new Set<AccessInUse>()
   readonly #stop = new AbortController()
-  /** Many skills may want to be loaded at once; a machine has few cores. */
+  /** Limits background loads: a host may have many skills and few cores. */
   readonly #loads = new Turns(MAX_LOADS)
   readonly #readers = new ScriptReaders()
   readonly #plain = new PlainJavaScript(this.#readers)
@@ -129,7 +129,7 @@ class ChildProcessRunner implements ChildProcesses {
     scan: ScriptScan,
     { isUrgent = true, signal }: ProgramLoadOptions = {},
   ): Promise<ProgramLoad> {
-    // What nobody waits for takes turns.
+    // Background loads are queued so that they do not delay urgent ones.
     if (isUrgent) return await this.#loader.load(program, scan, signal)
     return await this.#loads.run(() => this.#loader.load(program, scan, signal))
   }
@@ -201,7 +201,7 @@ class ChildProcessRunner implements ChildProcesses {
           signal: AbortSignal.any([this.#stop.signal, ...(options.signal ? [options.signal] : [])]),
         },
       )
-      // What it made may be what no script may make.
+      // The program may have created paths that scripts must not create.
       if (access.writable.length > 0) await this.#openAccess(program, use)
       return result
     } finally {
@@ -235,7 +235,7 @@ class ChildProcessRunner implements ChildProcesses {
     return await this.#toAccess(program, [await this.#folders.root()], use)
   }
 
-  /** `programs` are folders in which revisions are written for processes to read. */
+  /** @param programs folders that hold the written revisions */
   async #toAccess(
     { skill, grants }: Pick<ScriptProgram, 'skill' | 'grants'>,
     programs: readonly string[],
@@ -258,8 +258,8 @@ class ChildProcessRunner implements ChildProcesses {
 }
 
 /**
- * A script can send signals to the process that started it, and this one would open Node's inspector to it: whoever is
- * connected there runs code as the host. A handler keeps it shut.
+ * Prevents scripts from opening Node's inspector. A script can send SIGUSR1 to its parent process, and a client of the
+ * inspector runs code as the host. A handler for the signal keeps the inspector closed.
  */
 function refuseInspection(): void {
   if (process.platform === 'win32' || process.listenerCount('SIGUSR1') > 0) return

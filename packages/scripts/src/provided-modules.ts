@@ -2,11 +2,11 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { PROVIDED_MODULES } from './scan/script-imports.ts'
 
-/** The program of the processes that run scripts. */
+/** Path of the main module of the processes that run scripts. */
 export const MAIN: string = fileURLToPath(
   new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
 )
-/** What scripts may import by name, and what a process reads of us. */
+/** Returns the modules that scripts may import by name, and the files of this package that a script process reads. */
 export const providedModules: () => ProvidedModules = once(() => {
   const command = import.meta.resolve('@skillstoke/core/command')
   return {
@@ -27,11 +27,11 @@ export const providedModules: () => ProvidedModules = once(() => {
 })
 
 export interface ProvidedModules {
-  /** URLs by the names under which scripts import them. */
+  /** URLs of the modules, by the names under which scripts import them. */
   readonly modules: Readonly<Record<(typeof PROVIDED_MODULES)[number], string>>
-  /** URL of the validator of JSON Schema. */
+  /** URL of the JSON Schema validator. */
   readonly validator: string
-  /** Files and folders that have to be readable for that. */
+  /** Files and folders that a process must be able to read to load these modules. */
   readonly readable: readonly string[]
 }
 

@@ -9,41 +9,42 @@ import { DEFAULT_OUTPUT_LIMITS, type OutputLimits } from './process/output.ts'
 import { SANDBOX_MODES, type SandboxMode } from './process/sandbox.ts'
 
 export interface ScriptRunnerOptions {
-  /** Whether the operating system contains scripts besides the permissions of Node. @default 'auto' */
+  /** Whether the operating system contains scripts in addition to Node's permissions. @default 'auto' */
   readonly sandbox?: SandboxMode
-  /** What `fs.read` and `fs.write` without a path are about. @default the working directory */
+  /** Folder that `fs.read` and `fs.write` without a path refer to. @default the working directory */
   readonly workspace?: string
   /**
-   * Files and folders that no script may write to, whatever is granted, as folders of skills. A grant of a folder around one of
-   * them is refused, too. Hooks of git and the settings of agents and editors are always among them. @default none
+   * Files and folders that no script may write to, whatever is granted, for example skill folders. A grant for one of
+   * their parent folders is refused, too. Git hooks and the settings of agents and editors are always protected.
+   * @default none
    */
   readonly protectedPaths?: readonly string[]
   /**
-   * Files and folders that no script may see, whatever is granted: state directories, and files of configuration that say
-   * whom to trust. A sandbox leaves them out; without one, a grant of a folder around them is refused. The default state
-   * directory is always one of them. @default none
+   * Files and folders that no script may see, whatever is granted: state directories, and configuration files that
+   * decide which sources are trusted. A sandbox leaves them out. Without a sandbox, a grant for one of their parent
+   * folders is refused. The default state directory is always hidden. @default none
    */
   readonly hiddenPaths?: readonly string[]
-  /** Where revisions are written for processes to read. @default a folder for temporary files */
+  /** Folder to which revisions are written for script processes to read. @default a folder for temporary files */
   readonly directory?: string
-  /** Where granted variables are taken from, and `PATH`. @default process.env */
+  /** Environment from which granted variables and `PATH` are read. @default process.env */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** How many calls of one skill run at the same time; others wait. @default 4 */
+  /** Maximum number of simultaneous calls per skill; further calls wait. @default 4 */
   readonly maxProcesses?: number
-  /** How many processes of all skills are kept that do nothing. @default 8 */
+  /** Maximum number of idle processes of all skills together. @default 8 */
   readonly maxIdleProcesses?: number
-  /** How long they are kept, in milliseconds. @default 60,000 */
+  /** How long an idle process is kept, in milliseconds. @default 60,000 */
   readonly idleMs?: number
   /**
-   * How long a process that knows no skill is kept in reserve after the last edit of a script, in milliseconds; 0 for none. It
-   * is started with the first edit, so a host whose scripts nobody edits has none. @default 180,000
+   * How long a reserve process without a skill is kept after the last edit of a script, in milliseconds; 0 disables it.
+   * The first edit starts the process, so a host whose scripts never change has none. @default 180,000
    */
   readonly reserveMs?: number
-  /** After how many calls a process is replaced. @default 1,000 */
+  /** Number of calls after which a process is replaced. @default 1,000 */
   readonly maxCalls?: number
-  /** How long the modules of a skill may take to load, in milliseconds. @default 5,000 */
+  /** Time limit for loading the modules of a skill, in milliseconds. @default 5,000 */
   readonly loadTimeoutMs?: number
-  /** How long calls may go on after newer code has taken the place of theirs, in milliseconds. @default 30,000 */
+  /** How long running calls may continue after newer code has replaced theirs, in milliseconds. @default 30,000 */
   readonly drainMs?: number
   readonly limits?: Partial<OutputLimits>
 }
@@ -82,7 +83,7 @@ export const DEFAULT_SCRIPT_RUNNER_OPTIONS: Readonly<ScriptRunnerDefaults> = Obj
   drainMs: 30_000,
 })
 
-/** The options of a runner with their defaults. An option that is `undefined` has its default, too. */
+/** Options of a runner with all defaults applied. An option that is `undefined` has its default, too. */
 export type ResolvedScriptRunnerOptions = Omit<ScriptRunnerOptions, 'limits'> &
   Readonly<ScriptRunnerDefaults> & { readonly limits: OutputLimits }
 
@@ -102,7 +103,7 @@ export function resolveScriptRunnerOptions(options: ScriptRunnerOptions): Resolv
   }
 }
 
-/** The smallest value of each number; the largest one is the longest delay of a timer. */
+/** Minimum of each numeric option. The maximum is the longest delay of a timer. */
 const LEAST = {
   maxProcesses: 1,
   maxIdleProcesses: 0,

@@ -6,13 +6,16 @@ const DEADLINE_MS = 3_000
 const HEAP_MB = 512
 const WORKER = new URL(`./script-worker.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
 
-/** A thread that may be lost: what is asked of it is somebody's script. Another one takes its place then. */
+/**
+ * A worker thread that parses scripts. A script can hang or crash the thread, so a new thread replaces it when that
+ * happens.
+ */
 export class ScriptThread {
   #worker: Worker | undefined
 
   /**
-   * The answer to one question at a time; `broken` where it took too long or more than a thread has.
-   * @throws {Error} when the machine has no thread for it
+   * Answers one question at a time. Resolves with `broken` when the thread takes too long or runs out of memory.
+   * @throws {Error} when the machine cannot start a thread
    */
   async ask(question: Question, signal?: AbortSignal): Promise<Answer> {
     const worker = await this.#open()
@@ -33,7 +36,7 @@ export class ScriptThread {
       worker.off('message', resolve)
       worker.off('exit', giveUp)
       signal?.removeEventListener('abort', giveUp)
-      // Nothing waits for it: it keeps no process alive.
+      // An idle thread must not keep the process alive.
       worker.unref()
     }
   }
@@ -44,7 +47,9 @@ export class ScriptThread {
     await worker?.terminate()
   }
 
-  /** The thread, once it runs: a machine with much to do is nobody's fault. */
+  /**
+   * Returns the running thread, and starts it if there is none. The deadline of a question does not include this start.
+   */
   async #open(): Promise<Worker> {
     if (this.#worker !== undefined) return this.#worker
     const worker = new Worker(WORKER, {
@@ -52,7 +57,7 @@ export class ScriptThread {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
-    // Its end is what counts.
+    // The event `exit` follows and is handled.
     worker.on('error', () => undefined)
     this.#worker = worker
     await once(worker, 'online')

@@ -1,6 +1,5 @@
-// A thread that reads scripts: it takes the types out of TypeScript, and finds commands. What it runs can be brought to its
-// end by a text that is nested deeply enough, or keep it busy for long; then the thread is ended, and another one takes its
-// place.
+// Worker thread that removes types from TypeScript and finds commands. A deeply nested script can crash or block it;
+// the host then ends the thread and starts another one.
 import { stripTypeScriptTypes } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
@@ -19,9 +18,9 @@ export type Question =
 export type Answer =
   | { readonly kind: 'code'; readonly code: string }
   | { readonly kind: 'scan'; readonly scan: ScriptScan }
-  /** The text is at fault. */
+  /** The text is invalid. */
   | { readonly kind: 'refused'; readonly message: string; readonly place?: Place }
-  /** The thread is of no use any more. */
+  /** The thread failed and must be replaced. */
   | { readonly kind: 'broken' }
 
 parentPort?.on('message', (question: Question) => {

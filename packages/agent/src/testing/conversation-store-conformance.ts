@@ -1,7 +1,7 @@
 import type { Digest, SessionState } from '@skillstoke/core'
 import { ConversationConflictError, type ConversationMessage, type ConversationStore } from '../index.ts'
 
-/** One promise that every conversation store keeps; `check` throws when this one does not. */
+/** One requirement for conversation stores; `check` throws if a store violates it. */
 export interface ConversationStoreCase {
   readonly name: string
   check(store: ConversationStore): Promise<void>
@@ -9,10 +9,10 @@ export interface ConversationStoreCase {
 
 const DIGEST: Digest = `sha256:${'0'.repeat(64)}`
 
-/** The promises of `ConversationStore`, for any test runner: call `check` with an empty store for each case. */
+/** The requirements of `ConversationStore` for any test runner. Call `check` of each case with an empty store. */
 export const conversationStoreConformance: readonly ConversationStoreCase[] = [
   {
-    name: 'append() compares the head: of two writers one wins, and a repeat changes nothing',
+    name: 'append() compares the last position, lets one of two writers win, and ignores a repeat',
     async check(store) {
       const two = [message('a'), message('b')]
       equal(await store.append('t', 'c', 0, two), 2, 'the new last place')
@@ -23,7 +23,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'of many writers at the same time exactly one wins each place',
+    name: 'append() lets exactly one of many concurrent writers win each position',
     async check(store) {
       const outcomes = await Promise.allSettled(
         Array.from({ length: 8 }, (_, index) => store.append('t', 'c', 0, [message(`m${index}`)])),
@@ -33,7 +33,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'read() gives back what was said, whole, in order and in pages',
+    name: 'read() returns complete messages in order and in pages',
     async check(store) {
       const rich: ConversationMessage = {
         id: 'rich',
@@ -53,7 +53,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'tenants and conversations do not see each other',
+    name: 'read() and readSession() separate tenants and conversations',
     async check(store) {
       await store.append('t', 'c', 0, [message('a')], state('one'))
       await store.append('u', 'c', 0, [message('a')])
@@ -64,7 +64,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'the newest session is read, and stored with its messages or not at all',
+    name: 'readSession() returns the newest state, which is stored together with its messages or not at all',
     async check(store) {
       equal(await store.readSession('t', 'c'), undefined, 'none before the first')
       await store.append('t', 'c', 0, [message('a')], state('one'))
@@ -77,7 +77,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'a session of version 1 has no catalog, before and after one of version 2',
+    name: 'readSession() returns a state of version 1 without a catalog, and then one of version 2',
     async check(store) {
       const old = withoutCatalog(state('one'))
       await store.append('t', 'c', 0, [message('a')], old)
@@ -87,7 +87,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'system texts are read as they were said, also when others have the same',
+    name: 'read() returns system texts unchanged, even if several conversations share them',
     async check(store) {
       const system = (id: string): ConversationMessage => ({
         id,
@@ -106,7 +106,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'fork() copies messages and what was told up to a place',
+    name: 'fork() copies messages and session states up to a position',
     async check(store) {
       await store.append('t', 'c', 0, [message('a')], state('one'))
       await store.append('t', 'c', 1, [message('b')], state('two'))
@@ -120,7 +120,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'remove() forgets everything of a conversation, and nothing of another',
+    name: 'remove() removes a whole conversation and no other',
     async check(store) {
       await store.append('t', 'c', 0, [message('a')], state('one'))
       await store.append('t', 'd', 0, [message('a')], state('one'))
@@ -132,7 +132,7 @@ export const conversationStoreConformance: readonly ConversationStoreCase[] = [
     },
   },
   {
-    name: 'what was stored cannot be altered through what was given or read',
+    name: 'append() and read() copy messages, so that callers cannot alter stored ones',
     async check(store) {
       const content = { text: 'a' }
       await store.append('t', 'c', 0, [{ ...message('a'), content }])
@@ -186,7 +186,7 @@ function equal(actual: unknown, expected: unknown, what: string): void {
   if (is !== shouldBe) throw new Error(`${what}: ${is} instead of ${shouldBe}`)
 }
 
-/** JSON with the fields of objects in one order. */
+/** Returns JSON with sorted keys. */
 function toText(value: unknown): string {
   const sorted = (_: string, item: unknown): unknown =>
     typeof item === 'object' && item !== null && !Array.isArray(item)

@@ -1,2 +1,2 @@
-// What every conversation store has to keep.
+// Conformance tests for conversation stores.
 export { type ConversationStoreCase, conversationStoreConformance } from './conversation-store-conformance.ts'

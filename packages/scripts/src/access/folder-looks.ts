@@ -3,18 +3,18 @@ import { join } from 'node:path'
 import { FolderCache } from '../folders/folder-cache.ts'
 import { isGuardedName } from './guarded-names.ts'
 
-/** How many entries of a granted folder are looked at. */
+/** Maximum number of entries that are checked in a granted folder. */
 const MAX_ENTRIES = 100_000
 const AT_ONCE = 32
 
-/** What matters of everything in a granted folder. */
+/** Findings about a granted folder and everything in it. */
 export interface FolderLook {
   /** The first entry with a guarded name. */
   readonly guarded?: string
   readonly links: readonly string[]
   /** The first folder that the host may not list. */
   readonly closed?: string
-  /** Whether there are more than 100,000 entries, of which the rest was not looked at. */
+  /** Whether the folder has more than 100,000 entries, so that the rest was not checked. */
   readonly isTooLarge: boolean
 }
 
@@ -25,11 +25,11 @@ interface Listing {
   readonly guarded: string | undefined
 }
 
-/** Looks through granted folders before and after calls. Only folders whose entries changed are listed again. */
+/** Checks granted folders before and after calls. Lists a folder again only if its entries changed. */
 export class FolderLooks {
   readonly #listings = new FolderCache(list)
 
-  /** Looks at everything below a folder without following links. A file and a missing folder have no entries. */
+  /** Checks everything below a folder without following links. A file and a missing folder have no entries. */
   async look(folder: string): Promise<FolderLook> {
     const links: string[] = []
     let guarded: string | undefined
@@ -59,7 +59,9 @@ export class FolderLooks {
     }
   }
 
-  /** Returns the path of a folder that is closed, and nothing for what is no folder any more. */
+  /**
+   * Returns the listing of a folder, its path if the host may not list it, or `undefined` if it is no longer a folder.
+   */
   async #get(folder: string): Promise<Listing | string | undefined> {
     try {
       return await this.#listings.get(folder)

@@ -4,14 +4,14 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { SkillError } from '@skillstoke/core'
 import type { ScriptCapability } from '@skillstoke/core/source'
 
-/** A granted path, and where it leads without links. */
+/** A granted path, and its target with all links resolved. */
 export interface GrantedPath {
   readonly grant: ScriptCapability
   readonly path: string
   readonly real: string
 }
 
-/** A folder to which relative paths belong. */
+/** A folder that relative paths are resolved against. */
 export interface Base {
   readonly path: string
   readonly real: string
@@ -36,11 +36,11 @@ export async function resolveGrantedPath(grant: ScriptCapability, workspace: Bas
   if (isDirect || real === path) return { grant, path, real }
   throw new SkillError(
     'SCRIPT_REFUSED',
-    `${grant} is granted, and a link on the way leads to ${real}; grant that path itself if it is meant`,
+    `${grant} is granted, but the path goes through a link to ${real}; grant that path itself if you meant it`,
   )
 }
 
-/** Resolves all links of a path; of what is not there yet, those of the folders above it. */
+/** Resolves all links of a path. If the path does not exist, resolves the links of its existing parent folders. */
 export async function findReal(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -49,7 +49,7 @@ export async function findReal(path: string): Promise<string> {
   }
 }
 
-/** Also for a folder itself. */
+/** Whether a path is a folder or is inside it. */
 export function isInside(path: string, folder: string): boolean {
   return !/^\.\.(?:[/\\]|$)|^(?:[A-Za-z]:)?[/\\]/.test(relative(folder, path))
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 
 /**
- * Files and folders from which programs take orders when somebody works beside them: hooks of git, and the instructions,
- * skills and settings of agents and editors. No script writes to them.
+ * Files and folders from which other programs take instructions: git hooks, and the instructions, skills and settings
+ * of agents and editors. No script may write to them.
  */
 const GUARDED_NAMES: readonly string[] = [
   '.git',
@@ -23,12 +23,12 @@ const GUARDED_NAMES: readonly string[] = [
   'skillstoke.json',
 ]
 
-/** File systems that ignore case find them under any spelling. */
+/** Whether a name is guarded in any letter case, because some file systems ignore case. */
 export function isGuardedName(name: string): boolean {
   return GUARDED_NAMES.includes(name.toLowerCase())
 }
 
-/** Returns where they would be in a folder, whether they are there or not. */
+/** Returns the guarded paths of a folder, whether or not they exist. */
 export function guardedPathsIn(folder: string): readonly string[] {
   return GUARDED_NAMES.map(name => join(folder, name))
 }

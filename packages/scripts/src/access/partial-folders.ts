@@ -6,22 +6,22 @@ import { isInside } from './granted-path.ts'
 /** Bubblewrap accepts 9,000 arguments. */
 const MAX_ENTRIES = 1_000
 
-/** What is gone meanwhile, or closed to the host and so to scripts. */
+/** Error codes of entries that were removed in the meantime, or that neither the host nor scripts may read. */
 const CLOSED = ['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']
 
-/** A granted folder that contains hidden paths, as the entries that a sandbox shows of it. */
+/** A granted folder that contains hidden paths, described by the entries that a sandbox shows. */
 export interface PartialFolder {
   readonly path: string
-  /** Folders below it that contain hidden paths, too, the outer ones first. */
+  /** Subfolders that also contain hidden paths, outer ones first. */
   readonly folders: readonly string[]
-  /** Everything beside the way to hidden paths. */
+  /** All entries that are neither hidden nor parents of hidden paths. */
   readonly entries: readonly ShownEntry[]
 }
 
 export interface ShownEntry {
   readonly path: string
   readonly inode: string
-  /** Present for a link: where it leads. */
+  /** Target of a link; absent for other entries. */
   readonly target?: string
 }
 
@@ -30,15 +30,16 @@ interface Entry extends ShownEntry {
 }
 
 /**
- * Finds what to show of granted folders that contain hidden paths. A mount over a hidden path would come off when a program
- * replaces the path, and cannot lie on a path that is not there yet. So the sandbox shows the entries beside it, each by itself.
+ * Finds the entries to show of granted folders that contain hidden paths. A mount over a hidden path would fail for a
+ * path that does not exist yet, and would vanish if a program replaced the path. So the sandbox mounts each visible
+ * entry separately.
  */
 export class PartialFolders {
   readonly #listings = new FolderCache(list)
 
   /**
    * @param hidden paths inside the folder, without links
-   * @returns `too-many` when there are more than 1,000 entries
+   * @returns `too-many` if there are more than 1,000 entries
    */
   async find(folder: string, hidden: readonly string[]): Promise<PartialFolder | 'too-many'> {
     const folders: string[] = []
@@ -67,7 +68,7 @@ export class PartialFolders {
 
 async function list(folder: string): Promise<readonly Entry[]> {
   const names = await readdir(folder)
-  // Nobody shows them all.
+  // A sandbox shows fewer entries, so reading more is useless.
   const found = names.slice(0, 2 * MAX_ENTRIES).map(async name => {
     const path = join(folder, name)
     try {

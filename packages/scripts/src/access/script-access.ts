@@ -9,23 +9,26 @@ import { findReal, type GrantedPath, isInside, resolveGrantedPath, toBase } from
 import { guardedPathsIn, isGuardedName } from './guarded-names.ts'
 import type { PartialFolder, PartialFolders } from './partial-folders.ts'
 
-/** What a process may reach, as its grants say. */
+/** Everything that the grants of a process let it reach. */
 export interface ScriptAccess {
   readonly readable: readonly GrantedPath[]
   readonly writable: readonly GrantedPath[]
-  /** Folders in `readable` of which a sandbox shows some entries only. */
+  /** Folders in `readable` of which a sandbox shows only some entries. */
   readonly partial: readonly PartialFolder[]
   readonly hasNetwork: boolean
   readonly hasPrograms: boolean
-  /** Granted variables, as far as they are set. */
+  /** Granted variables that are set. */
   readonly secrets: Readonly<Record<string, string>>
-  /** The workspace, if it may be read. */
+  /** The workspace, if the process may read it. */
   readonly workspace?: string
-  /** The same as long as the paths lead to the same files: a process that was started with another one is not used again. */
+  /**
+   * Changes when a granted path leads to another file. A process that was started with a different value is not used
+   * again.
+   */
   readonly identity: string
 }
 
-/** Which part of a script's access a capability opens: a form that nothing enforces does not compile. */
+/** The part of a script's access that each capability form opens. A form without an entry does not compile. */
 const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   net: 'hasNetwork',
   exec: 'hasPrograms',
@@ -36,30 +39,30 @@ const PART_OF_FORM: Readonly<Record<CapabilityForm, keyof ScriptAccess>> = {
   'fs.write:path': 'writable',
 }
 
-/** A skill whose code may run now, with what it may reach. */
+/** A skill whose code may be running, with everything that it may reach. */
 export interface AccessInUse {
   readonly skill: string
   access?: ScriptAccess
 }
 
 export interface AccessOptions {
-  /** What `fs.read` and `fs.write` without a path mean, and what relative paths begin at. */
+  /** Folder that `fs.read` and `fs.write` without a path refer to, and the base of relative paths. */
   readonly workspace: string
   /** Files and folders that no script may write to, whatever is granted. */
   readonly protectedPaths: readonly string[]
   /** Files and folders that no script may see, whatever is granted. */
   readonly hiddenPaths: readonly string[]
-  /** Whether the operating system contains the process, and not the permissions of Node alone. */
+  /** Whether the operating system contains the process in addition to Node's permissions. */
   readonly isSandboxed: boolean
   readonly looks: FolderLooks
   readonly partialFolders: PartialFolders
-  /** What code of other skills may reach that could run at the same time. */
+  /** Access of other skills whose code could run at the same time. */
   readonly others: readonly AccessInUse[]
-  /** The variables of the host. */
+  /** Environment variables of the host. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** @throws {SkillError} SCRIPT_REFUSED when a granted path reaches more than a person who reads the grant would think */
+/** @throws {SkillError} SCRIPT_REFUSED when a granted path reaches more than its wording suggests */
 export async function toScriptAccess(
   grants: readonly ScriptCapability[],
   options: AccessOptions,
@@ -97,7 +100,7 @@ export async function toScriptAccess(
   }
   for (const each of readable) refuseHidden(each, hidden, isSandboxed)
   if (!isSandboxed) for (const each of readable) refuseWildcard(each)
-  // Whoever may start programs without a sandbox is contained by nothing.
+  // Without a sandbox, nothing contains a script that may start programs.
   if (!isSandboxed && !hasPrograms) {
     for (const each of writable) {
       await refuseLinksOut(each, writable, await look(each))
@@ -121,12 +124,15 @@ export async function toScriptAccess(
   }
 }
 
-/** Returns what is protected in every workspace: in the user's home, and in a workspace that nobody has chosen. */
+/**
+ * Returns the paths that are always protected: those in the user's home and, if the host chose no workspace, those in
+ * the working directory.
+ */
 export function defaultProtectedPaths(workspace: string | undefined): readonly string[] {
   return [...guardedPathsIn(homedir()), ...(workspace === undefined ? guardedPathsIn(process.cwd()) : [])]
 }
 
-/** Everything a process finds in its environment: a list of what it may know, never what the host has. */
+/** Returns the complete environment of a process. It is built from a list and never copied from the host. */
 export function toEnvironment(
   { secrets }: ScriptAccess,
   scratch: string,
@@ -143,7 +149,7 @@ export function toEnvironment(
   }
 }
 
-/** Leaves out what lies in a folder that may be written: it adds nothing, and the script could make a link of it. */
+/** Removes paths inside a writable folder. They grant nothing more, and the script could replace them by links. */
 function withoutCovered(
   granted: readonly GrantedPath[],
   writable: readonly GrantedPath[],
@@ -153,59 +159,62 @@ function withoutCovered(
   )
 }
 
-/** Another skill could exchange the path for a link between this check and the start of a process. */
+/** Refuses a path that another skill could replace by a link between this check and the start of a process. */
 function refuseChangeable(granted: GrantedPath, others: readonly AccessInUse[]): void {
   for (const { skill, access } of others) {
     const around = access?.writable.find(({ real }) => isInside(granted.real, real) && granted.real !== real)
     if (around !== undefined)
       refuse(
         granted,
-        `${around.grant} lets the skill ${JSON.stringify(skill)} change where it leads; grant ${around.real} to both, or a folder beside it`,
+        `${around.grant} lets the skill ${JSON.stringify(skill)} replace this path; grant ${around.real} to both, or a folder beside it`,
       )
   }
 }
 
-/** Whoever may write around a folder may move it away and put another in its place. */
+/**
+ * Refuses to make parents of protected folders writable: a script could move the folder away and put another in its
+ * place.
+ */
 function refuseProtected(granted: GrantedPath, kept: readonly string[]): void {
   const { real } = granted
   const around = kept.find(each => isInside(real, each))
-  if (around !== undefined) refuse(granted, `no script writes to ${around}`)
+  if (around !== undefined) refuse(granted, `no script may write to ${around}`)
   const within = kept.find(each => isInside(each, real))
   if (within !== undefined)
-    refuse(granted, `no script writes to ${within} in it; grant a folder beside that, as in fs.write:out`)
+    refuse(granted, `no script may write to ${within} in it; grant a folder beside it, as in fs.write:out`)
   const guarded = real.split(/[/\\]/).find(isGuardedName)
-  if (guarded !== undefined) refuse(granted, `no script writes to ${JSON.stringify(guarded)}`)
+  if (guarded !== undefined) refuse(granted, `no script may write to ${JSON.stringify(guarded)}`)
 }
 
 function refuseGuarded(granted: GrantedPath, { guarded, closed, isTooLarge }: FolderLook): void {
   if (guarded !== undefined)
     refuse(
       granted,
-      `no script writes to ${guarded} in it; remove that, or grant a folder beside it, as in fs.write:out`,
+      `no script may write to ${guarded} in it; remove it, or grant a folder beside it, as in fs.write:out`,
     )
-  const way = 'so it may contain what no script writes to; grant a narrower folder'
+  const way = 'so it may contain protected files; grant a narrower folder'
   if (isTooLarge) refuse(granted, `it has more than 100,000 entries, ${way}`)
   if (closed !== undefined) refuse(granted, `${closed} in it cannot be listed, ${way}`)
 }
 
 function refuseHidden(granted: GrantedPath, hidden: readonly string[], isSandboxed: boolean): void {
   const around = hidden.find(each => isInside(granted.real, each))
-  if (around !== undefined) refuse(granted, `no script sees ${around}`)
+  if (around !== undefined) refuse(granted, `no script may see ${around}`)
   const within = isSandboxed ? undefined : hidden.find(each => isInside(each, granted.real))
   if (within !== undefined)
     refuse(
       granted,
-      `without a sandbox nothing hides ${within} in it; install bubblewrap, or grant a folder beside that, as in fs.read:docs`,
+      `${within} in it can only be hidden by a sandbox; install bubblewrap, or grant a folder beside it, as in fs.read:docs`,
     )
 }
 
-/** Node takes a star in a permitted path for a wildcard. */
+/** Refuses a star in a path, which Node's permissions treat as a wildcard. */
 function refuseWildcard(granted: GrantedPath): void {
   if (`${granted.path}${granted.real}`.includes('*'))
-    refuse(granted, 'without a sandbox "*" in a path would mean every name; grant the folder around it')
+    refuse(granted, 'without a sandbox Node treats "*" in a path as a wildcard; grant the parent folder')
 }
 
-/** The permissions of Node follow links wherever they lead. */
+/** Refuses links out of the granted folders: Node's permissions follow every link. */
 async function refuseLinksOut(
   granted: GrantedPath,
   allowed: readonly GrantedPath[],
@@ -215,30 +224,33 @@ async function refuseLinksOut(
   for (const link of links) {
     const target = await findReal(link)
     if (!allowed.some(({ real }) => isInside(target, real)))
-      refuse(granted, `without a sandbox ${link}, a link to ${target}, would lead out of it; ${way}`)
+      refuse(granted, `without a sandbox ${link} would give access to ${target} outside of it; ${way}`)
   }
   if (isTooLarge)
-    refuse(granted, `without a sandbox its links have to be looked at, and it has too many entries; ${way}`)
+    refuse(granted, `without a sandbox its links must be checked, and it has too many entries; ${way}`)
 }
 
-/** A script without a sandbox can make no link. It can move one, and then `..` leads elsewhere. */
+/**
+ * Refuses links with `..` in their target. A script without a sandbox cannot create links, but it can move one so that
+ * `..` points elsewhere.
+ */
 async function refuseLinksUp(granted: GrantedPath, { links }: FolderLook): Promise<void> {
   for (const link of links) {
     const target = await readlink(link).catch(() => '')
     if (target.split(/[/\\]/).includes('..'))
       refuse(
         granted,
-        `without a sandbox scripts could move ${link}, a link to ${target}, so that it leads out of it; install bubblewrap, or grant a narrower folder`,
+        `without a sandbox scripts could move ${link}, a link to ${target}, so that it points outside; install bubblewrap, or grant a narrower folder`,
       )
   }
 }
 
 function refuse({ grant, path }: GrantedPath, reason: string): never {
   const shown = grant.includes(':') ? grant : `${grant} of ${path}`
-  throw new SkillError('SCRIPT_REFUSED', `${shown} is granted, and ${reason}`)
+  throw new SkillError('SCRIPT_REFUSED', `${shown} is granted, but ${reason}`)
 }
 
-/** Where hidden paths are: what they lead to, and the names themselves when these are links. */
+/** Returns each hidden path with links resolved. If the path itself is a link, returns the path of the link, too. */
 async function findHidden(paths: readonly string[]): Promise<readonly string[]> {
   const found = paths
     .map(each => resolve(each))
@@ -260,13 +272,13 @@ async function findPartial(
       if (found !== 'too-many') return found
       return refuse(
         granted,
-        'it has more than 1,000 entries beside what no script sees; grant a narrower folder, as in fs.read:docs',
+        'it has more than 1,000 entries besides hidden ones; grant a narrower folder, as in fs.read:docs',
       )
     }),
   )
 }
 
-/** Tells a folder from another one that takes its place. */
+/** Returns values that differ when another folder replaces this one. */
 async function identify({ path, real }: GrantedPath): Promise<readonly string[]> {
   const facts = await lstat(real, { bigint: true }).catch(() => undefined)
   return [path, real, facts === undefined ? '' : `${facts.dev}:${facts.ino}`]

@@ -1,7 +1,7 @@
 import type { StandardSchema } from '@skillstoke/core/command'
 import type { InputFaults } from './frames.ts'
 
-/** An input as the command gets it, or what is wrong with it. */
+/** An input as the command receives it, or its faults. */
 export type CheckedInput = { readonly value: unknown } | { readonly faults: InputFaults }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -16,7 +16,7 @@ interface Validator {
   validate(value: unknown): { readonly valid: boolean; readonly errors: readonly SchemaError[] }
 }
 
-/** Checks an input against a Standard Schema, which may also change it. */
+/** Checks an input against a Standard Schema, which may transform it. */
 export async function checkByStandardSchema(schema: StandardSchema, input: unknown): Promise<CheckedInput> {
   const result = (await schema['~standard'].validate(input)) as {
     readonly value?: unknown
@@ -41,7 +41,9 @@ export async function checkByStandardSchema(schema: StandardSchema, input: unkno
   return { faults: { missing, unknown: [], wrong } }
 }
 
-/** Makes what checks inputs against a JSON Schema of draft 2020-12; the validator is loaded for those who have one. */
+/**
+ * Returns a function that checks inputs against a JSON Schema of draft 2020-12. Loads the validator only when needed.
+ */
 export async function openJsonSchema(
   schema: Fields,
   validatorUrl: string,
@@ -70,7 +72,7 @@ function toFaults(schema: Fields, input: unknown, errors: readonly SchemaError[]
   return { missing, unknown, wrong: keepDeep(wrong, missing.length + unknown.length > 0) }
 }
 
-/** Whether an error only says that there is another one further in, or is told by name. */
+/** Whether an error only repeats one further in, or is reported by field name. */
 function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
   const isTop = instanceLocation === '#'
   return SUMMARIES.includes(keyword) || (isTop && TOLD.includes(keyword))
@@ -79,19 +81,16 @@ function isSummary({ keyword, instanceLocation }: SchemaError): boolean {
 const SUMMARIES = ['properties', 'items', 'allOf', '$ref', 'false']
 const TOLD = ['additionalProperties', 'required']
 
-/** The words of the validator, shorter. */
+/** Shortens a message of the validator. */
 function toWords(error: string): string {
   return error
     .replace(/^Instance type "(.*?)" is invalid\. Expected "(.*)"\.$/, 'it is of type "$1" and must be "$2"')
     .replace(/^Instance does not have/, 'it does not have')
-    .replace(
-      /^Property (".*") does not match additional properties schema\.$/,
-      'its field $1 must not be there',
-    )
+    .replace(/^Property (".*") does not match additional properties schema\.$/, 'its field $1 is not allowed')
     .replace(/\.$/, '')
 }
 
-/** What is wrong with the input as a whole is said by its fields, where there are any. */
+/** Drops messages about the whole input if there are messages about its fields. */
 function keepDeep<Fault extends { readonly field: string }>(
   wrong: readonly Fault[],
   isTold: boolean,
@@ -100,7 +99,7 @@ function keepDeep<Fault extends { readonly field: string }>(
   return deep.length > 0 || isTold ? deep : wrong.slice(0, 1)
 }
 
-/** `#/a/0/b` as `a.0.b`. */
+/** Converts a JSON pointer such as `#/a/0/b` to `a.0.b`. */
 function toField(location: string): string {
   return location
     .replace(/^#\/?/, '')

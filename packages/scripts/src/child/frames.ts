@@ -1,24 +1,24 @@
-// What the host and the process that runs scripts say to each other: one JSON object in a line.
+// Messages between the host and the process that runs scripts: one JSON object per line.
 
-/** Comes before anything is known of a skill. */
+/** Asks a process to import modules in advance, before its skill is known. */
 export interface PrepareFrame {
   readonly kind: 'prepare'
-  /** URLs of modules of ours that are imported in advance. */
+  /** URLs of modules of this project to import. */
   readonly modules: readonly string[]
 }
 
-/** What is to be loaded, and from where; comes once. */
+/** Tells the process which modules to load. Sent once. */
 export interface LoadFrame {
   readonly kind: 'load'
   /** URL of the folder with the files of the skill, ending in `/`. */
   readonly files: string
-  /** The same for plain JavaScript in place of TypeScript. */
+  /** URL of the folder with plain JavaScript that replaces the TypeScript files, ending in `/`. */
   readonly code: string
-  /** Relative to `files`, in order. */
+  /** Paths relative to `files`, in load order. */
   readonly modules: readonly string[]
-  /** What may be imported by name, and where it is. */
+  /** URLs of the modules that scripts may import by name. */
   readonly provided: Readonly<Record<string, string>>
-  /** Where the validator of JSON Schema is. */
+  /** URL of the JSON Schema validator. */
   readonly validator: string
   readonly skillDirectory: string
   readonly maxBytes: number
@@ -39,7 +39,7 @@ export interface CancelFrame {
 
 export type HostFrame = PrepareFrame | LoadFrame | CallFrame | CancelFrame
 
-/** A command as the loaded module has it. */
+/** A command as the loaded module defines it. */
 export interface CommandFrame {
   readonly name: unknown
   readonly description: unknown
@@ -49,7 +49,7 @@ export interface CommandFrame {
   readonly path: string
 }
 
-/** What is wrong with an input. */
+/** Faults of an input. */
 export interface InputFaults {
   readonly missing: readonly string[]
   readonly unknown: readonly string[]
@@ -62,7 +62,7 @@ export type ChildFrame =
   | { readonly kind: 'loading'; readonly path: string }
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
   | { readonly kind: 'failed'; readonly path: string; readonly message: string; readonly stack: string }
-  /** Whatever becomes of the call from here on is the script's. */
+  /** The command starts. From here on, a failure is the fault of the script. */
   | { readonly kind: 'begun'; readonly id: number }
   | { readonly kind: 'result'; readonly id: number; readonly value?: unknown }
   | { readonly kind: 'refused'; readonly id: number; readonly faults: InputFaults }

@@ -1,14 +1,14 @@
-/** Makes lines of what comes in pieces. Only a line feed ends one: U+2028 is a character like others in JSON. */
+/** Joins chunks of text to lines. Only a line feed ends a line: JSON may contain U+2028. */
 export class Lines {
   readonly #parts: string[] = []
   #length = 0
 
-  /** How many characters there are of a line that has not ended. */
+  /** Number of characters in the unfinished line. */
   get pending(): number {
     return this.#length
   }
 
-  /** The lines that end in a piece. */
+  /** Adds a chunk and returns the lines that it completes. */
   take(piece: string): readonly string[] {
     const [head = '', ...others] = piece.split('\n')
     const rest = others.pop()

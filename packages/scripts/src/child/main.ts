@@ -1,4 +1,4 @@
-// The process that runs the scripts of one skill. It knows nothing of the host but this channel.
+// The process that runs the scripts of one skill. Its only connection to the host is this channel.
 import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
@@ -31,7 +31,7 @@ channel.setEncoding('utf8')
 channel.on('data', (text: string) => {
   for (const line of lines.take(text)) receive(JSON.parse(line) as HostFrame)
 })
-// The host is gone: nobody wants an answer.
+// The host has exited, so no answer is needed.
 channel.on('close', () => process.exit())
 send({ kind: 'ready' })
 
@@ -39,7 +39,7 @@ function receive(frame: HostFrame): void {
   if (frame.kind === 'prepare') void prepare(frame)
   else if (frame.kind === 'load') void load(frame)
   else if (frame.kind === 'call') void call(frame)
-  else running.get(frame.id)?.abort(new Error('the caller does not want the answer any more'))
+  else running.get(frame.id)?.abort(new Error('the caller cancelled the call'))
 }
 
 function send(frame: ChildFrame): void {
@@ -48,9 +48,9 @@ function send(frame: ChildFrame): void {
 
 async function prepare({ modules }: PrepareFrame): Promise<void> {
   for (const url of modules) {
-    // The work comes first.
+    // Loading the skill takes precedence.
     if (setup !== undefined) return
-    // What is missing fails again for the module that needs it.
+    // An import that fails here fails again in the module that needs it.
     await import(url).catch(() => undefined)
   }
 }
@@ -68,7 +68,7 @@ async function load(frame: LoadFrame): Promise<void> {
         if (seen.has(definition)) continue
         seen.add(definition)
         const described = describe(definition, path)
-        // What cannot be sent is the fault of this module.
+        // Throws for values that cannot be sent, so that this module is reported.
         JSON.stringify(described)
         found.push(described)
         commands.set(definition.name, definition)
@@ -79,11 +79,11 @@ async function load(frame: LoadFrame): Promise<void> {
     }
   }
   send({ kind: 'loaded', commands: found })
-  // Whoever calls will want it; while the host looks at the commands there is time for it.
+  // The first call will need the validator; load it while the host checks the commands.
   if (found.some(({ isDynamic }) => !isDynamic)) void import(frame.validator)
 }
 
-/** Names of files may have letters that mean something in a URL. */
+/** Encodes each segment, because file names may contain characters with a meaning in URLs. */
 function toUrl(path: string, folder: string): string {
   return new URL(path.split('/').map(encodeURIComponent).join('/'), folder).href
 }
@@ -136,14 +136,14 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
         if (running.has(id)) send({ kind: 'log', id, message: String(message) })
       },
       skillDirectory: setup.skillDirectory,
-      // Made for those who want it.
+      // Created on first use.
       get scratchDirectory() {
         mkdirSync(scratchDirectory, { recursive: true, mode: 0o700 })
         hasScratch = true
         return scratchDirectory
       },
     })
-    // A promise that was rejected and forgotten ends the process here, and not in the call of somebody else.
+    // Lets a forgotten rejected promise end the process during this call, not during a later one.
     await setImmediate()
     progress.flush()
     answer(id, value, setup.maxBytes)
@@ -152,7 +152,7 @@ async function call({ id, command, input, scratchDirectory }: CallFrame): Promis
     send({ kind: 'error', id, ...toFault(thrown) })
   } finally {
     running.delete(id)
-    // Here and not in the host: this process can only remove what it may write. The host removes the rest when it is gone.
+    // This process can remove only what it may write. The host removes the rest after the process has ended.
     if (hasScratch) void rm(scratchDirectory, { recursive: true, force: true }).catch(() => undefined)
   }
 }
@@ -173,7 +173,7 @@ function answer(id: number, value: unknown, maxBytes: number): void {
   else channel.write(`{"kind":"result","id":${id},"value":${text}}\n`)
 }
 
-/** The first at once, those that follow at intervals, and the last one always. */
+/** Reports the first progress at once, later ones at intervals, and always the last one. */
 function createProgress(id: number): {
   readonly tell: (done: number, total?: number, message?: string) => void
   readonly flush: () => void
@@ -208,7 +208,7 @@ function createProgress(id: number): {
 function toFault(thrown: unknown): { readonly message: string; readonly stack: string } {
   if (!(thrown instanceof Error)) return { message: String(thrown), stack: '' }
   const { message, stack = '', cause } = thrown
-  // What `fetch` says of itself tells nothing.
+  // `fetch` reports its actual reason only in `cause`.
   const reason = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : ''
   return { message: `${message}${reason}`, stack }
 }

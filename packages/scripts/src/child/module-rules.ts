@@ -3,8 +3,8 @@ import { registerHooks } from 'node:module'
 import type { LoadFrame } from './frames.ts'
 
 /**
- * Lets the files of the skill import each other, `node:` modules and what is provided, and nothing else; gives plain
- * JavaScript in place of TypeScript, at the same lines and columns.
+ * Lets files of the skill import each other, `node:` modules and provided modules, and nothing else. Loads plain
+ * JavaScript in place of TypeScript, with unchanged lines and columns.
  */
 export function applyModuleRules({ files, code, provided }: LoadFrame): void {
   registerHooks({

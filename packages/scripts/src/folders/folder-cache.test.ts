@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TemporaryFolder } from '../../../../tests/fixtures/skill-folder.ts'
 import { FolderCache } from './folder-cache.ts'
 
-test('FolderCache reads a folder again when its entries changed, whatever its times say', async () => {
+test('FolderCache reads a folder again when its entries changed, even if its modification time did not', async () => {
   using folder = new TemporaryFolder()
   let reads = 0
   const cache = new FolderCache(async path => {
@@ -15,7 +15,7 @@ test('FolderCache reads a folder again when its entries changed, whatever its ti
     await cache.get(folder.path)
     return reads - before
   }
-  // A folder that has just changed may change again within the same tick.
+  // A folder that has just changed may change again within the same clock tick.
   expect(await readsOfOne()).toBe(1)
   await expect.poll(readsOfOne).toBe(0)
   const { atime, mtime } = statSync(folder.path)

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 
-// Clocks of file systems tick every few milliseconds: a folder that was listed right after a change is listed again.
+// File system clocks tick every few milliseconds, so a listing right after a change is not reliable.
 const SETTLED_MS = 100
 const MAX_FOLDERS = 100_000
 
@@ -11,12 +11,12 @@ interface Known<Value> {
   readonly value: Value
 }
 
-/** Keeps what was read from folders until their entries change. */
+/** Caches what was read from folders until their entries change. */
 export class FolderCache<Value> {
   readonly #read: (folder: string) => Promise<Value>
   readonly #known = new Map<string, Known<Value>>()
 
-  /** @param read is called again whenever an entry of a folder was added, removed or replaced */
+  /** @param read is called again when an entry of a folder was added, removed or replaced */
   constructor(read: (folder: string) => Promise<Value>) {
     this.#read = read
   }
@@ -35,7 +35,7 @@ export class FolderCache<Value> {
   }
 }
 
-/** A script can set the time of modification, and not the one of the inode. */
+/** Identifies a state of a folder by its change time, which a script cannot set, unlike the modification time. */
 function stampOf({ dev, ino, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${ctimeNs}`
 }

@@ -8,18 +8,18 @@ import { decodeUnmarkedText } from '@skillstoke/core/internal'
 import type { ScriptProgram } from '@skillstoke/core/source'
 import type { PlainJavaScript } from '../scan/plain-javascript.ts'
 
-/** A revision of a skill on the disk, for processes to read. */
+/** A revision of a skill on disk, from which processes read. */
 export interface ProgramFolder {
   readonly root: string
   /** The files of the skill. */
   readonly files: string
-  /** Plain JavaScript of those that are TypeScript, under the same paths. */
+  /** Folder with the plain JavaScript of TypeScript files, under the same paths. */
   readonly code: string
   readonly filesUrl: string
   readonly codeUrl: string
 }
 
-/** Creates a folder with nothing in it yet, so that a process can be started that will read one revision there. */
+/** Creates an empty folder, so that a process can start before its revision is written. */
 export function createProgramFolder(root: string): ProgramFolder {
   const folder = { root, files: join(root, 'files'), code: join(root, 'code') }
   for (const each of [root, folder.files, folder.code]) mkdirSync(each, { mode: 0o700 })
@@ -27,8 +27,8 @@ export function createProgramFolder(root: string): ProgramFolder {
 }
 
 /**
- * Writes a revision into a folder of its own: copies and never links, so that no name leads anywhere else, and nothing in
- * it can be written.
+ * Writes a revision into a folder. Copies and never links, so that no name points outside, and makes everything
+ * read-only.
  */
 export async function writeFiles(
   folder: ProgramFolder,
@@ -40,17 +40,17 @@ export async function writeFiles(
   await tree.close()
 }
 
-/** The modules of a revision in plain JavaScript. */
+/** The TypeScript modules of a revision as plain JavaScript. */
 export interface PlainCode {
-  /** By the paths of those that are TypeScript. */
+  /** Code by the path of the TypeScript file. */
   readonly modules: ReadonlyMap<string, string>
-  /** What cannot be made plain. */
+  /** Files whose types cannot be removed. */
   readonly diagnostics: readonly Diagnostic[]
-  /** Whether the end was reached before nobody wanted it any more. */
+  /** Whether every module was read before the signal aborted. */
   readonly isComplete: boolean
 }
 
-/** Takes the types out of what is TypeScript. */
+/** Removes the types from all TypeScript modules of a revision. */
 export async function readPlain(
   { skill, files, readFile }: ScriptProgram,
   plain: PlainJavaScript,
@@ -72,11 +72,11 @@ export async function readPlain(
 export async function writeCode({ code }: ProgramFolder, { modules, isComplete }: PlainCode): Promise<void> {
   const tree = new Tree(code)
   for (const [path, text] of modules) await tree.write(path, text, 0o400)
-  // Otherwise it stays open: the next load continues here.
+  // If aborted, leave it open: the next load continues here.
   if (isComplete) await tree.close()
 }
 
-/** Writes a revision and its plain JavaScript into another folder, for a process that was started for that one. */
+/** Copies a revision and its plain JavaScript into the folder that an already started process reads. */
 export async function copyProgramFolder(
   from: ProgramFolder,
   to: ProgramFolder,
@@ -95,22 +95,22 @@ function isTyped(path: string): boolean {
 
 /** How long small files are written without a pause, in milliseconds. */
 const SLICE_MS = 4
-// A promise for each step of a small file takes longer than the step.
+// For a small file, an asynchronous write takes longer than the write itself.
 const MAX_SMALL_BYTES = 65_536
 
-/** A folder that is written once. */
+/** A folder tree that is written once. */
 class Tree {
   readonly #root: string
   readonly #folders: Set<string>
   #pausedAt = performance.now()
 
-  /** @param root a folder that exists */
+  /** @param root an existing folder */
   constructor(root: string) {
     this.#root = root
     this.#folders = new Set([root])
   }
 
-  /** What is there already stays: the same revision has the same files. */
+  /** Writes a file unless it exists: the same revision always has the same content. */
   async write(path: string, content: string | Uint8Array, mode: number): Promise<void> {
     await this.#pause()
     const target = join(this.#root, path)
@@ -137,7 +137,7 @@ class Tree {
     for (let each = folder; each.length > this.#root.length; each = dirname(each)) this.#folders.add(each)
   }
 
-  /** Lets others go on when small steps have taken long together. */
+  /** Lets other work run when many small writes have taken long together. */
   async #pause(): Promise<void> {
     if (performance.now() - this.#pausedAt < SLICE_MS) return
     await setImmediate()

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ProgramFolders } from './program-folders.ts'
 
-test('discard() never fails, and tries again later what could not be removed', async () => {
+test('discard() never fails, and retries a failed removal at the next call', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
   try {
     const folders = new ProgramFolders(parent)
-    // Nothing can be looked for below a file.
+    // A path below a file cannot be removed.
     const unremovable = join(parent, 'above', 'folder')
     writeFileSync(join(parent, 'above'), 'x')
     await folders.discard(unremovable)
@@ -22,7 +22,7 @@ test('discard() never fails, and tries again later what could not be removed', a
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'sweep() removes what an earlier process with the same number left, as in containers',
+  'sweep() removes the folder of an earlier process with the same process ID',
   async () => {
     const parent = mkdtempSync(join(tmpdir(), 'program-folders-'))
     try {

@@ -17,63 +17,66 @@ import {
 
 interface Entry {
   readonly folder: Promise<ProgramFolder>
-  /** What could not be made plain, once that was tried to the end. */
+  /** The result of removing types; undefined if that was not tried or was aborted. */
   code: Promise<PlainCode> | undefined
   users: number
 }
 
 /**
- * The revisions that processes read, each written once and taken away after its last user; and folders that processes
- * write to. All of them are in one folder of this process, readable by its user alone.
+ * The folders of this host: revisions that processes read, and folders that processes write to. A revision is written
+ * once and removed after its last user. All folders are inside one folder that only the current user can read.
  */
 export class ProgramFolders {
   readonly #parent: string | undefined
   readonly #entries = new Map<Digest, Entry>()
   /** Folders whose removal failed. */
   readonly #left = new Set<string>()
-  /** Folders that a process which cannot be ended may still write. */
+  /** Folders that a process may still write to because its end was not seen yet. */
   readonly #held = new Set<string>()
   #root: Promise<string> | undefined
   #sweeping: Promise<void> | undefined
   #count = 0
 
-  /** @param parent where the folder of this process is made; without it one of this user's for temporary files */
+  /**
+   * @param parent folder in which the folder of this process is created; the default is a temporary folder of the
+   * current user
+   */
   constructor(parent: string | undefined) {
     this.#parent = parent
   }
 
-  /** The folder of this process, with everything in it. */
+  /** Returns the folder of this process, and creates it if necessary. */
   async root(): Promise<string> {
     this.sweep()
     this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
-      // The next one who needs it tries again.
+      // The next call tries again.
       this.#root = undefined
       throw thrown
     })
     return await this.#root
   }
 
-  /** Removes what other processes left that were killed, once and in the background; never fails. */
+  /** Removes folders of other processes that were killed, once and in the background; never fails. */
   sweep(): void {
     this.#sweeping ??= findParent(this.#parent)
       .then(parent => (parent === undefined ? undefined : sweep(parent)))
-      // What cannot be removed is in nobody's way, and the next host tries again.
+      // A leftover folder does no harm, and the next host tries again.
       .catch(() => undefined)
   }
 
-  /** Whether a revision is on the disk, or on its way there. */
+  /** Whether a revision is on disk or being written. */
   has(revision: Digest): boolean {
     return this.#entries.has(revision)
   }
 
-  /** Creates an empty folder for one revision, to be given to `take` or to `discard`. */
+  /** Creates an empty folder for one revision. Pass it to `take` or `discard`. */
   async create(): Promise<ProgramFolder> {
     return await createProgramFolder(join(await this.root(), `program-${++this.#count}`))
   }
 
   /**
-   * A revision on the disk, until it is given back.
-   * @param prepared an empty folder that is used if the revision is in none yet
+   * Returns the folder of a revision, which stays on disk until `giveBack`.
+   * @param prepared an empty folder to use if the revision is not on disk yet
    */
   async take(program: ScriptProgram, prepared?: ProgramFolder): Promise<ProgramFolder> {
     const known = this.#entries.get(program.revision)
@@ -88,7 +91,7 @@ export class ProgramFolders {
     }
   }
 
-  /** Writes plain JavaScript into what was taken, for those who import it; resolves with what cannot be made plain. */
+  /** Writes plain JavaScript into the folder of a revision. Resolves with the files whose types cannot be removed. */
   async addCode({ revision }: ScriptProgram, plain: Promise<PlainCode>): Promise<readonly Diagnostic[]> {
     const entry = this.#entries.get(revision)
     if (entry === undefined) return []
@@ -115,8 +118,8 @@ export class ProgramFolders {
   }
 
   /**
-   * Removes a folder, once the process that could write it has ended. Never fails: a removal that does is tried again with the
-   * next one, and by `close`.
+   * Removes a folder after the process that could write to it has ended. Never fails: the next call, or `close`,
+   * retries a failed removal.
    */
   async discard(path: string, writer?: ContainedProcess): Promise<void> {
     if (writer?.isGone === false) {
@@ -134,14 +137,14 @@ export class ProgramFolders {
     }
   }
 
-  /** Creates an empty folder for one process, to be given to `discard` afterwards. */
+  /** Creates an empty folder for one process. Pass it to `discard` afterwards. */
   async createScratch(): Promise<string> {
     const scratch = join(await this.root(), `scratch-${++this.#count}`)
     mkdirSync(scratch, { mode: 0o700 })
     return scratch
   }
 
-  /** Removes everything, unless a process may still write there: then the next host that starts sweeps it away. */
+  /** Removes everything. If a process may still write there, the next host removes it instead. */
   async close(): Promise<void> {
     await this.#sweeping
     const root = await this.#root?.catch(() => undefined)
@@ -154,7 +157,7 @@ export class ProgramFolders {
       await writeFiles(folder, program)
       return folder
     } catch (thrown) {
-      // Half of it is of no use, and another attempt writes another one.
+      // A half-written folder is useless: the next attempt writes a new one.
       await this.discard(folder.root)
       throw thrown
     }
@@ -178,41 +181,41 @@ async function createOwnFolder(parent: string | undefined): Promise<string> {
   return await mkdtemp(join(shared, `${process.pid}-${startOf(process.pid) ?? ''}-`))
 }
 
-/** A folder for temporary files that is this user's alone, so that what is left in it can be found again. */
+/** Returns a temporary folder of the current user, so that later processes find what was left there. */
 function temporaryParent(): string {
   return join(tmpdir(), `skillstoke-scripts-${process.getuid?.() ?? 'user'}`)
 }
 
-/** The folder in which every process has its own, if it is there and safe to use. */
+/** Returns the folder that holds the folders of all processes, or undefined if it is not safe to use. */
 async function findParent(parent: string | undefined): Promise<string | undefined> {
   if (parent !== undefined) return parent
   const path = temporaryParent()
   const uid = process.getuid?.()
-  // Anybody may have made it before us, in a folder that all users share.
+  // Another user may have created this path in the shared temporary folder.
   const facts = await lstat(path)
   const isOurs =
     facts.isDirectory() && (uid === undefined || (facts.uid === uid && (facts.mode & 0o077) === 0))
   return isOurs ? path : undefined
 }
 
-/** Removes what processes left that were killed. */
+/** Removes the folders of processes that were killed. */
 async function sweep(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid, startedAt = ''] = /^([1-9]\d*)-(?:(\d*)-)?/.exec(name) ?? []
     if (pid === undefined || isOwnerAlive(Number(pid), startedAt)) continue
-    // Another process may be at it; what cannot be removed is in nobody's way.
+    // Another process may be removing the same folder; a leftover folder does no harm.
     await removeTree(join(parent, name)).catch(() => undefined)
   }
 }
 
-/** Whether the process that made a folder still runs; another one may have its number by now, and in a container often has. */
+/** Whether the process that created a folder still runs. Process IDs are reused, often so in containers. */
 function isOwnerAlive(pid: number, startedAt: string): boolean {
   if (!isAlive(pid)) return false
   const start = startOf(pid)
   return startedAt === '' || start === undefined || start === startedAt
 }
 
-/** Tells a process from a later one with the same number, where the system says when it was started. */
+/** Returns when a process was started, if the system reports it. Distinguishes processes that had the same ID. */
 function startOf(pid: number): string | undefined {
   const status = readStatus(pid)
   return status === 'unknown' || status === undefined ? undefined : status.startedAt

@@ -12,22 +12,22 @@ export interface ContainedProcessOptions {
   readonly hasChannel: boolean
 }
 
-// Descriptors on which bubblewrap writes what it has started, and reads its filter.
+// Descriptors on which bubblewrap reports the process that it started, and reads its filter.
 export const INFO_DESCRIPTOR = 4
 export const FILTER_DESCRIPTOR = 5
 
-/** How long bubblewrap may take to say what it has started, before it is ended without knowing. */
+/** Time limit for bubblewrap to report the process that it started, before it is killed anyway. */
 const INFO_MS = 1_000
-/** How long to wait for the end of a sandbox that was killed: a process can hang in the kernel. */
+/** How long to wait for the end of a killed sandbox: a process can hang in the kernel. */
 const SANDBOX_END_MS = 5_000
-/** The same for a group; where nothing reaps orphans, dead ones are counted for ever. */
+/** The same for a process group. Where orphans are never reaped, dead processes keep counting as members. */
 const GROUP_END_MS = 250
 const LONGEST_POLL_MS = 50
 
 const alive = new Set<ContainedProcess>()
 let isWatched = false
 
-/** Kills every process and what it has started when the host exits. */
+/** Kills all child processes and their descendants when the host exits. */
 export function endWithHost(): void {
   if (isWatched) return
   isWatched = true
@@ -36,15 +36,15 @@ export function endWithHost(): void {
   })
 }
 
-/** A program in a group of its own, and in the namespaces of a sandbox where it has one; with everything that it starts. */
+/** A program with everything that it starts, in its own process group and, where available, in a sandbox. */
 export class ContainedProcess {
   readonly child: ChildProcess
   /**
-   * Resolves when the program has exited and everything in its sandbox has ended, or five seconds after it was killed. Without
-   * a sandbox this covers what stayed in the process group.
+   * Resolves when the program has exited and everything in its sandbox has ended, or five seconds after it was killed.
+   * Without a sandbox, this covers only processes that stayed in the process group.
    */
   readonly ended: Promise<void>
-  /** Resolves when the end was seen, which a process that hangs in the kernel delays beyond `ended`. */
+  /** Resolves when the end was observed. A process that hangs in the kernel delays this beyond `ended`. */
   readonly gone: Promise<void>
   readonly #first: Promise<FirstProcess | undefined>
   #known: FirstProcess | undefined
@@ -62,7 +62,7 @@ export class ContainedProcess {
     ]
     this.child = spawn(command, args, { env, cwd: workingDirectory, stdio, detached: true })
     alive.add(this)
-    // Where descriptors have run out there are no pipes, and the error comes later.
+    // Without free descriptors there are no pipes, and the error event follows.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     this.#first =
       sandbox === undefined
@@ -80,55 +80,55 @@ export class ContainedProcess {
     void gone.promise.then(() => alive.delete(this))
     const onExit = (): void => void this.#end(ended.resolve).then(gone.resolve)
     this.child.on('error', () => {
-      // An error after the start is about a signal, not an end.
+      // An error after the start concerns a signal, not the end of the process.
       if (this.child.pid === undefined) onExit()
     })
     this.child.on('exit', onExit)
   }
 
-  /** Whether nothing of it runs any more. While this is false, files that it can write must not be removed. */
+  /** Whether no process is left. While this is false, files that the process can write must not be removed. */
   get isGone(): boolean {
     return this.#isGone
   }
 
-  /** Lets the host exit while the program still runs; the program ends with it. */
+  /** Lets the host exit while the program still runs. The program ends with the host. */
   unref(): void {
     this.child.unref()
     for (const each of this.#pipes()) each?.unref()
   }
 
-  /** Takes `unref` back. */
+  /** Reverts `unref`. */
   ref(): void {
     this.child.ref()
     for (const each of this.#pipes()) each?.ref()
   }
 
   #pipes(): readonly (Socket | null | undefined)[] {
-    // Where descriptors have run out there are no pipes.
+    // Without free descriptors there are no pipes.
     return (this.child.stdio as readonly unknown[] as readonly Socket[] | undefined) ?? []
   }
 
-  /** Ends the program, its group and its sandbox at once. */
+  /** Kills the program, its group and its sandbox at once. */
   kill(): void {
     if (this.#isGone) return
     const isFirstKill = !this.#isKilled
     this.#isKilled = true
     if (this.#known !== undefined) {
-      // With its first process the kernel ends all others of the sandbox, and bubblewrap exits when they are gone.
+      // If process 1 of the sandbox is killed, the kernel kills all others, and then bubblewrap exits.
       const state = stateOf(this.#known)
       if (state === 'running') killProcess(this.#known.pid)
-      // Its number may belong to another process by now. The sandbox ends with bubblewrap, too.
+      // The process ID may belong to another process by now. Killing bubblewrap ends the sandbox, too.
       else if (state === 'unknown') killGroup(this.child)
       return
     }
     if (!this.#isStarting()) killGroup(this.child)
-    // Bubblewrap that is killed before it has set up its sandbox leaves a process that waits for ever.
+    // If bubblewrap is killed before its sandbox is set up, it leaves a process that waits for ever.
     else if (isFirstKill) setTimeout(() => killGroup(this.child), INFO_MS).unref()
   }
 
-  /** Whether bubblewrap has not said yet what it has started. */
+  /** Whether bubblewrap has not yet reported the process that it started. */
   #isStarting(): boolean {
-    // Where descriptors have run out there are no pipes.
+    // Without free descriptors there are no pipes.
     const pipes = this.child.stdio as readonly unknown[] | undefined
     const info = pipes?.[INFO_DESCRIPTOR] as Readable | null | undefined
     return info?.readableEnded === false && this.child.exitCode === null && this.child.signalCode === null
@@ -160,12 +160,12 @@ export class ContainedProcess {
   }
 }
 
-/** The process with number 1 of a sandbox, as the host sees it. */
+/** Process 1 of a sandbox, with its ID on the host. */
 interface FirstProcess extends Pick<ProcessStatus, 'startedAt'> {
   readonly pid: number
 }
 
-/** @param bubblewrap as long as it is the parent, the number that it reported belongs to no other process */
+/** @param bubblewrap expected parent; while it is the parent, the reported ID belongs to no other process */
 async function readFirstProcess(
   info: Readable | undefined,
   bubblewrap: number | undefined,
@@ -186,19 +186,22 @@ async function readFirstProcess(
 }
 
 function sendFilter(descriptor: Writable | undefined, filter: Uint8Array | undefined): void {
-  // Bubblewrap may be gone before it has read anything; its exit says the rest.
+  // Bubblewrap may exit before it reads the filter; its exit code then reports the failure.
   descriptor?.on('error', () => undefined)
   descriptor?.end(filter)
 }
 
-/** A zombie has ended, and so has everything in its namespace. */
+/** Returns the state of process 1. A zombie counts as ended, and so does everything in its namespace. */
 function stateOf({ pid, startedAt }: FirstProcess): 'running' | 'ended' | 'unknown' {
   const status = readStatus(pid)
   if (status === 'unknown') return 'unknown'
   return status?.startedAt === startedAt && !/[ZX]/.test(status.state) ? 'running' : 'ended'
 }
 
-/** Repeats an attempt until `holds` returns true. Without `withinMs` it goes on, and does not keep the host running. */
+/**
+ * Repeats an attempt until `holds` returns true. Without `withinMs` it has no deadline and does not keep the host
+ * running.
+ */
 async function waitUntil(holds: () => boolean, attempt: () => void, withinMs = Infinity): Promise<void> {
   const deadline = performance.now() + withinMs
   for (

@@ -11,13 +11,14 @@ export interface FileToLaunch {
   readonly bytes: Uint8Array
   readonly view: View
   readonly containment: ScriptContainment
-  /** Where the host looks for programs. */
+  /** `PATH` of the host. */
   readonly path: string | undefined
 }
 
 /**
- * By what a file is run, and where that is looked for.
- * @throws {SkillError} SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody knows how to run it
+ * Returns the command that runs a file, and the folders in which programs are searched.
+ * @throws {SkillError} SCRIPT_REFUSED when no interpreter is known or found, or when nothing would contain it and
+ * `exec` is not granted
  */
 export async function toFileLaunch(
   path: string,
@@ -30,14 +31,14 @@ export async function toFileLaunch(
   if (interpreter === undefined)
     throw new SkillError(
       'SCRIPT_REFUSED',
-      `nobody knows how to run ${shown}: its name has no known ending, and its first line names no interpreter`,
+      `${shown} cannot be run: its name has no known ending, and its first line names no interpreter`,
     )
   if (interpreter.kind === 'node')
     return { launch: toNodeLaunch([absolute, ...args], view), searched: SYSTEM_PATH }
   if (containment.kind !== 'sandbox' && !view.access.hasPrograms)
     throw new SkillError(
       'SCRIPT_REFUSED',
-      `${shown} would run as you, with nothing to contain it (${containment.detail}); grant "exec" to the skill if you trust it`,
+      `${shown} would run with your rights and without containment (${containment.detail}); grant "exec" to the skill if you trust it`,
     )
   const searched = containment.kind === 'sandbox' ? SYSTEM_PATH : (hostPath?.split(delimiter) ?? SYSTEM_PATH)
   for (const name of interpreter.names) {
@@ -47,6 +48,6 @@ export async function toFileLaunch(
   }
   throw new SkillError(
     'SCRIPT_REFUSED',
-    `${interpreter.names.join(' or ')} is needed to run ${shown}, and not in ${searched.join(delimiter)}`,
+    `${interpreter.names.join(' or ')} is needed to run ${shown}, but is not in ${searched.join(delimiter)}`,
   )
 }

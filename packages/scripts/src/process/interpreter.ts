@@ -1,10 +1,10 @@
 import { decodeUnmarkedText } from '@skillstoke/core/internal'
 
-/** How a script is run that is no module with commands. */
+/** How a script without commands is run. */
 export type Interpreter =
-  /** By this very Node, whose permissions contain it. */
+  /** By the current Node version, whose permissions contain it. */
   | { readonly kind: 'node' }
-  /** By the first of these programs that is there. */
+  /** By the first of these programs that is installed. */
   | { readonly kind: 'program'; readonly names: readonly string[]; readonly args: readonly string[] }
 
 const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
@@ -20,24 +20,27 @@ const BY_ENDING: Readonly<Record<string, readonly string[]>> = {
 }
 const NODE = /\.[mc]?[jt]s$/
 
-/** Whether a file may be a program, as far as its path tells: what has no ending may say so in its first line. */
+/**
+ * Whether a file may be a program, judging by its path. A file without an ending may name its interpreter in its first
+ * line.
+ */
 export function mayHaveInterpreter(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return NODE.test(path) || !name.includes('.') || Object.hasOwn(BY_ENDING, endingOf(name))
 }
 
-/** By the end of its name, else by its first line; `undefined` when neither says anything. */
+/** Finds the interpreter by the file ending, otherwise by the first line. Returns `undefined` if neither names one. */
 export function findInterpreter(path: string, bytes: Uint8Array): Interpreter | undefined {
   if (NODE.test(path)) return { kind: 'node' }
   const ending = endingOf(path)
   const firstLine = decodeUnmarkedText(bytes.subarray(0, 256)).split('\n')[0] ?? ''
   const words = firstLine.startsWith('#!') ? firstLine.slice(2).trim().split(/\s+/) : []
-  // `#!/usr/bin/env -S python3 -u` names what `env` would start.
+  // `#!/usr/bin/env -S python3 -u` names the program that `env` starts.
   const named = words[0]?.endsWith('/env') === true ? words.slice(words[1] === '-S' ? 2 : 1) : words
   const [program, ...args] = named
   const known = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
   if (known !== undefined) {
-    // A shell of its own choice: `#!/bin/bash` in a file called x.sh.
+    // A file named x.sh may choose another shell: `#!/bin/bash`.
     const own = ending === 'sh' && program !== undefined ? [program.slice(program.lastIndexOf('/') + 1)] : []
     return { kind: 'program', names: [...own, ...known], args: [] }
   }

@@ -11,30 +11,30 @@ export interface Launch {
   readonly args: readonly string[]
   /** Present for a program that bubblewrap starts in a sandbox. */
   readonly sandbox?: {
-    /** The seccomp program that bubblewrap loads, where there is one for this architecture. */
+    /** The seccomp filter that bubblewrap loads; absent if there is none for this architecture. */
     readonly filter?: Uint8Array
   }
 }
 
-/** What a process gets to see, whatever it runs. */
+/** What a process may see. */
 export interface View {
   readonly access: ScriptAccess
-  /** Folders and files of ours that it reads. */
+  /** Files and folders of the host that the process needs to read. */
   readonly readable: readonly string[]
-  /** Its own folder, which it may write. */
+  /** Folder of the process, which it may write to. */
   readonly scratch: string
   readonly workingDirectory: string
 }
 
 const HEAP_MB = 256
 const DATA_KB = 1_048_576
-/** One file, in blocks of 512 bytes: 1 GB. */
+/** Size limit of one file in blocks of 512 bytes: 1 GB. */
 const FILE_BLOCKS = 2_097_152
 const MAX_TASKS = 256
-/** What is written to memory in the place of a disk. */
+/** Limit for each file system in memory. */
 const MEMORY_BYTES = 67_108_864
 
-/** Node with what its permission model can forbid, forbidden. */
+/** Returns a launch of Node in which the permission model forbids everything that was not granted. */
 export function toNodeLaunch(main: readonly string[], { access, readable, scratch }: View): Launch {
   const canAllowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net')
   return {
@@ -60,24 +60,24 @@ export function toNodeLaunch(main: readonly string[], { access, readable, scratc
   }
 }
 
-/** Node looks at paths as they are written. */
+/** Returns both spellings of each path, because Node compares paths literally. */
 function namesOf(paths: readonly GrantedPath[]): readonly string[] {
   return [...new Set(paths.flatMap(({ path, real }) => [path, real]))]
 }
 
-/** Paths that are in no other one: of a folder and something in it Node forgets the folder itself. */
+/** Drops paths inside others: if Node gets a folder and something in it, it forgets the folder. */
 function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter(path => !paths.some(other => other !== path && isInside(path, other)))
 }
 
-/** Limits that the process and everything it starts inherit: memory beyond the heap, the size of a file, and no dumps. */
+/** Adds limits that all descendants inherit: memory beyond the heap, file size, and no core dumps. */
 export function withLimits(
   { command, args }: Launch,
   { hasOwnUsers }: { readonly hasOwnUsers: boolean },
 ): Launch {
   if (process.platform === 'win32') return { command, args }
-  // Processes and threads are counted for each user: outside a sandbox, those of everything else, too. Shells have two names
-  // for it.
+  // Processes and threads are counted per user. Outside a sandbox that includes processes that have nothing to do with
+  // the script. Shells use one of two options for this limit.
   const processes = hasOwnUsers
     ? `ulimit -u ${MAX_TASKS} 2>/dev/null || ulimit -p ${MAX_TASKS} 2>/dev/null; `
     : ''
@@ -85,7 +85,7 @@ export function withLimits(
   return { command: '/bin/sh', args: ['-c', script, command, ...args] }
 }
 
-/** What every program of a Linux system may need to start. */
+/** Paths that programs may need to start on Linux. */
 const SYSTEM = [
   '/usr',
   '/bin',
@@ -106,16 +106,16 @@ const FOR_NETWORK = [
   '/etc/pki',
 ]
 
-/** Where programs are looked for in the sandbox: nothing else of the machine is to be seen there. */
+/** `PATH` inside the sandbox, where only system folders are visible. */
 export const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin'] as const
 
 export interface Bubblewrap {
   readonly path: string
-  /** Whether it can limit what is kept in memory: from version 0.7 on. */
+  /** Whether it can limit the size of a file system in memory, which requires version 0.7. */
   readonly hasSize: boolean
 }
 
-/** The same program in namespaces of its own, by bubblewrap. */
+/** Returns a launch of the same program inside bubblewrap, in its own namespaces. */
 export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: Launch, view: View): Launch {
   const filter = createSystemCallFilter()
   const { command, args } = withLimits(launch, { hasOwnUsers: COUNTS_PER_NAMESPACE })
@@ -159,12 +159,12 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
         real,
         path,
       ]),
-      // What comes later lies on top. What is ours is never to be written.
+      // Later mounts cover earlier ones. Files of the host must never be writable.
       ...show([process.execPath, ...readable]),
       '--bind',
       scratch,
       scratch,
-      // Folders that were made on the way to others are in memory, too.
+      // Folders that were created as parents of mounts are in memory; make them read-only, too.
       ...[...partial].flatMap(path => (path === '/' ? [] : ['--remount-ro', path])),
       '--remount-ro',
       '/',
@@ -177,7 +177,7 @@ export function toSandboxed({ path: bubblewrap, hasSize }: Bubblewrap, launch: L
   }
 }
 
-/** What the sandbox has of its own. */
+/** Mounts that the sandbox creates itself. */
 const OWN = ['/proc', '/dev']
 
 function toPartialArgs(
@@ -197,7 +197,7 @@ function toPartialArgs(
   ]
 }
 
-/** Granted paths that are links, each once, where nothing that is shown has them already. */
+/** Returns granted paths that are links, each once, unless a mounted folder already contains them. */
 function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): readonly GrantedPath[] {
   const there = [...shown, ...granted.map(({ real }) => real)]
   const links = new Map(
@@ -212,7 +212,7 @@ function linksOf(granted: readonly GrantedPath[], shown: readonly string[]): rea
   )
 }
 
-/** Since Linux 5.14 the processes of a sandbox are counted for themselves. */
+/** Since Linux 5.14, processes are counted per user namespace. */
 const COUNTS_PER_NAMESPACE = isAtLeast(release(), [5, 14])
 
 function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {

@@ -11,7 +11,7 @@ import type { ProgramFolder } from '../folders/program-folder.ts'
 import type { Redaction } from './redact.ts'
 import type { LoadFrameOutcome } from './script-process.ts'
 
-/** What did not load, where that is in the file as its author wrote it. */
+/** Converts a failed load to a diagnostic that points at the file of the skill. */
 export function toLoadDiagnostic(
   { path, message, stack }: Extract<LoadFrameOutcome, { kind: 'failed' }>,
   folder: ProgramFolder,
@@ -27,8 +27,8 @@ export function toLoadDiagnostic(
 }
 
 /**
- * The first file of the skill in a stack. Types were taken out and nothing was moved, so lines and columns are those of
- * the text.
+ * Returns the first position in a stack that is in a file of the skill. Removing types moves nothing, so lines and
+ * columns match the original text.
  */
 export function findPlace(
   stack: string,
@@ -44,16 +44,16 @@ export function findPlace(
   }
 }
 
-/** A path as it stands in a URL; a script can write anything into a stack. */
+/** Decodes a path from a URL. A script can write anything into a stack, so decoding may fail. */
 function decode(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {
-    return path // no URL of ours
+    return path // not a URL of this runner
   }
 }
 
-/** What the loaded modules say of their commands: somebody's script says it, so it is looked at. */
+/** Validates the commands that the loaded modules report. The data comes from scripts, so it is not trusted. */
 export function toCommands(
   { skill, files }: ScriptProgram,
   scan: ScriptScan,
@@ -64,7 +64,7 @@ export function toCommands(
   const commands = new Map<string, SkillCommand>()
   for (const { name: said, description, hints, inputSchema, isDynamic, path } of frames) {
     const scanned = scan.commands.find(each => each.name === said)
-    // What stands in the text is no secret; what was made while it ran may be one.
+    // Text from the file is not secret; a name that was computed at run time may contain a secret.
     const name = scanned?.name ?? redaction.value(said)
     const refuse = (message: string): void =>
       void diagnostics.push({ code: 'COMMAND_INVALID', severity: 'error', message, path })
@@ -72,7 +72,7 @@ export function toCommands(
     const fault = checkCommandName(name)
     const schemaFault = checkInputSchema(inputSchema)
     if (fault !== undefined) refuse(fault)
-    else if (commands.has(String(name))) refuse(`the command ${shown} is there twice`)
+    else if (commands.has(String(name))) refuse(`the command ${shown} is defined twice`)
     else if (schemaFault !== undefined) refuse(`${shown}: ${schemaFault}`)
     else if (!scan.modules.includes(path)) refuse(`${shown}: no module of the skill has that path`)
     else {

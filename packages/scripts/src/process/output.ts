@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
-/** How much of what a script writes is kept, in bytes. */
+/** Maximum amount of output of a script that is kept, in bytes. */
 export interface OutputLimits {
   readonly stdout: number
   readonly stderr: number
@@ -17,8 +17,8 @@ export const DEFAULT_OUTPUT_LIMITS: Readonly<OutputLimits> = Object.freeze({
 const MAX_LINE = 65_536
 
 /**
- * Follows one output: whole lines as they come, and a beginning that is kept, both without controls and secrets. Reads on
- * beyond the limit, and keeps nothing.
+ * Reads one output stream. Emits complete lines and keeps the beginning, both without control characters and secrets.
+ * Beyond the limit it keeps reading, and discards the data.
  */
 export class Output {
   readonly #limit: number
@@ -29,7 +29,7 @@ export class Output {
   #size = 0
   #line = ''
   #isTruncated = false
-  /** Resolves when nothing more can come. */
+  /** Resolves when the stream has ended. */
   readonly ended: Promise<void>
 
   constructor(stream: Readable, limit: number, redaction: Redaction, onLine: (text: string) => void) {
@@ -39,7 +39,7 @@ export class Output {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     stream.on('data', (data: Buffer) => this.#take(data))
-    // A pipe that breaks is at its end.
+    // A broken pipe counts as the end.
     stream.on('error', () => resolve())
     stream.on('close', () => resolve())
     stream.on('end', () => {
@@ -58,7 +58,7 @@ export class Output {
     return this.#isTruncated
   }
 
-  /** Begins anew, for the next call of the same process. */
+  /** Starts over for the next call of the same process. */
   reset(): void {
     this.#kept.length = 0
     this.#size = 0
@@ -82,7 +82,7 @@ export class Output {
     if (data.length > room) this.#cut()
   }
 
-  /** Tells of a line that goes on, as far as what it tells cannot be a part of a secret. */
+  /** Emits the beginning of an unfinished line, except for a tail that could be part of a secret. */
   #break(): void {
     const clean = this.#clean(this.#line)
     const end = clean.length - this.#redaction.partAtEnd(clean)
@@ -98,7 +98,7 @@ export class Output {
     this.#onLine(`... more than ${this.#limit} bytes; the rest is not kept`)
   }
 
-  // Without controls first: they could stand in the middle of a secret.
+  // Removes control characters first, because they could split a secret.
   #clean(text: string): string {
     return this.#redaction.text(withoutControls(text))
   }

@@ -21,7 +21,7 @@ const KINDS = [
 ] as const
 
 describe('parseFrame()', () => {
-  test('takes whatever a script may write, and never throws', () => {
+  test('accepts any input from a script without throwing', () => {
     const fields = ['commands', 'path', 'message', 'stack', 'value', 'faults', 'bytes', 'done', 'total', 'id']
     const frame = fc
       .tuple(fc.constantFrom(...KINDS), fc.dictionary(fc.constantFrom(...fields), fc.jsonValue()))
@@ -34,7 +34,7 @@ describe('parseFrame()', () => {
     )
   })
 
-  test('text that is an object is no text', () => {
+  test('replaces an object in place of a text by an empty text', () => {
     expect(parseFrame('{"kind":"log","id":1,"message":{"toString":1,"valueOf":1}}', rules)).toEqual({
       kind: 'log',
       id: 1,
@@ -42,17 +42,20 @@ describe('parseFrame()', () => {
     })
   })
 
-  test.each([257, 3_000, 200_000])('a value of %d levels is a failure, and no end of our stack', levels => {
-    const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
-    expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
-      kind: 'error',
-      id: 7,
-      message: 'what it sent is nested more than 256 levels deep',
-    })
-    expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
-  })
+  test.each([257, 3_000, 200_000])(
+    'reports a value of %d levels as a failure instead of overflowing the stack',
+    levels => {
+      const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
+      expect(parseFrame(`{"kind":"result","id":7,"value":${deep}}`, rules)).toMatchObject({
+        kind: 'error',
+        id: 7,
+        message: 'the data that it sent is nested more than 256 levels deep',
+      })
+      expect(parseFrame(`{"kind":"loaded","commands":${deep}}`, rules)).toMatchObject({ kind: 'failed' })
+    },
+  )
 
-  test('a result beyond the limit is too large, although no sender has said so', () => {
+  test('reports a result beyond the limit as too large, even if the script did not', () => {
     const line = JSON.stringify({ kind: 'result', id: 7, value: 'x'.repeat(2_000) })
     expect(parseFrame(line, rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(line, { redaction, maxBytes: 1_000 })).toEqual({
@@ -62,18 +65,18 @@ describe('parseFrame()', () => {
     })
   })
 
-  test('a result of more values than a caller could walk through is a failure', () => {
+  test('reports a result with too many values as a failure', () => {
     const many = (count: number): string =>
       JSON.stringify({ kind: 'result', id: 7, value: Array.from({ length: count }, () => []) })
     expect(parseFrame(many(99_990), rules)).toMatchObject({ kind: 'result' })
     expect(parseFrame(many(100_001), rules)).toMatchObject({
       kind: 'error',
       id: 7,
-      message: 'what it sent has more than 100000 values',
+      message: 'the data that it sent has more than 100000 values',
     })
   })
 
-  test('escape sequences are taken out of results, progress, errors and log lines; ends of lines stay', () => {
+  test('removes escape sequences from results, progress, errors and log lines, but keeps line ends', () => {
     const text = 'a\u001b[31mred\u001b[0m\u009b2J\u0007\r\nb\rc\td'
     const clean = 'ared\r\nbc\td'
     const parse = (frame: object): unknown => parseFrame(JSON.stringify({ id: 1, ...frame }), rules)
@@ -91,14 +94,14 @@ describe('parseFrame()', () => {
     })
   })
 
-  test('takes secrets out before it cuts', () => {
+  test('removes secrets before it truncates', () => {
     const message = `${'x'.repeat(8_180)}SUPERSECRETTOKEN`
     const frame = parseFrame(JSON.stringify({ kind: 'error', id: 1, message, stack: message }), rules)
     expect(JSON.stringify(frame)).not.toContain('SUPER')
   })
 })
 
-test('lines are the same however they come in pieces, and only a line feed ends one', () => {
+test('Lines returns the same lines for any chunks, and only a line feed ends a line', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\u2028', '\r') }), fc.nat(5), (text, step) => {
       const lines = new Lines()

@@ -6,13 +6,13 @@ type Fields = Readonly<Record<string, unknown>>
 
 export interface FrameRules {
   readonly redaction: Redaction
-  /** The largest result, in bytes of JSON. */
+  /** Maximum size of a result, in bytes of JSON. */
   readonly maxBytes: number
 }
 
 /**
- * Parses one line that the process of a script sent, without secrets and escape sequences. The script can write to the channel,
- * too: a line that is no frame is `undefined`, and a value beyond the limits is a failure.
+ * Parses one line from a script process, and removes secrets and escape sequences. Scripts can write to the channel,
+ * too. If a line is not a frame, returns `undefined`. If a value exceeds the limits, returns a failure.
  */
 export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): ChildFrame | undefined {
   const fields = parseFields(line)
@@ -21,7 +21,7 @@ export function parseFrame(line: string, { redaction, maxBytes }: FrameRules): C
   const id = typeof fields['id'] === 'number' ? fields['id'] : -1
   const excess = findExcess(fields)
   if (excess !== undefined) {
-    const failure = { message: `what it sent ${excess}`, stack: '' }
+    const failure = { message: `the data that it sent ${excess}`, stack: '' }
     return kind === 'loaded' ? { kind: 'failed', path: '', ...failure } : { kind: 'error', id, ...failure }
   }
   const bytes = Buffer.byteLength(line)
@@ -79,13 +79,13 @@ function parseFields(line: string): Fields | undefined {
     const value: unknown = JSON.parse(line)
     return isFields(value) ? value : undefined
   } catch {
-    return undefined // no JSON, so not from us
+    return undefined // not JSON, so not from our code
   }
 }
 
 type TextOf = (value: unknown) => string
 
-/** Tells why a value is more than a caller could walk through; looks no further than the limits. */
+/** Returns why a value is too deep or too large for callers to traverse. Stops at the limits. */
 function findExcess(value: unknown): string | undefined {
   let left = MAX_VALUES
   const isDeeper = (each: unknown, levels: number): boolean => {
@@ -96,7 +96,7 @@ function findExcess(value: unknown): string | undefined {
   return left < 0 ? `has more than ${MAX_VALUES} values` : undefined
 }
 
-/** Its name and path stay as they are: they are compared with what the host knows, and not shown before. */
+/** Keeps name and path unchanged: the host compares them with known values before it shows them. */
 function toCommand(fields: Fields, clean: (text: string) => string): CommandFrame {
   const { name, path, description, hints, inputSchema } = fields
   return {
@@ -129,13 +129,13 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-// Of an error nobody reads more.
+// Longer error texts are cut.
 const MAX_TEXT = 8_192
 const MAX_FAULTS = 50
-// Callers walk through a value recursively, and copy it.
+// Callers traverse values recursively and copy them.
 const MAX_DEPTH = 256
 const MAX_VALUES = 100_000
-/** What stands around the value of a result in its line. */
+/** Upper bound on the bytes around the value in the line of a result. */
 const MAX_ENVELOPE = 256
 
 function numberOf(value: unknown): number {

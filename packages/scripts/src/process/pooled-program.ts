@@ -17,50 +17,51 @@ import type { CallFrameOutcome, ScriptProcess } from './script-process.ts'
 export interface PooledProcess {
   readonly process: ScriptProcess
   readonly scratch: string
-  /** What it was started with. */
+  /** Access that the process was started with. */
   readonly access: ScriptAccess
-  /** Where it reads the files of the skill. */
+  /** Folder from which it reads the files of the skill. */
   readonly folder: ProgramFolder
-  /** Whether nothing else reads that folder. */
+  /** Whether no other process reads that folder. */
   readonly hasOwnFolder: boolean
-  /** Whether it has waited in reserve. */
+  /** Whether the process came from the reserve. */
   readonly isReserved: boolean
 }
 
 export interface PooledProgramOptions {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
-  /** Whether the network is kept from it. */
+  /** Whether the sandbox blocks its network access. */
   readonly isOffline: boolean
-  /** Where in the files of the skill something was thrown; empty when it was elsewhere. */
+  /** Returns the place in the skill's files where an error was thrown, or an empty text if it was thrown elsewhere. */
   readonly locate: (stack: string, each: Pick<PooledProcess, 'folder'>) => string
   /**
-   * Looks again at what is granted, for code that has paths granted. Resolves with what a process must have been started with.
+   * Checks the grants again, for code with granted paths. Resolves with the identity of the access that a process must
+   * have been started with.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   readonly check?: () => Promise<string>
-  /** Starts one more process of it, loaded, or the first one after none was left; @throws {SkillError} SCRIPT_FAILED */
+  /** Starts and loads one more process. `isRefill` is true if none was left. @throws {SkillError} SCRIPT_FAILED */
   readonly start: (signal: AbortSignal, isRefill: boolean) => Promise<PooledProcess>
-  /** How many calls run at the same time. */
+  /** Maximum number of simultaneous calls. */
   readonly maxProcesses: number
-  /** After how many calls a process is replaced. */
+  /** Number of calls after which a process is replaced. */
   readonly maxCalls: number
   readonly idle: IdleProcesses
-  /** Removes the folder of a process that was ended; never fails. */
+  /** Removes the folder of an ended process; never fails. */
   readonly discard: (each: PooledProcess) => Promise<void>
-  /** How long calls under way may go on after `close`. */
+  /** How long running calls may continue after `close`, in milliseconds. */
   readonly drainMs: number
-  /** When nothing of it is left. */
+  /** Called after the last process has ended. */
   readonly onClosed: () => Promise<void>
 }
 
 interface Member extends PooledProcess {
-  /** Counts the processes of a program. */
+  /** Sequence number of the process within its program. */
   readonly number: number
   calls: number
 }
 
-/** The processes of one revision: each runs one call at a time, and is kept for the next one for a while. */
+/** The processes of one revision. Each runs one call at a time, and then waits for the next call for a while. */
 export class PooledProgram implements LoadedProgram {
   readonly revision: Digest
   readonly commands: readonly SkillCommand[]
@@ -91,7 +92,7 @@ export class PooledProgram implements LoadedProgram {
     const written = toJson(command, input)
     options.signal?.throwIfAborted()
     if (this.#waiting.length >= MAX_WAITING)
-      throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill wait already`)
+      throw new SkillError('SCRIPT_REFUSED', `${this.#waiting.length} calls of the skill are waiting already`)
     const { timeoutMs = DEFAULT_CALL_MS } = options
     const deadline = performance.now() + timeoutMs
     this.#running++
@@ -104,7 +105,7 @@ export class PooledProgram implements LoadedProgram {
           throw lateError(command, timeoutMs)
         }
         const outcome = await this.#run(member, command, written, { ...options, timeoutMs: left }, timeoutMs)
-        // What an earlier call left behind had ended it.
+        // The process died before the call began, so the fault was not in this call.
         const isTriedAgain = outcome.kind === 'lost' && attempt < MAX_ATTEMPTS && this.#closing === undefined
         if (!isTriedAgain)
           return toValue(outcome, command, input, {
@@ -142,18 +143,18 @@ export class PooledProgram implements LoadedProgram {
       throw new SkillError('TIMED_OUT', `${command.id}: it took longer than ${timeoutMs} ms`)
     } finally {
       member.calls++
-      // What was given up may still be at it for a moment; the process is not free before.
+      // A cancelled command may still be stopping; the process is free only afterwards.
       void member.process.stopped.then(() => this.#release(member))
     }
   }
 
-  /** Takes a process that was started with what is granted now. */
+  /** Returns a process that was started with the current grants. */
   async #acquire(command: SkillCommand, signal: AbortSignal | undefined, timeoutMs: number): Promise<Member> {
     for (;;) {
       const started = this.#started
       const member = await this.#take(command, signal, timeoutMs)
       const identity = await this.#check(member)
-      // What was started for this call is as new as it can be, even if folders change all the time.
+      // A process that was started for this call is used even if folders keep changing.
       if (identity === undefined || identity === member.access.identity || member.number > started)
         return member
       member.process.kill()
@@ -161,7 +162,7 @@ export class PooledProgram implements LoadedProgram {
     }
   }
 
-  /** Ends a process whose code has what is not granted, or made something that no script may. */
+  /** Ends a process if its grants no longer hold, or if it created something that scripts must not create. */
   async #check({ process }: Member): Promise<string | undefined> {
     try {
       return await this.#options.check?.()
@@ -195,7 +196,7 @@ export class PooledProgram implements LoadedProgram {
     this.#starting++
     try {
       const started = await this.#options.start(this.#end.signal, isRefill).catch((thrown: unknown) => {
-        // It was ended while it loaded, and has no fault.
+        // The program was closed while the process loaded; the code is not at fault.
         throw this.#end.signal.aborted ? replacedError() : thrown
       })
       if (!this.#end.signal.aborted) return this.#add(started)
@@ -203,7 +204,7 @@ export class PooledProgram implements LoadedProgram {
       void started.process.exited.then(() => this.#options.discard(started))
       throw replacedError()
     } catch (thrown) {
-      // Whoever waits may try it, too.
+      // Lets the next waiting call try to start a process.
       this.#waiting.shift()?.resolve(undefined)
       throw thrown
     } finally {
@@ -241,7 +242,7 @@ export class PooledProgram implements LoadedProgram {
     this.#options.idle.add(member.process)
   }
 
-  /** A process is gone, whatever the reason: whoever waits for one may start another. */
+  /** Forgets an ended process, and lets the next waiting call start another one. */
   #remove(member: Member): void {
     this.#members.delete(member)
     const index = this.#idle.indexOf(member)
@@ -253,7 +254,7 @@ export class PooledProgram implements LoadedProgram {
 
   async #drain(): Promise<void> {
     const { onClosed } = this.#options
-    // What has not begun begins with the newer code.
+    // Calls that have not begun are repeated with the newer code.
     for (const waiter of this.#waiting.splice(0)) waiter.reject(replacedError())
     for (let member = this.#takeIdle(); member !== undefined; member = this.#takeIdle()) member.process.kill()
     if (this.#running > 0) {
@@ -264,13 +265,13 @@ export class PooledProgram implements LoadedProgram {
     this.#end.abort()
     const left = [...this.#members]
     for (const { process } of left)
-      process.kill('newer code took its place, or everything was closed, and the call went on for too long')
+      process.kill('newer code replaced it or the runner was closed, and the call did not end in time')
     await Promise.all(left.map(({ process }) => process.exited))
     await onClosed()
   }
 }
 
-/** How many processes may be kept that do nothing, and for how long; those of all skills together. */
+/** Limits how many idle processes of all skills are kept, and for how long. */
 export class IdleProcesses {
   readonly #most: number
   readonly #idleMs: number
@@ -302,7 +303,7 @@ const MAX_ATTEMPTS = 3
 type Waiter = PromiseWithResolvers<Member | undefined>
 
 function replacedError(): SkillError {
-  return new SkillError('CLOSED', 'newer code has taken the place of this one')
+  return new SkillError('CLOSED', 'newer code has replaced this code')
 }
 
 function lateError({ id }: SkillCommand, timeoutMs: number): SkillError {
@@ -314,7 +315,7 @@ function toJson({ id }: SkillCommand, input: unknown): string {
   try {
     return JSON.stringify(input ?? {})
   } catch (thrown) {
-    // A circle, a bigint, or more levels than anybody could walk through.
+    // A cycle, a bigint, or too many levels.
     throw new SkillError('INPUT_INVALID', `${id}: the input cannot be written as JSON: ${toMessage(thrown)}`)
   }
 }
@@ -334,7 +335,7 @@ function toValue(
         data: { ...outcome.faults },
       })
     case 'too-large':
-      throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than it may have`)
+      throw new SkillError('TOO_LARGE', `${id}: the result has ${outcome.bytes} bytes, more than the limit`)
     case 'lost':
     case 'error': {
       const { message, stack } = outcome
@@ -369,7 +370,7 @@ function describeFaults(
   return parts.join('; ')
 }
 
-/** Node names its flags; authors of skills have another word for them. */
+/** Translates Node's permission flags into capability names, which authors of skills know. */
 function describePermission(message: string, isOffline: boolean): string | undefined {
   const flag = /Use --allow-(fs-read|fs-write|child-process) to manage permissions/.exec(message)?.[1]
   const isNetwork = isOffline && OFFLINE.test(message)
@@ -377,8 +378,8 @@ function describePermission(message: string, isOffline: boolean): string | undef
   const word = { 'fs-read': 'fs.read', 'fs-write': 'fs.write', 'child-process': 'exec', '': 'net' }[
     flag ?? ''
   ]
-  return `metadata.capabilities can ask for ${JSON.stringify(word)}, to be granted by the user`
+  return `metadata.capabilities can ask for ${JSON.stringify(word)}, and the user can grant it`
 }
 
-/** What programs hear in a sandbox without a network. */
+/** Network errors in a sandbox without network access. */
 const OFFLINE = /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL)\b/

@@ -3,7 +3,7 @@ import { providedModules } from '../provided-modules.ts'
 import type { PooledProcess } from './pooled-program.ts'
 import type { ProcessStarter } from './process-starter.ts'
 
-// The call that the new code was loaded for comes first.
+// Lets the call that waits for the new code run first.
 const START_DELAY_MS = 25
 
 interface Waiting extends PooledProcess {
@@ -11,8 +11,8 @@ interface Waiting extends PooledProcess {
 }
 
 /**
- * Keeps at most one contained process that knows no skill, with an empty folder of its own, for code that needs no more
- * than it has. It is there from the first `keep` until none has come for a while.
+ * Keeps at most one contained process without a skill, in its own empty folder, for code with ordinary access. The
+ * first `keep` starts it; it ends when no `keep` has followed for a while.
  */
 export class ProcessReserve {
   readonly #starter: ProcessStarter
@@ -24,17 +24,17 @@ export class ProcessReserve {
   #startTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** @param keepMs how long it is kept after the last `keep`; 0 for no reserve */
+  /** @param keepMs how long the process is kept after the last `keep`, in milliseconds; 0 disables the reserve */
   constructor(starter: ProcessStarter, keepMs: number) {
     this.#starter = starter
     this.#keepMs = keepMs
   }
 
-  /** Takes the process if what contains it is what `access` demands. It belongs to the caller from then on. */
+  /** Returns the reserved process if its containment matches `access`. The caller then owns it. */
   async take(access: ScriptAccess): Promise<PooledProcess | undefined> {
     if (this.#waiting === undefined && this.#starting === undefined) return undefined
     const containment = await this.#starter.nameContainment(access)
-    // One that is on its way is still ahead of another one.
+    // A process that is starting is ready sooner than a new one.
     await this.#starting
     const waiting = this.#waiting
     if (waiting === undefined || waiting.containment !== containment) return undefined
@@ -45,14 +45,14 @@ export class ProcessReserve {
     return taken
   }
 
-  /** Starts a process in the background for code like this, unless one waits, and keeps it for a while from now on. */
+  /** Starts a process for such code in the background unless one waits, and restarts its timer. */
   keep(access: ScriptAccess): void {
     if (this.#isClosed || this.#keepMs === 0) return
     this.#endLater()
     this.#startTimer ??= setTimeout(() => this.#begin(access), START_DELAY_MS).unref()
   }
 
-  /** Ends what waits, and starts nothing any more. Idempotent. */
+  /** Ends the waiting process and prevents further starts. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -71,7 +71,7 @@ export class ProcessReserve {
   #begin(access: ScriptAccess): void {
     this.#startTimer = undefined
     this.#starting ??= this.#start(access)
-      // Without one, code is loaded as it is without a reserve.
+      // Without a reserve, code is loaded into a new process.
       .catch(() => undefined)
       .finally(() => (this.#starting = undefined))
   }
@@ -85,7 +85,7 @@ export class ProcessReserve {
     const { modules, validator } = providedModules()
     waiting.process.prepare([modules['skillstoke/command'], validator, modules.zod])
     this.#waiting = waiting
-    // Starting it may have taken longer than it is kept.
+    // The start may have taken longer than the timer.
     this.#endLater()
     void waiting.process.exited.then(() => {
       if (this.#waiting === waiting) this.#drop()
@@ -96,7 +96,7 @@ export class ProcessReserve {
     const waiting = this.#waiting
     this.#waiting = undefined
     if (waiting === undefined) return
-    // Whatever fails there is tried again with the next folder that is removed.
+    // A folder that cannot be removed is retried with the next removal.
     waiting.process.ref()
     const ending = this.#starter.end(waiting).finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)

@@ -9,7 +9,7 @@ import { createRedaction } from './redact.ts'
 import type { Sandbox } from './sandbox.ts'
 import { ScriptProcess } from './script-process.ts'
 
-/** Starts processes that have loaded nothing yet. */
+/** Starts processes that have not loaded any code. */
 export class ProcessStarter {
   readonly #sandbox: Sandbox
   readonly #folders: ProgramFolders
@@ -22,7 +22,7 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts a process that reads one folder, whether or not something is in it yet, and has what `access` says.
+   * Starts a process with the given access. The folder that it reads may still be empty.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async start(folder: ProgramFolder, access: ScriptAccess): Promise<PooledProcess> {
@@ -44,7 +44,7 @@ export class ProcessStarter {
     return { process, scratch, access, folder, hasOwnFolder: false, isReserved: false }
   }
 
-  /** Starts a process with an empty folder of its own. @throws {SkillError} SCRIPT_REFUSED */
+  /** Starts a process with its own empty folder. @throws {SkillError} SCRIPT_REFUSED */
   async startEmpty(access: ScriptAccess): Promise<PooledProcess> {
     const folder = await this.#folders.create()
     try {
@@ -55,22 +55,22 @@ export class ProcessStarter {
     }
   }
 
-  /** Ends a process at once, and removes its folders. */
+  /** Kills a process and removes its folders. */
   async end(pooled: PooledProcess): Promise<void> {
     pooled.process.kill()
     await pooled.process.exited
     await this.discard(pooled)
   }
 
-  /** Removes the folders of a process that was ended; never fails. */
+  /** Removes the folders of an ended process; never fails. */
   async discard({ process, scratch, folder, hasOwnFolder }: PooledProcess): Promise<void> {
     await this.#folders.discard(scratch, process.contained)
     if (hasOwnFolder) await this.#folders.discard(folder.root)
   }
 
   /**
-   * Returns a name for what contains a process beyond its folders: processes with the same name are contained alike. There is
-   * none for a process that knows a secret, or sees a file that was granted.
+   * Returns a name for the containment of a process apart from its folders. Processes with the same name are contained
+   * alike. Returns `undefined` for access to secrets or granted files.
    */
   async nameContainment(access: ScriptAccess): Promise<string | undefined> {
     const { readable, writable, partial, secrets, hasNetwork, hasPrograms } = access

@@ -1,21 +1,22 @@
 import { readFileSync } from 'node:fs'
 
-/** What Linux says of a process. */
+/** Linux status of a process. */
 export interface ProcessStatus {
   readonly state: string
   readonly parent: number
-  /** In ticks since the machine was started: tells it from another process that gets its number later. */
+  /** Ticks since boot; distinguishes the process from a later one with the same ID. */
   readonly startedAt: string
 }
 
 /**
  * Reads the status of a process on Linux; see proc_pid_stat(5).
- * @returns nothing when there is no such process; `unknown` when it cannot be read, as when descriptors have run out
+ * @returns `undefined` if there is no such process, or `unknown` if the status cannot be read, for example without free
+ * descriptors
  */
 export function readStatus(pid: number): ProcessStatus | 'unknown' | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name in parentheses may contain anything.
+    // The name in parentheses may contain any character.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     return { state: fields[0] ?? '', parent: Number(fields[1]), startedAt: fields[19] ?? '' }
   } catch (thrown) {

@@ -26,13 +26,13 @@ export interface ProgramLoaderOptions {
   readonly sandbox: Sandbox
   readonly folders: ProgramFolders
   readonly plain: PlainJavaScript
-  /** What code may reach that is loaded or runs. */
+  /** What loaded or running code may reach. */
   readonly inUse: Set<AccessInUse>
-  /** Looks at what is granted, and notes it in `use`. @throws {SkillError} SCRIPT_REFUSED */
+  /** Checks the grants and records the access in `use`. @throws {SkillError} SCRIPT_REFUSED */
   readonly check: (program: ScriptProgram, use: AccessInUse) => Promise<ScriptAccess>
 }
 
-/** A revision that is loaded into processes. */
+/** A revision that is being loaded into processes. */
 interface Loading {
   readonly program: ScriptProgram
   readonly scan: ScriptScan
@@ -45,22 +45,22 @@ interface Started {
   readonly outcome: LoadFrameOutcome
 }
 
-// How long a process of the reserve may take until it begins to load. Then another one is started in its place.
+// Time limit for a reserve process to begin loading, before a new one replaces it.
 const SILENCE_MS = 1_000
-// Larger skills are not copied for each process: starting one in the folder that is there takes less.
+// For larger skills, copying takes longer than starting a process in the existing folder.
 const MAX_COPIED_BYTES = 1_048_576
 const MAX_COPIED_FILES = 64
-/** Copies whose process has ended: what a command returned may name a file in it. */
+/** Copies kept after their process has ended, because a result may name a file in them. */
 const MAX_KEPT_COPIES = 4
 
-/** Loads revisions into contained processes, each of which belongs to one revision and its grants from then on. */
+/** Loads revisions into contained processes. From then on, each process belongs to one revision and its grants. */
 export class ProgramLoader {
   readonly #parts: ProgramLoaderOptions
   readonly #starter: ProcessStarter
   readonly #reserve: ProcessReserve
   readonly #idle: IdleProcesses
   readonly #programs = new Set<PooledProgram>()
-  /** When a process was last started for a program that had none left. */
+  /** Time at which a process was last started for a program that had none left. */
   #refilledAt = -Infinity
 
   constructor(parts: ProgramLoaderOptions) {
@@ -78,7 +78,7 @@ export class ProgramLoader {
     inUse.add(use)
     const check = (): Promise<ScriptAccess> => this.#parts.check(program, use)
     let folder: ProgramFolder | undefined
-    /** Ended unless its code serves. */
+    /** A process to end unless its code serves. */
     let held: PooledProcess | undefined
     let isKept = false
     try {
@@ -122,26 +122,26 @@ export class ProgramLoader {
     await this.#reserve.close()
   }
 
-  /** Takes or starts a process whose folder is still empty, so that it starts while the files are written. */
+  /** Takes or starts a process with an empty folder, so that it starts while the files are written. */
   async #startEarly(
     program: ScriptProgram,
     check: () => Promise<ScriptAccess>,
   ): Promise<PooledProcess | undefined> {
-    // What is granted of files is looked at right before the process starts that has it.
+    // Granted files must be checked right before the process starts.
     const isPlain = program.grants.every(grant => grant === 'net' || grant === 'exec')
     if (!isPlain || this.#parts.folders.has(program.revision)) return undefined
     const access = await check()
     return (await this.#reserve.take(access)) ?? (await this.#starter.startEmpty(access))
   }
 
-  /** Ends a process if the revision came into another folder meanwhile. */
+  /** Keeps the process if its folder holds the revision, and ends it otherwise. */
   async #giveFolder(early: PooledProcess, folder: ProgramFolder): Promise<PooledProcess | undefined> {
     if (early.folder === folder) return { ...early, hasOwnFolder: false }
     await this.#starter.end(early)
     return undefined
   }
 
-  /** Loads the code in a process that waits for it, or else in a new one. */
+  /** Loads the code into the waiting process, or else into a new one. */
   async #begin(
     loading: Loading,
     waiting: PooledProcess | undefined,
@@ -151,7 +151,7 @@ export class ProgramLoader {
       const outcome = await this.#loadInto(waiting, loading, signal)
       const hasBegun = outcome.kind === 'loaded' || outcome.path !== undefined
       if (hasBegun || !waiting.isReserved || signal?.aborted === true) return { pooled: waiting, outcome }
-      // It died or stalls since it was started, and no code of the skill is to blame.
+      // The process died or stalled in the reserve before any code of the skill ran.
       await this.#starter.end(waiting)
     }
     const pooled = await this.#starter.start(loading.folder, await loading.check())
@@ -182,7 +182,7 @@ export class ProgramLoader {
     })
   }
 
-  /** Starts one more process for code that is loaded already. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
+  /** Starts one more process for loaded code. @throws {SkillError} SCRIPT_FAILED, SCRIPT_REFUSED */
   async #startOneMore(loading: Loading, signal: AbortSignal, isRefill: boolean): Promise<PooledProcess> {
     const access = await loading.check()
     const reserved = await this.#takeCopy(loading, access)
@@ -197,7 +197,7 @@ export class ProgramLoader {
     throw new SkillError('SCRIPT_FAILED', `${describePlace(problem)}: ${problem.message}`)
   }
 
-  /** Takes the process in reserve, with a copy of the revision in its folder. */
+  /** Takes the reserve process, and copies the revision into its folder. */
   async #takeCopy({ program, folder }: Loading, access: ScriptAccess): Promise<PooledProcess | undefined> {
     const bytes = program.files.reduce((sum, { size }) => sum + size, 0)
     if (bytes > MAX_COPIED_BYTES || program.files.length > MAX_COPIED_FILES) return undefined
@@ -207,7 +207,7 @@ export class ProgramLoader {
       await copyProgramFolder(folder, reserved.folder, program)
       return reserved
     } catch {
-      // Without a copy a process is started in the folder that is there.
+      // Without a copy, a process starts in the existing folder.
       await this.#starter.end(reserved)
       return undefined
     }

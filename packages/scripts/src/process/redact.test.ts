@@ -7,17 +7,17 @@ import { createRedaction } from './redact.ts'
 const SECRET = 'tok-5ecr3t/with+odd=letters'
 const redaction = createRedaction({ TOKEN: SECRET })
 
-/** Every piece of a secret that is long enough to tell something. */
+/** Every part of the secret that is long enough to reveal something. */
 const pieces = Array.from({ length: SECRET.length - 7 }, (_, start) => SECRET.slice(start, start + 8))
 const tells = (text: string): boolean => pieces.some(piece => text.includes(piece))
 
 describe('createRedaction()', () => {
-  test('finds a secret wherever it stands in Base64', () => {
+  test('finds a secret at any position in Base64', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (before, after) => {
         for (const kind of ['base64', 'base64url'] as const) {
           const text = Buffer.from(`${before}${SECRET}${after}`).toString(kind)
-          // Letters that have bits of what stands around it may stay: at most one on each side.
+          // Letters that share bits with neighbouring characters may stay, at most one on each side.
           const left = redaction.text(text)
           expect(left).toContain('[redacted TOKEN]')
           expect(left.length - '[redacted TOKEN]'.length).toBeLessThanOrEqual(
@@ -34,7 +34,7 @@ describe('createRedaction()', () => {
     ['a URL', encodeURIComponent(SECRET)],
     ['a URL with lower-case digits', encodeURIComponent(SECRET).replace(/%../g, code => code.toLowerCase())],
     ['a form', new URLSearchParams({ '': SECRET }).toString().slice(1)],
-    ['characters that nobody sees in between', `${SECRET.slice(0, 9)}\u001b[0m${SECRET.slice(9)}`],
+    ['invisible characters in between', `${SECRET.slice(0, 9)}\u001b[0m${SECRET.slice(9)}`],
     ['NUL in between', `${SECRET.slice(0, 4)}\0${SECRET.slice(4)}`],
   ])('finds a secret in %s', (_, text) => {
     expect(redaction.text(`a ${text} b`)).toBe('a [redacted TOKEN] b')
@@ -52,11 +52,11 @@ describe('createRedaction()', () => {
     },
   )
 
-  test('leaves what has nothing of it, colours included', () => {
+  test('leaves other text unchanged, including colours', () => {
     expect(redaction.text('\u001b[31mred\u001b[0m tok-5')).toBe('\u001b[31mred\u001b[0m tok-5')
   })
 
-  test('walks through values, names of fields included', () => {
+  test('redacts all texts of a value, including field names', () => {
     const value = JSON.parse(`{"a":[{"${SECRET}":"x${SECRET}"},7,null],"__proto__":true}`) as unknown
     expect(JSON.stringify(redaction.value(value))).toBe(
       '{"a":[{"[redacted TOKEN]":"x[redacted TOKEN]"},7,null],"__proto__":true}',
@@ -65,7 +65,7 @@ describe('createRedaction()', () => {
 })
 
 describe('an output', () => {
-  test('tells nothing of a secret, however it comes in pieces and wherever it is cut', async () => {
+  test('reveals no part of a secret, for any chunks and any limit', async () => {
     const piece = fc.oneof(
       fc.constant(SECRET),
       fc.constant(`${SECRET}\n`),
@@ -90,7 +90,7 @@ describe('an output', () => {
     )
   })
 
-  test('tells nothing of a wrapped secret, wherever it is cut', async () => {
+  test('reveals no part of a wrapped secret, for any limit', async () => {
     const secret = Array.from({ length: 90 }, (_, index) => ((index * 7) % 36).toString(36)).join('')
     const bytes = Buffer.from(secret)
     for (const encoded of [bytes.toString('base64'), bytes.toString('hex')])
@@ -106,7 +106,7 @@ describe('an output', () => {
       }
   })
 
-  test('tells nothing of a secret in the middle of a line without an end', async () => {
+  test('reveals no part of a secret in the middle of an unfinished line', async () => {
     const stream = new PassThrough()
     const lines: string[] = []
     const output = new Output(stream, 1_000_000, redaction, text => void lines.push(text))

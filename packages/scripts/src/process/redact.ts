@@ -1,28 +1,30 @@
 import { withoutControls } from './without-controls.ts'
 
-/** Takes secrets out of what leaves a script. Whatever is cut is cut afterwards: a part of a secret is not recognised. */
+/**
+ * Removes secrets from everything that leaves a script. Callers must truncate afterwards, because a part of a secret is
+ * not recognised.
+ */
 export interface Redaction {
-  /** A text without them, also where characters that nobody sees stand in between. */
+  /** Returns a text without secrets, even if invisible characters split them. */
   text(text: string): string
-  /** The same for each text of a value, names of fields included. */
+  /** Returns a value with all its texts redacted, including field names. */
   value(value: unknown): unknown
-  /** How many characters at the end of a text may be the beginning of a secret that goes on elsewhere. */
+  /** Returns how many characters at the end of a text may be the beginning of a secret. */
   partAtEnd(text: string): number
 }
 
-// Shorter ones would be found everywhere, and say nothing.
+// Shorter values occur everywhere, and redacting them would destroy the text.
 const MIN_LENGTH = 4
 
 /**
- * Takes the values of granted variables out of whatever leaves a script: as they are, line by line, and as JSON, Base64 and
- * hexadecimal (in one line or in several of one text), and in URLs and forms. What a script makes of a secret otherwise cannot
- * be known.
+ * Returns a redaction for the values of granted variables. It finds them literally, line by line, in JSON, in Base64
+ * and hexadecimal (also wrapped), and in URLs and forms. It cannot find other transformations of a secret.
  */
 export function createRedaction(secrets: Readonly<Record<string, string>>): Redaction {
   const forms = Object.entries(secrets).flatMap(([name, value]) =>
     formsOf(value).map(form => ({ form, mark: `[redacted ${name}]` })),
   )
-  // A longer one may contain a shorter one.
+  // Longest first: a longer form may contain a shorter one.
   forms.sort((a, b) => b.form.length - a.form.length)
   if (forms.length === 0) return NOTHING
   const replaceWhole = (text: string): string =>
@@ -42,10 +44,10 @@ export function createRedaction(secrets: Readonly<Record<string, string>>): Reda
   }
 }
 
-/** Where an encoder may begin a new line, as it is and as it stands in JSON. */
+/** Line breaks that an encoder may insert, literally and as escaped in JSON. */
 const LINE_BREAKS = /(?:\s|\\[rn])+/g
 
-/** Replaces what an encoder has wrapped into lines. */
+/** Replaces secrets that an encoder has wrapped into lines. */
 function replaceWrapped(
   text: string,
   forms: readonly { readonly form: string; readonly mark: string }[],
@@ -57,7 +59,7 @@ function replaceWrapped(
     .reduce((rest, { form, mark }) => rest.replace(toWrappedPattern(form), mark), text)
 }
 
-// Encoders wrap what is longer than a line; a shorter text would join what never belonged together.
+// Encoders wrap only texts longer than a line. Joining shorter texts would cause false matches.
 const MIN_WRAPPED = 16
 
 function toWrappedPattern(form: string): RegExp {
@@ -67,7 +69,7 @@ function toWrappedPattern(form: string): RegExp {
 
 /** Counts the characters at the end of a text that an encoder may have wrapped, line breaks included. */
 function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string }[]): number {
-  // The text may end in the middle of a line break as it stands in JSON.
+  // The text may end inside an escaped line break of JSON.
   const whole = text.replace(/\\$/, '')
   const joined = whole.replace(LINE_BREAKS, '')
   const wrappable = forms.filter(({ form }) => form.length >= MIN_WRAPPED)
@@ -86,20 +88,20 @@ function wrappedPartAtEnd(text: string, forms: readonly { readonly form: string 
 
 const NOTHING: Redaction = { text: text => text, value: value => value, partAtEnd: () => 0 }
 
-/** The most characters that a text ends with and a longer one begins with. */
+/** Returns the length of the longest end of a text with which the other text begins. */
 function overlap(text: string, longer: string): number {
   for (let length = Math.min(text.length, longer.length - 1); length > 0; length--)
     if (text.endsWith(longer.slice(0, length))) return length
   return 0
 }
 
-/** Returns a copy of a value in which each text, names of fields included, is what `map` returns for it. */
+/** Returns a copy of a value in which `map` has replaced every text, including field names. */
 export function mapTexts(value: unknown, map: (text: string) => string): unknown {
   if (typeof value === 'string') return map(value)
   if (Array.isArray(value)) return value.map(each => mapTexts(each, map))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    // Not by assignment: `__proto__` is a name like any other here.
+    // `fromEntries` and not assignment: `__proto__` is an ordinary name here.
     Object.entries(value).map(([key, each]) => [map(key), mapTexts(each, map)]),
   )
 }
@@ -116,17 +118,19 @@ function formsOf(value: string): readonly string[] {
   return [...new Set(forms.filter(form => form.trim().length >= MIN_LENGTH))]
 }
 
-/** As in a URL and as in a form, with either case of the digits. */
+/** Returns the forms in URLs and in forms, with upper-case and lower-case digits. */
 function percentFormsOf(part: string): readonly string[] {
   const forms = [encodeURIComponent(part), new URLSearchParams({ '': part }).toString().slice(1)]
   return forms.flatMap(form => [form, form.replace(/%[0-9A-F]{2}/g, code => code.toLowerCase())])
 }
 
-/** What these bytes are in the Base64 of anything that contains them; that depends on how many stand before them. */
+/**
+ * Returns the Base64 letters that are the same in every text that contains these bytes, for each possible alignment.
+ */
 function base64Of(bytes: Buffer): readonly string[] {
   return [0, 1, 2].flatMap(before => {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes])
-    // Without the letters that have bits of what stands before or behind.
+    // Drops the letters that share bits with the bytes before or after.
     const [start, end] = [Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)]
     return (['base64', 'base64url'] as const).map(kind => shifted.toString(kind).slice(start, end))
   })

@@ -8,18 +8,18 @@ import { Output, type OutputLimits } from './output.ts'
 import type { Redaction } from './redact.ts'
 
 export interface FileLaunch {
-  /** For messages. */
+  /** Name for messages. */
   readonly name: string
   readonly start: () => ContainedProcess
   readonly limits: OutputLimits
   readonly redaction: Redaction
 }
 
-// What its children still hold open is not waited for longer than this.
+// Limits the wait for output pipes that child processes of the program keep open.
 const PIPE_GRACE_MS = 100
 
 /**
- * Runs a program to its end; settles when everything that it started was ended.
+ * Runs a program to its end. Settles when everything that it started has ended.
  * @throws {SkillError} TIMED_OUT; IO_FAILED when it cannot be started; the reason of the signal when it aborts
  */
 export async function runProgram(file: FileLaunch, options: ScriptRunOptions): Promise<ScriptFileRun> {
@@ -37,7 +37,7 @@ export async function runProgram(file: FileLaunch, options: ScriptRunOptions): P
   child.on('exit', (code, by) => ended.resolve({ code, signal: by }))
   let isOver = false
   const follow = (stream: Readable | null | undefined, kind: 'stdout' | 'stderr'): Output =>
-    // Where descriptors have run out there are no pipes, and the error comes later.
+    // Without free descriptors there are no pipes, and the error event follows.
     new Output(stream ?? new PassThrough().end(), limits[kind], redaction, text => {
       if (!isOver) onLine?.({ stream: kind, text })
     })

@@ -14,8 +14,8 @@ import { createSystemCallFilter } from './system-call-filter.ts'
 export const SANDBOX_MODES = ['auto', 'require', 'off'] as const
 
 /**
- * Whether the operating system contains scripts, too. `auto`: where it can. `require`: without it nothing runs. `off`: only
- * the permissions of the runtime do.
+ * Whether the operating system contains scripts, too. `auto`: if it can. `require`: no script runs without it. `off`:
+ * only the permissions of the runtime contain scripts.
  */
 export type SandboxMode = (typeof SANDBOX_MODES)[number]
 
@@ -24,7 +24,7 @@ const PROBE_MS = 10_000
 const FILTER_NOTE =
   createSystemCallFilter() === undefined ? `, without a filter of system calls on ${process.arch}` : ''
 
-// What does not work now may work later: a machine without memory for a moment has a sandbox all the same.
+// A failure may be temporary, for example on a machine that is short of memory.
 const RETRY_MS = 10_000
 
 interface Found {
@@ -32,14 +32,14 @@ interface Found {
   readonly containment: ScriptContainment
 }
 
-/** What was found out about this machine; where a sandbox is there and does not work, that is looked at again. */
+/** Finds out whether this machine has a working sandbox. Retries later if bubblewrap is installed but fails. */
 export class Sandbox {
   readonly #mode: SandboxMode
   readonly #path: string
   #probed: Promise<Found> | undefined
   #retryAt = Infinity
 
-  /** `path` is where programs are looked for. */
+  /** @param path folders in which bubblewrap is searched, separated like `PATH` */
   constructor(mode: SandboxMode, path: string) {
     this.#mode = mode
     this.#path = path
@@ -50,7 +50,7 @@ export class Sandbox {
   }
 
   /**
-   * A program with limits, in the sandbox where there is one.
+   * Adds limits to a program, and the sandbox if there is one.
    * @throws {SkillError} SCRIPT_REFUSED
    */
   async wrap(launch: Launch, view: View): Promise<Launch> {
@@ -60,11 +60,14 @@ export class Sandbox {
       : toSandboxed(bubblewrap, launch, view)
   }
 
-  /** What makes the sandbox, if there is one. @throws {SkillError} SCRIPT_REFUSED when there is none and one is demanded */
+  /**
+   * Returns bubblewrap if it works here. @throws {SkillError} SCRIPT_REFUSED when a sandbox is required but not
+   * available
+   */
   async check(): Promise<Bubblewrap | undefined> {
     const { bubblewrap, containment } = await this.#probe()
     if (bubblewrap === undefined && this.#mode === 'require')
-      throw new SkillError('SCRIPT_REFUSED', `a sandbox is required and there is none: ${containment.detail}`)
+      throw new SkillError('SCRIPT_REFUSED', `a sandbox is required but not available: ${containment.detail}`)
     return bubblewrap
   }
 
@@ -73,18 +76,18 @@ export class Sandbox {
     this.#retryAt = Infinity
     this.#probed = this.#look().catch((thrown: unknown) => {
       this.#retryAt = performance.now() + RETRY_MS
-      return without(`it cannot be looked for: ${toMessage(thrown)}`)
+      return without(`the search for bubblewrap failed: ${toMessage(thrown)}`)
     })
     return this.#probed
   }
 
   async #look(): Promise<Found> {
     if (this.#mode === 'off') return without('the sandbox is switched off')
-    if (process.platform !== 'linux') return without(`there is none on ${process.platform}`)
+    if (process.platform !== 'linux') return without(`there is no sandbox on ${process.platform}`)
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
-    // An older one does not know all options; and what fails once is tried twice.
+    // Older versions do not know all options. Each failure is retried once.
     for (const hasSize of [true, true, false]) {
       const bubblewrap = { path, hasSize }
       const fault = await tryOut(bubblewrap)
@@ -101,7 +104,7 @@ function without(detail: string): Found {
   return { containment: { kind: 'permissions', detail } }
 }
 
-/** The first of these folders that has a program, with its name. */
+/** Returns the path of a program in the first folder that has it. */
 export async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
   for (const folder of folders) {
     const path = join(folder, name)
@@ -110,13 +113,13 @@ export async function findProgram(name: string, folders: readonly string[]): Pro
       await access(path, constants.X_OK)
       return path
     } catch {
-      // Not here, or not for us: the next one.
+      // Missing or not executable: try the next folder.
     }
   }
   return undefined
 }
 
-/** What goes wrong when the smallest program runs in it, if anything does. */
+/** Runs a minimal program in the sandbox. Returns the failure, if any. */
 async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const access = {
     readable: [],
@@ -133,7 +136,7 @@ async function tryOut(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const { child } = program
   const deadline = setTimeout(() => program.kill(), PROBE_MS)
   let said = ''
-  // Where descriptors have run out there are no pipes, and the error comes later.
+  // Without free descriptors there are no pipes, and the error event follows.
   const [stdout, stderr] = [child.stdout, child.stderr] as readonly (Readable | null | undefined)[]
   stdout?.resume()
   stderr?.on('data', (data: Buffer) => (said += data.toString()))

@@ -13,22 +13,22 @@ import { parseFrame } from './parse-frame.ts'
 import type { Redaction } from './redact.ts'
 import { withoutControls } from './without-controls.ts'
 
-/** What a call of a process came to, before anybody has looked at it. */
+/** Outcome of a call as the process reported it. */
 export type CallFrameOutcome =
   | Extract<ChildFrame, { kind: 'result' | 'refused' | 'error' | 'too-large' }>
-  /** The process had ended before the call began: another one can have it. */
+  /** The process ended before the call began, so another process can run it. */
   | { readonly kind: 'lost'; readonly message: string; readonly stack: string }
 
 export interface LoadLimits {
   readonly timeoutMs: number
-  /** How long the process may take until the first module begins to load. @default `timeoutMs` */
+  /** Time limit until the first module begins to load. @default `timeoutMs` */
   readonly silenceMs?: number
   readonly signal?: AbortSignal | undefined
 }
 
 export type LoadFrameOutcome =
   | { readonly kind: 'loaded'; readonly commands: readonly CommandFrame[] }
-  /** Without a path no module has begun to run. */
+  /** A load failure. Without `path`, no module had begun to run. */
   | { readonly kind: 'failed'; readonly path?: string; readonly message: string; readonly stack: string }
 
 export interface ScriptProcessOptions {
@@ -36,7 +36,7 @@ export interface ScriptProcessOptions {
   readonly env: Readonly<Record<string, string>>
   readonly workingDirectory: string
   readonly limits: OutputLimits
-  /** Takes secrets out of everything that leaves the process. */
+  /** Redacts everything that leaves the process. */
   readonly redaction: Redaction
 }
 
@@ -48,11 +48,11 @@ interface Call {
   hasBegun: boolean
 }
 
-// What a script may send in one call beside its result: progress and log lines.
+// Limit for progress and log lines of one call, in addition to its result.
 const MAX_FRAME_BYTES = 8_388_608
 const STDERR_TAIL = 2_000
 const MAX_ID = 2 ** 48 - 1
-/** How long a command may go on after it was told to stop, before its process is ended. */
+/** How long a cancelled command may continue before its process is killed, in milliseconds. */
 const STOP_GRACE_MS = 500
 
 /** One process that runs the commands of one revision, one call at a time. */
@@ -64,13 +64,13 @@ export class ScriptProcess {
   readonly #stdout: Output
   readonly #stderr: Output
   readonly #loading = Promise.withResolvers<LoadFrameOutcome>()
-  /** Resolves when the process and everything that it started was ended; see `ContainedProcess.ended`. */
+  /** Resolves when the process and everything that it started have ended; see `ContainedProcess.ended`. */
   readonly exited: Promise<void>
   #exit: string | undefined
   #killedFor: string | undefined
   #call: Call | undefined
   readonly #lines = new Lines()
-  /** What loads, until everything has. */
+  /** Path of the module that is loading. */
   #module: string | undefined
   #isStopping = false
   #stopped: Promise<void> = Promise.resolve()
@@ -83,7 +83,7 @@ export class ScriptProcess {
     this.#process = new ContainedProcess(launch, { env, workingDirectory, hasChannel: true })
     this.exited = this.#process.ended
     const { child } = this.#process
-    // Where descriptors have run out there are no pipes, and the error comes later.
+    // Without free descriptors there are no pipes, and the error event follows.
     const [, stdout, stderr, channel] = (child.stdio as ChildProcess['stdio'] | undefined) ?? []
     this.#channel = (channel ?? new PassThrough()) as Duplex
     const nothing = new PassThrough().end()
@@ -99,7 +99,7 @@ export class ScriptProcess {
     child.on('exit', (code, signal) => onExit(signal === null ? `exit code ${code}` : `signal ${signal}`))
     this.#channel.setEncoding('utf8')
     this.#channel.on('data', (text: string) => this.#take(text))
-    // The process is gone or going: its exit says the rest.
+    // The process is ending; its exit event reports the reason.
     this.#channel.on('error', () => undefined)
   }
 
@@ -108,42 +108,42 @@ export class ScriptProcess {
     this.#process.unref()
   }
 
-  /** Takes `unref` back. */
+  /** Reverts `unref`. */
   ref(): void {
     this.#process.ref()
   }
 
-  /** The program with everything that it started. */
+  /** The process with everything that it started. */
   get contained(): ContainedProcess {
     return this.#process
   }
 
-  /** Resolves when a call that was given up has ended, or its process has. */
+  /** Resolves when a cancelled call has stopped, or its process has ended. */
   get stopped(): Promise<void> {
     return this.#stopped
   }
 
-  /** Whether it can take another call. */
+  /** Whether the process can run another call. */
   get isUsable(): boolean {
     return this.#exit === undefined && this.#call === undefined && !this.#isStopping
   }
 
-  /** Tells a process which modules of ours it will need, before it is told what to load. */
+  /** Tells the process which modules of this project it will need, before it receives a skill. */
   prepare(modules: readonly string[]): void {
     this.#send({ kind: 'prepare', modules })
   }
 
-  /** Loads the modules of a skill; resolves with what is wrong with them, too. */
+  /** Loads the modules of a skill. A fault in them is an outcome, not an error. */
   async load(
     frame: LoadFrame,
     { timeoutMs, silenceMs = timeoutMs, signal }: LoadLimits,
   ): Promise<LoadFrameOutcome> {
-    const onAbort = (): void => this.kill('nobody wants it any more')
+    const onAbort = (): void => this.kill('the load was cancelled')
     if (signal?.aborted === true) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#send(frame)
     const timer = setTimeout(() => {
-      this.#failLoading(`loading did not come to an end within ${timeoutMs} ms`)
+      this.#failLoading(`loading did not finish within ${timeoutMs} ms`)
     }, timeoutMs)
     const silence = setTimeout(() => {
       if (this.#module === undefined) this.#failLoading(`it did not begin to load within ${silenceMs} ms`)
@@ -161,7 +161,8 @@ export class ScriptProcess {
   }
 
   /**
-   * Runs a command with an input in JSON. When it has to be given up the process gets a moment to end the work, and is ended otherwise.
+   * Runs a command with an input in JSON. If the call is cancelled or times out, the process gets a moment to stop, and
+   * is then killed.
    * @throws {SkillError} TIMED_OUT, SCRIPT_FAILED; the reason of the signal when it aborts
    */
   async call(
@@ -190,7 +191,7 @@ export class ScriptProcess {
       const frame: Omit<CallFrame, 'input'> = { kind: 'call', id, command, scratchDirectory }
       this.#write(`${JSON.stringify(frame).slice(0, -1)},"input":${input}}`)
       const settled = await outcome.promise
-      // What was written to the outputs before is there by now.
+      // Lets pending data from stdout and stderr arrive.
       await new Promise<void>(resolve => void setImmediate(resolve))
       this.#call = undefined
       return settled
@@ -203,7 +204,7 @@ export class ScriptProcess {
     }
   }
 
-  /** Ends the process and everything that it started; the reason is told to whoever waits for a result. */
+  /** Kills the process and everything that it started. Pending calls fail with the reason. */
   kill(reason?: string): void {
     this.#killedFor ??= reason
     this.#isStopping = true
@@ -225,7 +226,7 @@ export class ScriptProcess {
       settle: () => {
         clearTimeout(timer)
         this.#call = undefined
-        // It has stopped in time, and may be used again.
+        // The command stopped in time, so the process can be used again.
         this.#isStopping = false
         stopped.resolve()
       },
@@ -246,19 +247,21 @@ export class ScriptProcess {
     else this.#idleBytes += text.length
     const lines = this.#lines.take(text)
     const isFlood = (call?.bytes ?? 0) > MAX_FRAME_BYTES + this.#limits.stdout
-    // Between calls there is nothing to say.
+    // A process has nothing to send between calls.
     const isIdleFlood = !this.#isLoading && this.#idleBytes > this.#limits.stdout
     if (isFlood || isIdleFlood || this.#lines.pending > this.#limits.stdout + MAX_FRAME_BYTES)
-      this.kill('it sent more than it may')
+      this.kill('it sent more data than the limit')
     else for (const line of lines) this.#receive(line)
   }
 
-  /** Whatever becomes of a frame: it comes from somebody's script, and is no fault of this process. */
+  /**
+   * Handles a line from the process. Scripts control its content, so a failure ends the process instead of throwing.
+   */
   #receive(line: string): void {
     try {
       this.#handle(line)
     } catch (thrown) {
-      this.kill(`what it sent could not be handled: ${toMessage(thrown)}`)
+      this.kill(`the data that it sent could not be handled: ${toMessage(thrown)}`)
     }
   }
 
@@ -268,7 +271,7 @@ export class ScriptProcess {
     const call = this.#call
     if (frame.kind === 'loading') this.#module = frame.path
     else if (frame.kind === 'loaded' || frame.kind === 'failed') this.#loading.resolve(frame)
-    else if (call === undefined) this.kill('it went on after it had answered')
+    else if (call === undefined) this.kill('it sent more after its result')
     else if (frame.id !== call.id) return
     else if (frame.kind === 'begun') call.hasBegun = true
     else if (frame.kind === 'log') this.#tell({ stream: 'log', text: withoutControls(frame.message) })
@@ -282,7 +285,7 @@ export class ScriptProcess {
     this.#call?.options.onLine?.(line)
   }
 
-  /** Whoever waits for the process hears that there is nothing to wait for. */
+  /** Settles the pending load and call when the process has ended. */
   #end(): void {
     const { text } = this.#stderr
     const stack = text.trim().slice(-STDERR_TAIL)

@@ -1,4 +1,4 @@
-// A program for seccomp in the form of classic BPF: see seccomp(2) and <linux/filter.h>.
+// Creates a seccomp filter in the form of classic BPF; see seccomp(2) and <linux/filter.h>.
 
 interface Architecture {
   /** `AUDIT_ARCH_...` of <linux/audit.h>. */
@@ -24,16 +24,16 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   loong64: { id: 0xc000_0102, calls: GENERIC_CALLS },
 }
 
-/** Has one number on every architecture. */
+/** The same number on every architecture. */
 const CLONE3 = 435
 const CLONE_NEWUSER = 0x1000_0000
-/** Calls of the x32 ABI have this bit; no other call has a number as large. */
+/** Bit of all calls of the x32 ABI; no other call has a number this large. */
 const X32_CALLS = 0x4000_0000
 
 const EPERM = 1
 const ENOSYS = 38
 
-// Offsets in `struct seccomp_data`; the first argument's lower half, on little-endian machines.
+// Offsets in `struct seccomp_data`. The last one is the lower half of the first argument on little-endian machines.
 const NUMBER = 0
 const ARCHITECTURE = 4
 const FIRST_ARGUMENT = 16
@@ -50,8 +50,8 @@ const FAIL = 0x0005_0000
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number]
 
 /**
- * Returns the filter that keeps a sandboxed program from the kernel objects that namespaces do not separate: the keyrings
- * of the host's session, and user namespaces of its own. `undefined` for architectures whose call numbers are not listed.
+ * Returns the filter that keeps a sandboxed program from kernel objects that namespaces do not isolate: the keyrings of
+ * the host's session, and new user namespaces. `undefined` for architectures without listed call numbers.
  */
 export function createSystemCallFilter(architecture: string = process.arch): Uint8Array | undefined {
   const known = ARCHITECTURES[architecture]
@@ -79,7 +79,7 @@ function toProgram({ id, calls }: Architecture): readonly Instruction[] {
     ...failIf(JUMP_IF_EQUAL, calls.addKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.requestKey, EPERM),
     ...failIf(JUMP_IF_EQUAL, calls.keyctl, EPERM),
-    // Its flags are in memory, where a filter cannot look; programs fall back on clone when it is missing.
+    // A filter cannot read the flags of clone3, which are in memory. Without clone3, programs use clone.
     ...failIf(JUMP_IF_EQUAL, CLONE3, ENOSYS),
     ...failForNewUsers(calls.unshare),
     ...failForNewUsers(calls.clone),

@@ -1,4 +1,4 @@
-/** Lets some work go on at the same time, and the rest wait for its turn. */
+/** Limits how many tasks run at the same time; the others wait for their turn. */
 export class Turns {
   readonly #most: number
   readonly #waiting: (() => void)[] = []
@@ -14,7 +14,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // The turn goes to the next one as it is, so that nobody can come in between.
+      // Passes the turn on directly, so that no other task can get in between.
       const next = this.#waiting.shift()
       if (next === undefined) this.#running--
       else next()

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 
 /**
- * Returns a text without what would move a cursor, change a colour or hide something on a terminal.
+ * Removes control characters and escape sequences, which could move a cursor, change a colour or hide text on a
+ * terminal.
  * @param options.keepsLineEnds keeps a carriage return before a line feed, for texts that are data
  */
 export function withoutControls(

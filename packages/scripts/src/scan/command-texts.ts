@@ -1,7 +1,7 @@
 import { mayExportCommands } from '@skillstoke/core/internal'
 import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 
-/** Whether anything has to be parsed to know that there are no commands. */
+/** Whether the files must be parsed to find out if they contain commands. */
 export function mayHaveCommands(files: readonly ScriptText[], known: readonly string[]): boolean {
   return files.some(file => meansCommands(file) || isKnown(file, known))
 }
@@ -14,7 +14,7 @@ export const NO_COMMANDS: ScriptScan = Object.freeze({
   diagnostics: [],
 })
 
-/** What is known of scripts that nobody could read to the end. */
+/** Returns the scan result for scripts that could not be parsed completely. */
 export function toUnreadable(files: readonly ScriptText[], known: readonly string[]): ScriptScan {
   const modules = files.flatMap(file => (meansCommands(file) || isKnown(file, known) ? file.path : []))
   const diagnostics = modules.map(
@@ -22,14 +22,14 @@ export function toUnreadable(files: readonly ScriptText[], known: readonly strin
       ({
         code: 'SCRIPT_INVALID',
         severity: 'error',
-        message: 'the scripts of the skill took too long to read, or too much memory',
+        message: 'reading the scripts of the skill took too long or used too much memory',
         path,
       }) as const,
   )
   return { ...NO_COMMANDS, modules, sources: modules, diagnostics }
 }
 
-// Whoever writes one of these means commands, even if it is misspelt.
+// A file with one of these is meant to have commands, even if a word is misspelt.
 const MEANT = /from\s*['"]@?skillstoke|\bdefineCommand\s*\(/
 
 export function meansCommands({ path, text }: ScriptText): boolean {

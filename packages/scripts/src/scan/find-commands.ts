@@ -13,7 +13,7 @@ import { LiteralReader, toField } from './read-literal.ts'
 
 export const COMMAND_MODULE = 'skillstoke/command'
 
-/** Under which names a module knows `defineCommand`, or the module that has it. */
+/** Returns the local names under which a module knows `defineCommand` or its namespace. */
 function definersOf({ imports }: ParsedModule): {
   readonly names: ReadonlySet<string>
   readonly spaces: ReadonlySet<string>
@@ -31,20 +31,20 @@ function definersOf({ imports }: ParsedModule): {
   return { names, spaces }
 }
 
-/** Whether a module could define a command at all. */
+/** Whether a module could define a command. */
 export function knowsDefiner(module: ParsedModule): boolean {
   const { names, spaces } = definersOf(module)
   return names.size + spaces.size > 0
 }
 
-/** What was found, and whether that is all. */
+/** Commands and diagnostics of a module, and whether the list is complete. */
 export interface Found {
   readonly commands: ScannedCommand[]
   readonly diagnostics: Diagnostic[]
   readonly isComplete: boolean
 }
 
-/** The commands that a module exports, as far as they are written there. */
+/** Returns the commands that a module exports, as far as its text shows them. */
 export function findCommands(module: ParsedModule, skill: string): Found {
   const constants = constantsOf(module.body)
   const reader = new LiteralReader(constants)
@@ -52,7 +52,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   const found = exported.flatMap((each): readonly Found[] => {
     const call = asDefinition(each.value, module)
     if (call !== undefined) return [readDefinition(call, each, { module, skill, reader })]
-    // A function may have made it, or another module has it: that is known when the module has run.
+    // A function or another module may create this value; only running the module shows that.
     return isNoCommand(each.value) ? [] : [UNKNOWN]
   })
   const kept = [...constants].filter(
@@ -60,7 +60,7 @@ export function findCommands(module: ParsedModule, skill: string): Found {
   )
   return {
     commands: found.flatMap(({ commands }) => commands),
-    // What goes out in another way, an export of a function's result for example, is not seen here.
+    // A command may be exported in a way that the scan cannot see, for example as the result of a function.
     diagnostics: [
       ...found.flatMap(({ diagnostics }) => diagnostics),
       ...(isComplete &&
@@ -76,7 +76,7 @@ function describeKept(name: string, { loc }: Expression, { file }: ParsedModule)
   return {
     code: 'COMMAND_INVALID',
     severity: 'warning',
-    message: `${JSON.stringify(name)} is a command that is not exported, and nobody can call it`,
+    message: `the command ${JSON.stringify(name)} is not exported, so it cannot be called`,
     fix: `write export const ${name} = defineCommand(...)`,
     path: file.path,
     ...(loc ? { line: loc.start.line, column: loc.start.column + 1 } : {}),
@@ -85,7 +85,7 @@ function describeKept(name: string, { loc }: Expression, { file }: ParsedModule)
 
 const UNKNOWN: Found = { commands: [], diagnostics: [], isComplete: false }
 
-/** The call of `defineCommand`, if an expression is one. */
+/** Returns an expression if it is a call of `defineCommand`. */
 function asDefinition(value: Expression, module: ParsedModule): CallExpression | undefined {
   if (value.type !== 'CallExpression') return undefined
   const { names, spaces } = definersOf(module)
@@ -177,7 +177,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The text of the comment that ends right before an offset, without its stars. */
+/** Returns the text of the doc comment that ends right before an offset, without stars and tags. */
 function docCommentBefore(offset: number, text: string, comments: readonly Comment[]): string {
   const comment = comments.findLast(({ end }) => end !== undefined && end <= offset)
   const isDoc =

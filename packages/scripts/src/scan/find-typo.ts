@@ -3,7 +3,7 @@ import { COMMAND_MODULE, knowsDefiner } from './find-commands.ts'
 import { constantsOf, exportsOf } from './module-exports.ts'
 import type { ParsedModule, Position } from './parse-module.ts'
 
-/** What keeps a module from having commands that its author surely meant. */
+/** Returns the mistake that prevents a module from defining commands, if its author meant to. */
 export function findTypo(module: ParsedModule): Diagnostic | undefined {
   const { file, imports, body } = module
   const tell = (message: string, fix: string, place: Position | undefined): Diagnostic => ({
@@ -53,10 +53,10 @@ export function findTypo(module: ParsedModule): Diagnostic | undefined {
       value.callee.name === 'defineCommand',
   )
   if (!isUsed || isImported || isOwn || knowsDefiner(module)) return undefined
-  return tell('defineCommand is used and not imported', `write ${right}`, undefined)
+  return tell('defineCommand is used but not imported', `write ${right}`, undefined)
 }
 
-// With the types a module may name them as values, and nothing comes of it.
+// Importing a type as a value is harmless.
 const TYPES = [
   'CommandContext',
   'CommandDefinition',

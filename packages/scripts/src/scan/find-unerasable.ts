@@ -1,12 +1,12 @@
 import { parse } from '@babel/parser'
 
-/** Both counted from 1. */
+/** Position in a text; both numbers start at 1. */
 export interface Place {
   readonly line: number
   readonly column: number
 }
 
-/** Where the first thing is that is TypeScript and more than a type. */
+/** Returns the position of the first TypeScript syntax that is more than a type. */
 export function findUnerasable(text: string): Place | undefined {
   const found: Place[] = []
   const visit = (value: unknown): void => {
@@ -24,7 +24,7 @@ export function findUnerasable(text: string): Place | undefined {
   try {
     visit(parse(text, { sourceType: 'module', plugins: ['typescript'] }).program)
   } catch {
-    return undefined // it cannot be read at all, and that was told before
+    return undefined // the syntax error was reported before
   }
   return found.sort((a, b) => a.line - b.line || a.column - b.column)[0]
 }

@@ -4,14 +4,17 @@ import type { Constants } from './read-literal.ts'
 export interface Exported {
   readonly name: string
   readonly value: Expression
-  /** Where the statement begins. */
+  /** Offset at which the statement begins. */
   readonly start: number
 }
 
-/** What a module exports, as far as that is written in it. */
+/** Exports of a module, as far as its text shows them. */
 export interface ModuleExports {
   readonly exported: readonly Exported[]
-  /** Whether that is all of which commands can be made: nothing comes from another module, or is only known later. */
+  /**
+   * Whether the list contains every export that could be a command. False if some come from another module or are
+   * computed.
+   */
   readonly isComplete: boolean
 }
 
@@ -32,7 +35,7 @@ export function exportsOf(body: readonly Statement[], constants: Constants): Mod
   return { exported, isComplete }
 }
 
-/** Adds what one statement exports; returns whether that is all of it. */
+/** Adds the exports of one statement. Returns whether it could read all of them. */
 function readNamed(
   { declaration, source, specifiers, start }: ExportNamedDeclaration,
   constants: Constants,
@@ -58,7 +61,7 @@ function toExported(name: string, value: Expression, start: number | null | unde
   return { name, value: withoutTypes(value), start: start ?? 0 }
 }
 
-/** The constants of a module by their names. */
+/** Returns the constants of a module by name. */
 export function constantsOf(body: readonly Statement[]): Constants {
   const constants = new Map<string, Expression>()
   for (const statement of body) {
@@ -70,7 +73,7 @@ export function constantsOf(body: readonly Statement[]): Constants {
   return constants
 }
 
-/** An expression without what TypeScript says of it. */
+/** Returns an expression without TypeScript's type assertions. */
 function withoutTypes(value: Expression): Expression {
   switch (value.type) {
     case 'TSAsExpression':
@@ -83,7 +86,7 @@ function withoutTypes(value: Expression): Expression {
   }
 }
 
-/** Whether an expression surely is no command, whatever runs before it. */
+/** Whether an expression cannot be a command, whatever code runs before. */
 export function isNoCommand(value: Expression): boolean {
   return NO_COMMANDS.includes(value.type) || (value.type === 'ObjectExpression' && isWritten(value))
 }
@@ -92,7 +95,7 @@ function isWritten({ properties }: ObjectExpression): boolean {
   return properties.every(({ type }) => type !== 'SpreadElement')
 }
 
-// A default export may be a declaration.
+// A default export may be a declaration, so declarations are listed, too.
 const NO_COMMANDS: readonly string[] = [
   'ArrayExpression',
   'ArrowFunctionExpression',

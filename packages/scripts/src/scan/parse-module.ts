@@ -4,21 +4,21 @@ import type { Diagnostic } from '@skillstoke/core'
 import type { ScriptText } from '@skillstoke/core/source'
 import type { WrittenImport } from './script-imports.ts'
 
-// Nobody writes a script that is longer, and whatever reads it takes its time.
+// Upper bound for one script; parsing is slow.
 const MAX_CHARACTERS = 262_144
 
-/** A module as it is written. */
+/** A parsed module. */
 export interface ParsedModule {
   readonly file: ScriptText
   readonly body: readonly Statement[]
   readonly comments: readonly Comment[]
   readonly imports: readonly ImportDeclaration[]
-  /** Everything that is imported or exported from elsewhere, and more than a type. */
+  /** All imports and re-exports that are not only types. */
   readonly written: readonly WrittenImport[]
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** A module as its author wrote it, or what is wrong with it. */
+/** Parses a module. Returns diagnostics instead of code if it cannot be parsed. */
 export function parseModule(file: ScriptText): ParsedModule {
   const nothing = { file, body: [], comments: [], imports: [], written: [] }
   const refuse = (
@@ -33,7 +33,7 @@ export function parseModule(file: ScriptText): ParsedModule {
   try {
     return toParsed(file, parseText(file))
   } catch (thrown) {
-    // Nested so deeply that nobody could read it: our stack ends, and nothing else does.
+    // Deep nesting exhausts the stack of the parser.
     if (thrown instanceof RangeError) return refuse('the script is nested too deeply')
     const { message, loc } = thrown as Error & {
       readonly loc?: { readonly line: number; readonly column: number }
@@ -46,7 +46,7 @@ export function parseModule(file: ScriptText): ParsedModule {
 
 function parseText({ path, text }: ScriptText): File {
   const isTyped = /\.[mc]?ts$/.test(path)
-  // CommonJS helpers are no modules.
+  // CommonJS helpers are not modules.
   const sourceType = /\.c[jt]s$/.test(path) ? 'commonjs' : 'module'
   return parse(text, { sourceType, plugins: isTyped ? ['typescript'] : [] })
 }
@@ -69,7 +69,7 @@ export interface Position {
   readonly column: number
 }
 
-/** A type alone is gone before anything runs. */
+/** Whether a statement imports or exports only types, which are removed before the code runs. */
 function isTypeOnly(statement: Statement): boolean {
   if (statement.type === 'ImportDeclaration')
     return (

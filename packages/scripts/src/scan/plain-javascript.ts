@@ -3,15 +3,15 @@ import type { ScriptText } from '@skillstoke/core/source'
 import type { Answer } from '../script-worker.ts'
 import type { ScriptReaders } from './script-readers.ts'
 
-// In UTF-16 code units; every edit of a script is a new text.
+// In UTF-16 code units. Every edit of a script adds an entry.
 const MAX_KEPT_LENGTH = 1_048_576
 
-/** A module as plain JavaScript at the same lines and columns, or why there is none. */
+/** A module as plain JavaScript with unchanged lines and columns, or the reason why it cannot be converted. */
 export type PlainModule = { readonly code: string } | { readonly diagnostic: Diagnostic }
 
-/** Takes the types out of TypeScript, once for each text that was used lately. */
+/** Removes the types from TypeScript, and caches the results. */
 export class PlainJavaScript {
-  /** The longest unused first. */
+  /** Code by digest, least recently used first. */
   readonly #kept = new Map<Digest, string>()
   #keptLength = 0
   readonly #readers: ScriptReaders
@@ -58,14 +58,15 @@ function describe(path: string, answer: Exclude<Answer, { kind: 'code' }>): Diag
     return {
       code: 'SCRIPT_INVALID',
       severity: 'error',
-      message: 'its types cannot be taken out: it is nested too deeply, or it takes too long',
+      message:
+        'the types of the module cannot be removed: it is nested too deeply, or removing them takes too long',
       path,
     }
   return {
     code: 'SCRIPT_INVALID',
     severity: 'error',
-    message: `${answer.message}: types are only taken out, not translated`,
-    fix: 'write it in JavaScript that types were added to: no enum, no namespace, no parameter properties',
+    message: `${answer.message}: types are removed, but no other TypeScript syntax is translated`,
+    fix: 'use only types that can be erased: no enum, no namespace, no parameter properties',
     path,
     ...answer.place,
   }

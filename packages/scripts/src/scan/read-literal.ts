@@ -1,6 +1,6 @@
 import type { Expression, ObjectExpression } from '@babel/types'
 
-/** A value that is written down, and not computed. */
+/** A value that is written literally, not computed. */
 export interface Literal {
   readonly value: unknown
 }
@@ -8,11 +8,11 @@ export interface Literal {
 /** Top-level constants of a module by name. */
 export type Constants = ReadonlyMap<string, Expression>
 
-// A constant can stand for ten others, each of which stands for ten more.
+// A constant can refer to ten others, each of which refers to ten more.
 const MAX_NODES = 5_000
 const MAX_CHARACTERS = 262_144
 
-/** Reads expressions of one module, as far as nothing has to be run for it; in all together no more than makes sense. */
+/** Reads the values of literal expressions of one module without running code. A budget limits all reads together. */
 export class LiteralReader {
   readonly #constants: Constants
   #left = MAX_NODES
@@ -22,7 +22,7 @@ export class LiteralReader {
     this.#constants = constants
   }
 
-  /** The value of an expression; `undefined` for one that has to be computed, or is too much to read. */
+  /** Returns the value of an expression, or `undefined` if it is computed or exceeds the budget. */
   read(node: Expression): Literal | undefined {
     if (--this.#left < 0) return undefined
     switch (node.type) {
@@ -55,7 +55,7 @@ export class LiteralReader {
       case 'Identifier': {
         const constant = this.#constants.get(node.name)
         const literal = constant === undefined ? undefined : this.read(constant)
-        // The same text in many places is many texts for whoever writes it down.
+        // Each use of a constant repeats its text in the output.
         if (typeof literal?.value === 'string') this.#charactersLeft -= literal.value.length
         return this.#charactersLeft < 0 ? undefined : literal
       }
@@ -80,12 +80,12 @@ export class LiteralReader {
       if (field === undefined || literal === undefined) return undefined
       entries.push([field.name, literal.value])
     }
-    // Not by assignment: `__proto__` is a name like any other here.
+    // `fromEntries` and not assignment: `__proto__` is an ordinary name here.
     return { value: Object.fromEntries(entries) }
   }
 }
 
-/** A plain property; `undefined` for a spread, a method or a computed name. */
+/** Returns the name and value of a plain property, or `undefined` for a spread, a method or a computed name. */
 export function toField(
   property: ObjectExpression['properties'][number],
 ): { readonly name: string; readonly value: Expression } | undefined {

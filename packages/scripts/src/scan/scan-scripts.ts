@@ -2,9 +2,9 @@ import type { ScriptScan, ScriptText } from '@skillstoke/core/source'
 import { mayHaveCommands, NO_COMMANDS } from './command-texts.ts'
 
 /**
- * Finds the commands of a skill in the texts of its files, without a file system and without running anything. Of files
- * that are no code the path is enough. `known` are the files that had commands before: when one of them cannot be read, it
- * is broken, and not one without commands.
+ * Finds the commands of a skill in the texts of its files, without a file system and without running code. Files that
+ * are not code need only a path.
+ * @param known files that had commands before; if one of them cannot be parsed, it is reported as broken
  */
 export async function scanScripts(
   skill: string,
@@ -12,7 +12,7 @@ export async function scanScripts(
   known: readonly string[] = [],
 ): Promise<ScriptScan> {
   if (!mayHaveCommands(files, known)) return NO_COMMANDS
-  // The parser is large, and nobody should have to load it who has no commands.
+  // The parser is large, so a host without commands does not load it.
   const { scanTexts } = await import('./scan-texts.ts')
   return scanTexts(skill, files, known)
 }

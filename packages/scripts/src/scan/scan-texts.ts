@@ -11,7 +11,7 @@ const CODE = /\.[mc]?[jt]s$/
 // Upper bound on source text per skill; parsing is slow.
 const MAX_CHARACTERS = 524_288
 
-/** What `scanScripts` finds, at once. */
+/** Finds the commands of a skill, synchronously. */
 export function scanTexts(
   skill: string,
   files: readonly ScriptText[],
@@ -59,13 +59,13 @@ function refuseTooMuch({ path }: ScriptText): Diagnostic {
   return { code: 'SCRIPT_INVALID', severity: 'error', message, path }
 }
 
-/** Those on top come first, so that the order is the same everywhere. */
+/** Sorts by depth and then by path, so that the order is the same on every machine. */
 function byDepthThenPath(a: ScriptText, b: ScriptText): number {
   const depth = ({ path }: ScriptText): number => path.split('/').length
   return depth(a) - depth(b) || (a.path < b.path ? -1 : 1)
 }
 
-/** What is wrong with a module and with everything that it imports, each module once. */
+/** Returns the diagnostics of a module and everything that it imports, each module once. */
 function followImports(
   first: ParsedModule,
   files: ReadonlyMap<string, ScriptText>,
@@ -98,7 +98,7 @@ function findDoubles(commands: readonly ScannedCommand[]): Diagnostic[] {
       return []
     }
     const { path, line } = command
-    const message = `the command ${JSON.stringify(command.id)} is there twice; ${other.path}:${other.line} has it, too`
+    const message = `the command ${JSON.stringify(command.id)} is defined twice, also at ${other.path}:${other.line}`
     return [
       { code: 'COMMAND_INVALID', severity: 'error', message, path, ...(line === undefined ? {} : { line }) },
     ]

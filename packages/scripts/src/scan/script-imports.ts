@@ -5,20 +5,24 @@ import type { Diagnostic } from '@skillstoke/core'
 /** What scripts may import besides their own files and `node:` modules. */
 export const PROVIDED_MODULES = ['skillstoke/command', 'zod', 'zod/mini', 'zod/v4'] as const
 
-/** An import as it is written. */
+/** An import with its position. */
 export interface WrittenImport {
   readonly specifier: string
   readonly line: number
   readonly column: number
 }
 
-/** Where an import of a skill's file leads: a file of the skill, something provided, or nowhere that is allowed. */
+/** Target of an import: a file of the skill, a provided module, or a diagnostic that refuses it. */
 export type ImportTarget =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'provided' }
   | { readonly kind: 'refused'; readonly diagnostic: Diagnostic }
 
-/** Decides about one import of the file at `from`; `paths` are the files of the skill. */
+/**
+ * Resolves one import.
+ * @param from path of the importing file
+ * @param paths files of the skill
+ */
 export function resolveImport(
   from: string,
   written: WrittenImport,
@@ -36,8 +40,8 @@ export function resolveImport(
     if (path.startsWith('../'))
       return refuse(
         'IMPORT_REFUSED',
-        `${shown} leads out of the folder of the skill`,
-        'move the file into the folder of the skill',
+        `${shown} points outside the skill folder`,
+        'move the file into the skill folder',
       )
     if (paths.has(path)) return { kind: 'file', path }
     const near = ['.ts', '.mts', '.js', '.mjs', '.json', '/index.ts', '/index.js']
@@ -45,24 +49,24 @@ export function resolveImport(
       .find(each => paths.has(each))
     const fix =
       near === undefined
-        ? 'add the file, or take the import out'
+        ? 'add the file, or remove the import'
         : `write ${JSON.stringify(toSpecifier(from, near))}`
     return refuse(
       'IMPORT_MISSING',
-      `${shown} is not there: the skill has no file ${JSON.stringify(path)}`,
+      `${shown} cannot be found: the skill has no file ${JSON.stringify(path)}`,
       fix,
     )
   }
   if (isBuiltin(specifier))
     return refuse(
       'IMPORT_REFUSED',
-      `${shown} is a module of Node and needs its prefix`,
+      `${shown} is a module of Node and needs the prefix "node:"`,
       `write ${JSON.stringify(`node:${specifier}`)}`,
     )
   return refuse(
     'IMPORT_REFUSED',
     `${shown} cannot be imported: a script may import files of its skill, node: modules, skillstoke/command and zod`,
-    'copy what is needed of it into the folder of the skill',
+    'copy the code that the script needs into the skill folder',
   )
 }
 

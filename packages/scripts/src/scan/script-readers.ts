@@ -1,14 +1,16 @@
 import { ScriptThread } from '../script-thread.ts'
 import type { Answer, Question } from '../script-worker.ts'
 
-/** What is to be read, and for whom. */
+/** A question to a parser thread. */
 export interface Asked {
-  /** Whose script it is: each skill has one question under way, and waits for its own ones only. */
+  /**
+   * The skill that owns the script. Each skill has one question at a time in a thread, so it waits only for its own.
+   */
   readonly skill: string
-  /** The same for the same texts. */
+  /** Equal for equal texts. */
   readonly identity: string
   readonly question: Question
-  /** Gives up; the answer is `broken` then. */
+  /** Cancels the question; the answer is then `broken`. */
   readonly signal?: AbortSignal
 }
 
@@ -18,18 +20,18 @@ const MAX_THREADS = 2
 const MAX_KEPT = 500
 const BROKEN = { kind: 'broken' } as const
 
-/** A few threads that read scripts, shared by all skills. */
+/** A small pool of threads that parse scripts, shared by all skills. */
 export class ScriptReaders {
-  /** In the order in which skills have their turn. */
+  /** Questions by skill, in the order in which the skills take turns. */
   readonly #waiting = new Map<string, readonly Waiting[]>()
   readonly #idle: ScriptThread[] = Array.from({ length: MAX_THREADS }, () => new ScriptThread())
   readonly #threads: readonly ScriptThread[] = [...this.#idle]
   readonly #busy = new Set<string>()
-  /** What broke a thread once breaks it again. */
+  /** Questions that broke a thread, and would break another one. */
   readonly #broken = new Set<string>()
   readonly #end = new AbortController()
 
-  /** @throws {Error} when the machine has no thread for it */
+  /** @throws {Error} when the machine cannot start a thread */
   async ask(asked: Asked): Promise<Answer> {
     const { skill, identity, signal } = asked
     if (this.#end.signal.aborted || signal?.aborted === true || this.#broken.has(identity)) return BROKEN
@@ -60,7 +62,7 @@ export class ScriptReaders {
       this.#busy.add(skill)
       void this.#answer(thread, next).then(() => {
         this.#busy.delete(skill)
-        // The one that runs already is the first to be asked again.
+        // Reuse a thread that already runs before another one is started.
         this.#idle.unshift(thread)
         this.#work()
       })
