@@ -26,8 +26,8 @@ async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
 
 const bodyOf = async (skills: SkillRuntime, name: string): Promise<string> => (await skills.load(name)).body
 
-describe('a state directory that is removed while it is used', () => {
-  test('loses nothing: texts are readable, decisions are written anew, and it is said', async () => {
+describe('a state directory that is removed while in use', () => {
+  test('loses nothing: texts stay readable, decisions are written again, and a diagnostic reports the removal', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     // The packs of an earlier process are not open in this one.
@@ -41,7 +41,7 @@ describe('a state directory that is removed while it is used', () => {
     folder.writeSkill('skills/c', { body: 'Edited.' })
     await skills.reload()
     expect(await bodyOf(skills, 'c')).toBe('Edited.')
-    // What is said is true: what is read is stored.
+    // The diagnostic must be true: every text that is read gets stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
     await expect.poll(told).toEqual(['the state directory was removed; what is served has been written anew'])
@@ -55,7 +55,7 @@ describe('a state directory that is removed while it is used', () => {
     expect(again.current.reports().find(({ name }) => name === 'b')?.status).toBe('pinned')
   })
 
-  test('loses nothing either when another process has begun a new one meanwhile', async () => {
+  test('loses nothing when another process has created a new one in the meantime', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const skills = await open(folder)
@@ -78,7 +78,7 @@ describe('a state directory that is removed while it is used', () => {
     expect(again.current.list().map(({ name }) => name)).toEqual(['c', 'd', 'e'])
   })
 
-  test('keeps nobody from ending', async () => {
+  test('does not prevent close()', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     const skills = await open(folder)
@@ -92,7 +92,7 @@ describe('a state directory that is removed while it is used', () => {
   })
 })
 
-test('a collection finds what is damaged, and the next reading stores it again', async () => {
+test('collectGarbage() finds damaged files, and the next scan stores them again', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   await (await open(folder)).close()
@@ -111,7 +111,7 @@ test('a collection finds what is damaged, and the next reading stores it again',
   expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 0 })
 })
 
-test('bytes that were damaged on the disk are captured again, and served', async () => {
+test('bytes that were damaged on the disk are captured again and served', async () => {
   using folder = new TemporaryFolder()
   for (const name of [...NAMES, DECOMPOSED]) {
     folder.writeSkill(`skills/${name}`)
@@ -133,7 +133,7 @@ test('bytes that were damaged on the disk are captured again, and served', async
     const notes = Buffer.from(await skills.readFile(skill, 'notes.md')).toString()
     expect(notes.normalize()).toBe(`Notes of ${skill.name.normalize()}.`)
   }
-  // What is not there any more cannot be had.
+  // Bytes that are also missing in the source cannot be read.
   const [skill] = skills.current.list()
   if (skill === undefined) throw new Error('there is no skill')
   for (const pack of readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))) {
@@ -147,7 +147,7 @@ test('bytes that were damaged on the disk are captured again, and served', async
   await expect(skills.readBody(skill)).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
 })
 
-describe('an index of the store that is damaged', () => {
+describe('a damaged index of the store', () => {
   const path = (folder: TemporaryFolder): string => folder.at('state/store/index.db')
   const pagesOf = (folder: TemporaryFolder): number => statSync(path(folder)).size / 4_096
   const damage = (folder: TemporaryFolder, page: number): void =>
@@ -156,7 +156,7 @@ describe('an index of the store that is damaged', () => {
     await Promise.all(NAMES.map(name => bodyOf(skills, name)))
   const whole = NAMES.map(name => `Instructions of ${name}.`)
 
-  test('takes no skill away, whichever page it is, and is told once', async () => {
+  test('keeps every skill, whichever page is damaged, and is reported once', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -166,7 +166,7 @@ describe('an index of the store that is damaged', () => {
       {
         await using skills = await open(folder)
         expect([page, await texts(skills)]).toEqual([page, whole])
-        // Some pages are asked for only when something is written.
+        // Some pages are only read when something is written.
         folder.writeSkill('skills/a', { body: 'Broken later.' })
         await skills.reload()
         const told = (): readonly string[] =>
@@ -186,7 +186,7 @@ describe('an index of the store that is damaged', () => {
     }
   })
 
-  test('is put right by a collection, which removes nothing then', async () => {
+  test('is repaired by collectGarbage(), which then removes nothing', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -212,7 +212,7 @@ describe('an index of the store that is damaged', () => {
   })
 })
 
-test('a history that is damaged keeps no collection from ending, and all that it names', async () => {
+test('collectGarbage() completes despite a damaged history, and keeps everything that the history names', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   await (await open(folder)).close()
@@ -223,7 +223,7 @@ test('a history that is damaged keeps no collection from ending, and all that it
   expect(await collectGarbage(folder.at('state'), { graceMs: 0 })).toMatchObject({ forgotten: 0, trees: 0 })
 })
 
-test('a process that takes up a decision brings back nothing that another one has replaced', async () => {
+test('a process that follows a decision does not restore a revision that another process has replaced', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/a', { body: 'First.' })
   const [one, two] = [await open(folder), await open(folder)]
@@ -241,7 +241,7 @@ test('a process that takes up a decision brings back nothing that another one ha
   expect(await bodyOf(again, 'a')).toBe('Second.')
 })
 
-test('a session that is used after its runtime was closed is told so', async () => {
+test('every call fails with CLOSED after the runtime was closed, also through a session', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   const skills = await open(folder)
@@ -257,7 +257,7 @@ test('a session that is used after its runtime was closed is told so', async () 
 
 const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', '/tmp']).status === 0
 
-/** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */
+/** Runs a program in its own mount namespace, where the state directory is a small disk. */
 function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): Record<string, unknown> {
   const program = `
     import { execFileSync } from 'node:child_process'
@@ -288,7 +288,7 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
 }
 
 describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
-  test('that is full stops no edit, is told, and gets what is missing when there is room', () => {
+  test('that is full stops no edit, is reported, and stores the missing files once there is space', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     folder.write('state/.keep', '')
@@ -324,7 +324,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome['restored']).toBe('29x')
   })
 
-  test('that is read-only serves what there is and holds what was decided', () => {
+  test('that is read-only serves the stored skills and applies earlier decisions', () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const prepare = runOnSmallDisk(
@@ -408,7 +408,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome).toEqual({ log: ['rollback', 'edit', 'edit', 'found'], body: 'second' })
   })
 
-  test('that is read-only and holds a damaged index serves what the sources have', async () => {
+  test('that is read-only and has a damaged index serves the contents of the sources', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     await (await open(folder)).close()
@@ -431,7 +431,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
   })
 })
 
-test('a revision whose bytes are damaged is not approved before somebody can look at it', async () => {
+test('a revision with damaged bytes cannot be approved, because nobody can review it', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')

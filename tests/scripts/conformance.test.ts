@@ -5,7 +5,7 @@ import { HAS_BUBBLEWRAP } from '../fixtures/scripts.ts'
 
 for (const sandbox of ['off', 'require'] as const) {
   describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(
-    `child processes with the sandbox ${sandbox}`,
+    `child processes with sandbox ${sandbox}`,
     () => {
       test.each(scriptRunnerConformance)('$name', async each => {
         const runner = childProcesses({ sandbox })
