@@ -23,11 +23,14 @@ function modulesOf(args: readonly string[]): readonly string[] {
 const COMMAND_LINE = /^(node:|\/packages\/cli\/(bin|dist|node_modules\/commander)\/|$)/
 
 describe('the command line at its start', () => {
-  test.each([[['--version']], [['--help']], [['run', '--help']]])('loads only its own modules for %j', args => {
-    const modules = modulesOf(args)
-    expect(modules).toContain('/packages/cli/dist/main.js')
-    expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
-  })
+  test.each([[['--version']], [['--help']], [['run', '--help']]])(
+    'loads only its own modules for %j',
+    args => {
+      const modules = modulesOf(args)
+      expect(modules).toContain('/packages/cli/dist/main.js')
+      expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
+    },
+  )
 
   test('loads the core for list, and no module that list does not need', () => {
     using folder = new TemporaryFolder()

@@ -222,24 +222,21 @@ describe('stoke list', () => {
     ['verify'],
     ['update'],
     ['remove', 'pdf'],
-  ])(
-    'stoke %s fails when a root from a flag or a variable does not exist',
-    (...args) => {
-      using folder = new TemporaryFolder()
-      folder.writeSkill('skills/pdf')
-      const state = ['--state', folder.at('.state')]
-      const places = ['--root', folder.at('skills'), '--root', folder.at('sklls')]
-      for (const run of [
-        stoke([...args, ...places, ...state]),
-        stoke([...args, ...state], { env: { SKILLSTOKE_ROOTS: folder.at('sklls') } }),
+  ])('stoke %s fails when a root from a flag or a variable does not exist', (...args) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const state = ['--state', folder.at('.state')]
+    const places = ['--root', folder.at('skills'), '--root', folder.at('sklls')]
+    for (const run of [
+      stoke([...args, ...places, ...state]),
+      stoke([...args, ...state], { env: { SKILLSTOKE_ROOTS: folder.at('sklls') } }),
+    ])
+      expect([run.status, run.stdout, run.stderr]).toEqual([
+        2,
+        '',
+        expect.stringContaining('sklls" does not exist'),
       ])
-        expect([run.status, run.stdout, run.stderr]).toEqual([
-          2,
-          '',
-          expect.stringContaining('sklls" does not exist'),
-        ])
-    },
-  )
+  })
 
   test.each([
     ['show', 'pdf'],
@@ -381,7 +378,7 @@ describe('stoke show, why, render and status', () => {
     ])
   })
 
-  test('render prints the catalog on standard output and its cost on standard error', () => {
+  test('run prints the grant command for a refused script, with the same roots and state directory', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
     const whole = stoke(['render'], sandbox(folder))
@@ -640,7 +637,7 @@ describe('the command line', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('tells users of an old Node in one sentence which version is required', () => {
+  test('prints the required Node version in one sentence when Node is too old', () => {
     const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
     expect(run.status).toBe(2)

@@ -151,7 +151,7 @@ test.each<[verb: string, option: string, text: string]>([
     '--sandbox',
     `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: scripts run in bubblewrap where it works (default)`,
   ],
-])('the help of %s has of %s: %s', (verb, option, text) => {
+])('the help of %s shows for %s: %s', (verb, option, text) => {
   const help = stokeProcess([verb, '--help']).stdout.replace(/\s+/g, ' ')
   expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })

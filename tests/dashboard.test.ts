@@ -362,7 +362,7 @@ describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
-  test('shows a pending revision with its changes; approving, rolling back and disabling work by click', async () => {
+  test('shows a pending revision with its changes, and approves, rolls back and disables by click', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit(

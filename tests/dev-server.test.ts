@@ -359,7 +359,7 @@ describe('the event stream', () => {
     const places: string[] = []
     using staging = new TemporaryFolder()
     for (const name of ['a', 'b', 'c']) {
-      // Move the folder in one step: a text that is read while it is written would cause an extra update.
+      // Move the folder in one step, because reading a half-written text would cause an extra update.
       staging.writeSkill(name)
       renameSync(staging.at(name), folder.at(name))
       await dev.client.reload()
@@ -602,7 +602,7 @@ describe('a running dev server and other processes', () => {
     const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
     expect(asked.json.from.pid).toBe(dev.process.pid)
     expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
-    // Keep run files of servers that cannot be reached: they may be slow, or run on another machine with the same state
+    // Keep run files of servers that cannot be reached. They may be slow, or run on another machine with the same state
     // directory.
     const silent = { ...stale, url: 'http://127.0.0.1:1' }
     const elsewhere = { ...stale, host: 'another.example', pid: 999_999_999 }

@@ -44,7 +44,7 @@ function namesOf({ text }: EntryPoint): string[] {
   return [...listed, ...declared].sort()
 }
 
-// A new export is a deliberate line in a diff: update the snapshot only to extend the public API.
+// A new export is a deliberate change. Update the snapshot only to extend the public API.
 describe.each(entryPoints)('the exported names of $name', entryPoint => {
   const names = namesOf(entryPoint)
 

@@ -222,26 +222,29 @@ class FaultyFileSystem extends NodeFileSystem implements FileSystem {
 }
 
 describe('disk faults', () => {
-  test.each(['SKILL.md', 'a.md', 'pdf', 'references'])('an unreadable path does not count as deleted: %s', async unreadable => {
-    using folder = new TemporaryFolder()
-    folder.writeSkill('pdf')
-    folder.write('pdf/references/x.md', 'x')
-    const fileSystem = new FaultyFileSystem()
-    await using skills = await createSkillRuntime({
-      sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
-      tuning: { hasher: nodeHasher },
-    })
-    const before = skills.current
-    fileSystem.unreadable = unreadable
-    folder.write('pdf/a.md', 'new')
-    folder.write('pdf/references/y.md', 'new')
-    folder.writeSkill('pdf', { description: 'Unseen.' })
-    await until(skills, 'the fault is reported', each => each.reports()[0]?.status === 'broken')
-    expect(skills.current.digest).toBe(before.digest)
-    fileSystem.unreadable = undefined
-    await skills.reload()
-    expect(skills.current.get('pdf').description).toBe('Unseen.')
-  })
+  test.each(['SKILL.md', 'a.md', 'pdf', 'references'])(
+    'an unreadable path does not count as deleted: %s',
+    async unreadable => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('pdf')
+      folder.write('pdf/references/x.md', 'x')
+      const fileSystem = new FaultyFileSystem()
+      await using skills = await createSkillRuntime({
+        sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
+        tuning: { hasher: nodeHasher },
+      })
+      const before = skills.current
+      fileSystem.unreadable = unreadable
+      folder.write('pdf/a.md', 'new')
+      folder.write('pdf/references/y.md', 'new')
+      folder.writeSkill('pdf', { description: 'Unseen.' })
+      await until(skills, 'the fault is reported', each => each.reports()[0]?.status === 'broken')
+      expect(skills.current.digest).toBe(before.digest)
+      fileSystem.unreadable = undefined
+      await skills.reload()
+      expect(skills.current.get('pdf').description).toBe('Unseen.')
+    },
+  )
 
   test(`a root that fails keeps its skills, is reported, retried and recovers ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
     using folder = new TemporaryFolder()

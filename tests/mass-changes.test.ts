@@ -158,7 +158,7 @@ test('nothing is read while git holds its lock, and the next read is complete', 
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // Several changes of a folder outside git pass meanwhile, so settling is over and only the lock delays the read.
+  // During several changes of a folder outside git, settling ends, so only the lock delays the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {

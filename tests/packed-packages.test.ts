@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// Tests what a user installs: the packages as published, in a folder outside this repository.
+// Tests the packages as a user installs them, in a folder outside this repository.
 
 const PACKAGES = ['core', 'scripts', 'compat', 'agent', 'mcp', 'cli']
 const RUNTIMES = resolve('tests/runtimes/node_modules')
@@ -53,7 +53,7 @@ interface Installed {
   readonly megabytes: number
 }
 
-/** Measures what npm installed, including our packages. */
+/** Measures the installed packages, including ours. */
 function measure(place: string): Installed {
   const lock = JSON.parse(readFileSync(join(place, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, unknown>
@@ -128,11 +128,14 @@ test('the installed command line lists, shows and validates skills', () => {
 
 const NODE_22 = join(RUNTIMES, `node-22-linux-${ARCH}/bin/node`)
 
-test.skipIf(!existsSync(NODE_22))('the installed command line names the Node version that it needs in one line', () => {
-  const { status, stdout, stderr } = runCommand(NODE_22, 'list')
-  expect([status, stdout]).toEqual([2, ''])
-  expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
-})
+test.skipIf(!existsSync(NODE_22))(
+  'the installed command line names the Node version that it needs in one line',
+  () => {
+    const { status, stdout, stderr } = runCommand(NODE_22, 'list')
+    expect([status, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
+  },
+)
 
 interface Compilation {
   readonly compiler: string

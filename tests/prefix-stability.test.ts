@@ -57,7 +57,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
 }
 
 // Checks promise 6 on the requests that the model received.
-test(`no byte that a model has received ever changes, whatever happens to the skills ${verifies('PROMISE-6')}`, async () => {
+test(`no byte that a model has received ever changes, after any change of the skills ${verifies('PROMISE-6')}`, async () => {
   let updates = 0
   let loads = 0
   await fc.assert(
@@ -122,7 +122,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('resume' as const) }), weight: 1 },
 )
 
-/** Returns what a model knows after it read the catalog and then every message in order. */
+/** Returns the knowledge of a model that read the catalog and then every message in order. */
 function learn(texts: readonly string[]): Record<string, string> {
   const known = new Map<string, string>()
   for (const text of texts) {

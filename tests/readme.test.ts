@@ -35,7 +35,7 @@ describe('the pages', () => {
   test.each(examples)('show an example that runs: $name', ({ code }) => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/support-pdf')
-    // Lies inside the repository so that package names resolve; the working directory is a temporary folder.
+    // The file is inside the repository so that package names resolve. The working directory is a temporary folder.
     const file = resolve('.tmp', `example-${process.pid}.ts`)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, code)

@@ -69,7 +69,7 @@ describe('a running runtime', () => {
     expect(halves).toEqual([])
   })
 
-  test('follows the way vim saves: a probe, a backup, a new file, the backup removed', async () => {
+  test('follows the way vim saves, with a probe, a backup and a new file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -202,7 +202,7 @@ describe('links are followed only where they may lead', () => {
     ])
   })
 
-  test(`with symlinks: follow, links to any place are followed ${verifies('P19')}`, async () => {
+  test(`links to any place are followed with symlinks set to follow ${verifies('P19')}`, async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf', { description: 'One.' })

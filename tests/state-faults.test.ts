@@ -41,7 +41,7 @@ describe('a state directory that is removed while in use', () => {
     folder.writeSkill('skills/c', { body: 'Edited.' })
     await skills.reload()
     expect(await bodyOf(skills, 'c')).toBe('Edited.')
-    // The diagnostic must be true: every text that is read gets stored.
+    // The diagnostic must be true, so every text that is read must be stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
     await expect.poll(told).toEqual(['the state directory was removed; what is served has been written anew'])
@@ -296,7 +296,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
       folder,
       `mount -t tmpfs -o size=16m,mode=700 tmpfs ${folder.at('state')}`,
       `const skills = await open()
-       // All but 1.5 MB of the disk is somebody else's.
+       // Leaves 1.5 MB of the disk free.
        writeFileSync(state + '/filler', Buffer.alloc(14_500_000))
        const seen = []
        for (let round = 0; round < 30; round++) {
@@ -307,7 +307,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
        rmSync(state + '/filler')
        await skills.reload()
-       // The report follows the reading; nobody waits for it.
+       // The report follows the scan and is not awaited.
        const isMended = () => skills.status()[0].storeFault === undefined && codes(skills).length === 0
        for (let turn = 0; turn < 100 && !isMended(); turn++) await skills.reload()
        const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }
@@ -431,7 +431,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
   })
 })
 
-test('a revision with damaged bytes cannot be approved, because nobody can review it', async () => {
+test('a revision with damaged bytes cannot be approved, because its text cannot be reviewed', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')

@@ -125,14 +125,17 @@ describe('the schema of a tool', () => {
     }
   })
 
-  test.each(Object.keys(INPUTS))('%s: is a separate copy for each reader, so a change of one copy does not affect another', async name => {
-    const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
-    const before = JSON.stringify(one?.inputSchema)
-    for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
-    for (const tool of [one, two, listTools('three').find(each => each.name === name)])
-      expect(JSON.stringify(tool?.inputSchema)).toBe(before)
-    expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
-  })
+  test.each(Object.keys(INPUTS))(
+    '%s: is a separate copy for each reader, so a change of one copy does not affect another',
+    async name => {
+      const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
+      const before = JSON.stringify(one?.inputSchema)
+      for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
+      for (const tool of [one, two, listTools('three').find(each => each.name === name)])
+        expect(JSON.stringify(tool?.inputSchema)).toBe(before)
+      expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
+    },
+  )
 
   test('each list of commands returns separate copies too', async () => {
     const before = JSON.stringify(skills.scripts.list())

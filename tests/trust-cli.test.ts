@@ -326,7 +326,7 @@ test('reload reports errors of sources, and the printed MCP command works from a
   expect(reloaded).toMatch(/no branch or tag "main"/)
 })
 
-test('log prints author, time and reason; rollback, pin, reject and disable can be undone', async () => {
+test('log prints author, time and reason, and rollback, pin, reject and disable can be undone', async () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.rows('approve', 'pdf', '--yes')
@@ -377,7 +377,7 @@ test('a running dev server follows the decisions of another process', async () =
   kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
-  // The dev server also learns what another process fetched, although its own next fetch is five minutes away.
+  // The dev server also learns about commits that another process fetched. Its own next fetch is five minutes away.
   kit.commit('Second.')
   expect(kit.run('pending').status).toBe(1)
   kit.rows('approve', 'pdf', '--yes')
@@ -435,7 +435,7 @@ test('frozen: changes of local folders wait for approval too', async () => {
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
-test('frozen: a change waits even if the store has lost the served revision; without --frozen, dev serves the change', async () => {
+test('frozen: a change waits even if the store has lost the served revision, and dev without --frozen serves the change', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>

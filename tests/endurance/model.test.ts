@@ -31,7 +31,7 @@ function createProperty(options: { readonly replayPath?: string } = {}) {
 }
 
 test(
-  `whatever happens to the folders, every reader sees the result of a fresh scan, or the last good revision ${verifies(
+  `every reader sees the result of a fresh scan or the last good revision, after any change of the folders ${verifies(
     'PROMISE-1',
     'PROMISE-2',
     'PROMISE-3',

@@ -53,7 +53,7 @@ class Victim {
     await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
   }
 
-  /** Saves a valid text and valid code for the last time. Returns what they say. */
+  /** Saves a valid text and valid code for the last time. Returns the marks that readers must find in them. */
   finish(): { readonly text: string; readonly said: string } {
     const version = ++this.#next
     this.#replace('SKILL.md', this.#textOf(version))
@@ -79,7 +79,7 @@ class Victim {
     renameSync(this.#folder.at(this.#directory, `${path}.tmp`), this.#folder.at(this.#directory, path))
   }
 
-  /** Writes like a slow program: empties the file, writes a part, and writes the rest later. */
+  /** Writes like a slow program. It empties the file, writes a part, and writes the rest later. */
   async #writeHalf(path: string, content: string): Promise<void> {
     const cut = content.indexOf(' ', content.length / 2)
     const start = performance.now()

@@ -48,7 +48,7 @@ export class SkillWorld implements AsyncDisposable {
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
   readonly #lastGood = new Map<string, LastGood>()
-  /** The state that subscribers derive from the reported changes: one fast and one slow subscriber. */
+  /** The state that subscribers derive from the reported changes, for a fast and a slow subscriber. */
   readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
   /** The state that the model derives from the system prompt and the appended messages. */
   readonly #announced = new Map<string, string>()
@@ -128,7 +128,7 @@ export class SkillWorld implements AsyncDisposable {
     }
   }
 
-  /** Starts a model call: updates the conversation, whose knowledge must then match the served skills. */
+  /** Starts a model call. Updates the conversation, whose knowledge must then match the served skills. */
   async beginStep(): Promise<void> {
     if (this.losesEvents) await this.skills.reload()
     const update = await this.session.update()
@@ -180,7 +180,7 @@ export class SkillWorld implements AsyncDisposable {
     return scan.current.reports()
   }
 
-  /** Returns the expected skills: by name, with source and revision. */
+  /** Returns the expected skills by name, each with source and revision. */
   #expect(reports: readonly SkillReport[]): Map<string, string> {
     const found = new Set<string>()
     const candidates: (LastGood & { readonly source: string; readonly location: string })[] = []

@@ -55,14 +55,17 @@ const INPUTS: Readonly<Record<string, object>> = {
   skill_unload: { name: 'slow' },
 }
 
-test.each(Object.entries(INPUTS))('%s does nothing if its signal was already aborted', async (name, input) => {
-  const changes: string[] = []
-  const unsubscribe = skills.scripts.subscribe(({ skill }) => void changes.push(skill))
-  await expect(tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
-  unsubscribe()
-  expect([lines, changes]).toEqual([[], []])
-  expect(skills.scripts.list().map(({ id }) => id)).toEqual(['slow.wait'])
-})
+test.each(Object.entries(INPUTS))(
+  '%s does nothing if its signal was already aborted',
+  async (name, input) => {
+    const changes: string[] = []
+    const unsubscribe = skills.scripts.subscribe(({ skill }) => void changes.push(skill))
+    await expect(tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    unsubscribe()
+    expect([lines, changes]).toEqual([[], []])
+    expect(skills.scripts.list().map(({ id }) => id)).toEqual(['slow.wait'])
+  },
+)
 
 describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
   test('rejects while its script runs, and ends the script', async () => {

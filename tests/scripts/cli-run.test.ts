@@ -145,33 +145,30 @@ test.each([
   ['throws', `throw new Error('boom')`],
   ['ends its process', 'process.exit(3)'],
   ['imports a missing module', `import './nope.js'`],
-])(
-  'next to a module that %s, an existing command exits with 1 and an unknown command with 2',
-  (_, head) => {
-    using it = open()
-    it.folder.writeSkill('skills/git')
-    it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
-    it.folder.write('skills/git/scripts/b.js', commandText('other', 'return 1', head))
-    expect(it.run('run', 'git.greet')).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining('error: the command "git.greet" does not load; scripts/b.js'),
-    })
-    expect(it.run('run', 'git.nope')).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining(
-        'error: there is no command "git.nope"; there are: git.greet, git.other\n',
-      ),
-    })
-    // A module that cannot be parsed might contain the command.
-    it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
-    expect(it.run('run', 'git.nope')).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining(
-        'there is no command "git.nope" in the code that can be read; scripts/b.js',
-      ),
-    })
-  },
-)
+])('next to a module that %s, an existing command exits with 1 and an unknown command with 2', (_, head) => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  it.folder.write('skills/git/scripts/b.js', commandText('other', 'return 1', head))
+  expect(it.run('run', 'git.greet')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('error: the command "git.greet" does not load; scripts/b.js'),
+  })
+  expect(it.run('run', 'git.nope')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(
+      'error: there is no command "git.nope"; there are: git.greet, git.other\n',
+    ),
+  })
+  // A module that cannot be parsed might contain the command.
+  it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
+  expect(it.run('run', 'git.nope')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(
+      'there is no command "git.nope" in the code that can be read; scripts/b.js',
+    ),
+  })
+})
 
 test('grant and revoke apply to later processes and are recorded in the history', () => {
   using it = open()
@@ -186,7 +183,7 @@ test('grant and revoke apply to later processes and are recorded in the history'
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
   expect(refused.stderr).toContain('the scripts ask for net env:TOKEN, which nobody has granted')
-  // Granting everything that a skill asks for would approve capabilities that nobody has read.
+  // Granting everything that a skill asks for would approve capabilities that the user has not read.
   const unsaid = it.run('grant', 'net')
   expect([unsaid.status, unsaid.stderr]).toEqual([
     2,

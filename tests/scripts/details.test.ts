@@ -259,23 +259,26 @@ test('a process that runs out of memory is reported as such', async () => {
   })
 })
 
-test.skipIf(!HAS_BUBBLEWRAP)('a script without network access is told which capability to ask for', async () => {
-  using folder = new TemporaryFolder()
-  const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const script = commandText('get', `return await (await fetch('http://127.0.0.1:${port}')).text()`)
-  folder.writeSkill('git')
-  folder.write('git/scripts/a.js', script)
-  await using skills = await openScripts(folder.path, { sandbox: 'require' })
-  await expect(skills.scripts.execute('git.get')).rejects.toMatchObject({
-    message: expect.stringMatching(
-      /^git\.get: fetch failed: connect ECONNREFUSED .*; metadata\.capabilities can ask for "net"/,
-    ),
-  })
-  folder.write('git/SKILL.md', '---\nname: git\ndescription: d\nmetadata:\n  capabilities: net\n---\nx\n')
-  await skills.reload()
-  await skills.review.grant('git', ['net'])
-  expect((await skills.scripts.execute('git.get')).value).toBe('reached')
-  server.close()
-})
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'the error of a script without network access names the missing capability',
+  async () => {
+    using folder = new TemporaryFolder()
+    const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const script = commandText('get', `return await (await fetch('http://127.0.0.1:${port}')).text()`)
+    folder.writeSkill('git')
+    folder.write('git/scripts/a.js', script)
+    await using skills = await openScripts(folder.path, { sandbox: 'require' })
+    await expect(skills.scripts.execute('git.get')).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^git\.get: fetch failed: connect ECONNREFUSED .*; metadata\.capabilities can ask for "net"/,
+      ),
+    })
+    folder.write('git/SKILL.md', '---\nname: git\ndescription: d\nmetadata:\n  capabilities: net\n---\nx\n')
+    await skills.reload()
+    await skills.review.grant('git', ['net'])
+    expect((await skills.scripts.execute('git.get')).value).toBe('reached')
+    server.close()
+  },
+)

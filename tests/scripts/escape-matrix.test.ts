@@ -17,9 +17,9 @@ import {
 } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Attacks of a script without grants, and their outcome: as a plain process (to show that the attack works at all),
-// with the permissions of Node, and in the sandbox. If an upgrade of Node or of the system changes an entry, the test
-// fails and the change must be reviewed.
+// Attacks of a script without grants, and their outcome in three tiers. The plain process shows that the attack works
+// at all. The others are the permissions of Node, and the sandbox. If an upgrade of Node or of the system changes an
+// outcome, review the change.
 type Outcome = 'escapes' | 'contained' | 'refused'
 
 interface Attempt {
@@ -453,24 +453,29 @@ for (const [tier, sandbox] of TIERS)
   describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(
     `a script without grants, with ${tier}, from the reserve`,
     () => {
-      test.each(ATTEMPTS)(`has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`, async attempt => {
-        await using world = await makeWorld()
-        await using skills = await openScripts(world.folder.at('skills'), {
-          sandbox,
-          workspace: world.folder.at('work'),
-          hiddenPaths: [world.folder.at('work/state')],
-        })
-        for (const code of ['return 1', 'return 2']) {
-          writeAttack(world, { ...attempt, code })
-          await skills.scripts.execute('attack.attack', world.target)
-        }
-        const waiting = await waitForReserve()
-        writeAttack(world, attempt)
-        expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(attempt[tier])
-        // The attack must have run in the reserve process.
-        expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
-        expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
-      })
+      test.each(ATTEMPTS)(
+        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        async attempt => {
+          await using world = await makeWorld()
+          await using skills = await openScripts(world.folder.at('skills'), {
+            sandbox,
+            workspace: world.folder.at('work'),
+            hiddenPaths: [world.folder.at('work/state')],
+          })
+          for (const code of ['return 1', 'return 2']) {
+            writeAttack(world, { ...attempt, code })
+            await skills.scripts.execute('attack.attack', world.target)
+          }
+          const waiting = await waitForReserve()
+          writeAttack(world, attempt)
+          expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(
+            attempt[tier],
+          )
+          // The attack must have run in the reserve process.
+          expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
+          expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
+        },
+      )
     },
   )
 
@@ -485,22 +490,25 @@ describe.each([
 
   for (const [tier, sandbox] of TIERS) {
     describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}`, () => {
-      test.each(attempts)(`has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`, async attempt => {
-        await using world = await makeWorld()
-        const { granted = [], times = 1 } = attempt
-        writeAttack(world, attempt)
-        await using skills = await openScripts(world.folder.at('skills'), {
-          sandbox,
-          workspace: world.folder.at('work'),
-          hiddenPaths: [world.folder.at('work/state')],
-        })
-        if (granted.length > 0) await skills.review.grant('attack', granted)
-        const outcomes: Outcome[] = []
-        for (let time = 0; time < times; time++)
-          outcomes.push(await judge(attempt, world, () => attackWith(skills, world.target, time === 0)))
-        expect(outcomes[0]).toBe(attempt[tier])
-        expect(outcomes).not.toContain(attempt[tier] === 'escapes' ? 'contained' : 'escapes')
-      })
+      test.each(attempts)(
+        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        async attempt => {
+          await using world = await makeWorld()
+          const { granted = [], times = 1 } = attempt
+          writeAttack(world, attempt)
+          await using skills = await openScripts(world.folder.at('skills'), {
+            sandbox,
+            workspace: world.folder.at('work'),
+            hiddenPaths: [world.folder.at('work/state')],
+          })
+          if (granted.length > 0) await skills.review.grant('attack', granted)
+          const outcomes: Outcome[] = []
+          for (let time = 0; time < times; time++)
+            outcomes.push(await judge(attempt, world, () => attackWith(skills, world.target, time === 0)))
+          expect(outcomes[0]).toBe(attempt[tier])
+          expect(outcomes).not.toContain(attempt[tier] === 'escapes' ? 'contained' : 'escapes')
+        },
+      )
     })
   }
 })
@@ -592,22 +600,29 @@ function toProgram(line: string, { target }: World): string {
 }
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants', () => {
-  test.each(PROGRAMS)(`is contained when it tries to %s ${verifies('PROMISE-8')}`, async (_, line, isEscape) => {
-    await using world = await makeWorld()
-    const { folder } = world
-    const text = toProgram(line, world)
-    const plain = folder.write('plain.sh', text)
-    const env = { ...process.env, TMPDIR: folder.at('outside'), SKILL_DIRECTORY: folder.at('skills/attack') }
-    // Run in the sandbox first, because the plain process leaves traces.
-    folder.write('skills/attack/scripts/attack.sh', text)
-    await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
-    const { stdout } = await skills.scripts.run('attack', 'scripts/attack.sh')
-    expect(stdout).toMatch(/the end\n$/)
-    expect(isEscape(stdout, world)).toBe(false)
-    const child = spawn('/bin/sh', [plain], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-    let said = ''
-    child.stdout.on('data', (data: Buffer) => (said += data.toString()))
-    await once(child, 'close')
-    await expect.poll(() => isEscape(said, world), { timeout: 10_000 }).toBe(true)
-  })
+  test.each(PROGRAMS)(
+    `is contained when it tries to %s ${verifies('PROMISE-8')}`,
+    async (_, line, isEscape) => {
+      await using world = await makeWorld()
+      const { folder } = world
+      const text = toProgram(line, world)
+      const plain = folder.write('plain.sh', text)
+      const env = {
+        ...process.env,
+        TMPDIR: folder.at('outside'),
+        SKILL_DIRECTORY: folder.at('skills/attack'),
+      }
+      // Run in the sandbox first, because the plain process leaves traces.
+      folder.write('skills/attack/scripts/attack.sh', text)
+      await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
+      const { stdout } = await skills.scripts.run('attack', 'scripts/attack.sh')
+      expect(stdout).toMatch(/the end\n$/)
+      expect(isEscape(stdout, world)).toBe(false)
+      const child = spawn('/bin/sh', [plain], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+      let said = ''
+      child.stdout.on('data', (data: Buffer) => (said += data.toString()))
+      await once(child, 'close')
+      await expect.poll(() => isEscape(said, world), { timeout: 10_000 }).toBe(true)
+    },
+  )
 })

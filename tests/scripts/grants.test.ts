@@ -201,7 +201,7 @@ describe('a trusted source', () => {
 })
 
 describe('a reviewed source', () => {
-  test(`grants what a revision asked for at its approval, and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
+  test(`grants the capabilities of a revision at its approval, and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return process.env.TOKEN === undefined ? "none" : "granted"')
     await using skills = await openScripts(folder.path, {
@@ -255,7 +255,7 @@ describe('granted capabilities', () => {
         folder.write('skills/deploy/scripts/go.js', commandText('go', body))
       }
 
-      test('files: give access to the workspace and named paths, to read or to write, and to nothing else', async () => {
+      test('give access to the workspace and named paths, to read or to write, and to nothing else', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'of the workspace')
         folder.write('named/in.txt', 'of another place')
@@ -281,7 +281,7 @@ describe('granted capabilities', () => {
         ])
       })
 
-      test('files: allow listing a folder that contains another granted path', async () => {
+      test('allow listing a folder that contains another granted path', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/sub/in.txt', 'x')
         const words = ['fs.read:sub', 'fs.read']
@@ -310,7 +310,7 @@ describe('granted capabilities', () => {
         return await run(skills).catch((thrown: unknown) => String(thrown))
       }
 
-      test('files: refuse a path through a link in the workspace', async () => {
+      test('refuse a path through a link in the workspace', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')
         folder.write('private/in.txt', 'of somebody else')
@@ -325,7 +325,7 @@ describe('granted capabilities', () => {
           )
       })
 
-      test('files: are not widened by a link in a writable folder', async () => {
+      test('are not widened by a link in a writable folder', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/hooks/kept', 'as it was')
         folder.write('outside/out/in.txt', 'x')
@@ -351,7 +351,7 @@ describe('granted capabilities', () => {
         expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
       })
 
-      test('files: include no file that controls git, agents or editors', async () => {
+      test('include no file that controls git, agents or editors', async () => {
         for (const name of [
           '.git/hooks/pre-commit',
           '.claude/settings.json',
@@ -372,7 +372,7 @@ describe('granted capabilities', () => {
           expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script writes to')
       })
 
-      test('files: do not include hidden paths inside a granted folder', async () => {
+      test('do not include hidden paths inside a granted folder', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'in')
         folder.write('work/state/run/1.json', 'the token')
@@ -396,7 +396,7 @@ describe('granted capabilities', () => {
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
       })
 
-      test('files: cannot cover a path that scripts of another skill can change, unless both have the grant', async () => {
+      test('cannot cover a path that scripts of another skill can change, unless both have the grant', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
@@ -413,7 +413,7 @@ describe('granted capabilities', () => {
         await expect.poll(() => run(skills).catch(String)).toBe(1)
       })
 
-      test('files: a command that creates a file that controls git or agents fails, and later calls fail too', async () => {
+      test('make a command fail, and later calls too, when it creates a file that controls git or agents', async () => {
         for (const [name, path] of [
           ['.git', '.git/hooks/x'],
           ['.claude', 'deep/.claude/x'],
@@ -440,7 +440,7 @@ describe('granted capabilities', () => {
         }
       })
 
-      test('files: a script that creates a file that controls git or agents fails too', async () => {
+      test('make a script fail when it creates a file that controls git or agents', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         write(folder, 'fs.write:out', 'return 1')
@@ -457,7 +457,7 @@ describe('granted capabilities', () => {
         await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
       })
 
-      test('files: a script cannot move a link so that it leads elsewhere', async () => {
+      test('let no script move a link so that it leads elsewhere', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/x', 'as it was')
         folder.write('work/out/x', 'mine')
@@ -470,7 +470,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/x'), 'utf8')).toBe('as it was')
       })
 
-      test('files: are checked again before each call', async () => {
+      test('are checked again before each call', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         folder.write('work/hooks/kept', 'as it was')
@@ -501,7 +501,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
-      test('files: links in a granted folder lead nowhere, and a star is not a wildcard', async () => {
+      test('follow no links inside a granted folder, and treat a star as a plain character', async () => {
         using folder = new TemporaryFolder()
         folder.write('outside/secret.txt', 'a secret')
         folder.write('work/docs/deep/in.txt', 'in')
@@ -521,7 +521,7 @@ describe('granted capabilities', () => {
         expect(star).toContain(sandbox === 'off' ? '"*" in a path' : 'ENOENT')
       })
 
-      test('files: allow no writes to protected paths, their parents or their contents', async () => {
+      test('allow no writes to protected paths, their parents or their contents', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/state/decisions', 'as they were')
         write(folder, 'fs.write', "(await import('node:fs')).writeFileSync('out.txt', 'x')")
@@ -540,7 +540,7 @@ describe('granted capabilities', () => {
         expect(existsSync(folder.at('work/out.txt'))).toBe(false)
       })
 
-      test('files: work for paths that are links and are granted in more than one way', async () => {
+      test('work for paths that are links and are granted in more than one way', async () => {
         using folder = new TemporaryFolder()
         folder.write('real/out/in.txt', 'x')
         symlinkSync(folder.at('real'), folder.at('work'))

@@ -10,7 +10,7 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const guide = readFileSync('docs/scripts.md', 'utf8').replace(/\s+/g, ' ')
 
-test(`the guide says what clients cache, which edits need a reload, and what to do when a client is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
+test(`the guide explains client caches, edits that need a reload, and the way out when a client is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
   for (const sentence of [
     'Clients may cache names, descriptions and parameters of tools',
     'Edit code rather than descriptions and parameters',
