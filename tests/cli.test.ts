@@ -677,7 +677,7 @@ class Dev implements AsyncDisposable {
     }
     this.#waiting.add(check)
     const timer = setTimeout(
-      () => reject(new Error(`waited in vain for ${pattern}; there was:\n${this.output}`)),
+      () => reject(new Error(`timed out waiting for ${pattern}; output:\n${this.output}`)),
       20_000,
     )
     check()

@@ -89,7 +89,7 @@ test('all of 25,000 changes that happened while the process was stopped are foun
   await follower.until(each => each.skills === 26)
 })
 
-test('20 git checkouts between two branches under load only publish digests of whole commits', {
+test('20 git checkouts between two branches under load publish only digests of whole commits', {
   timeout: 180_000,
 }, async () => {
   using folder = new TemporaryFolder()

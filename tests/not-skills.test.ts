@@ -194,7 +194,7 @@ describe('stoke why', () => {
   })
 })
 
-test('findNotSkills() reports a dangling link, and every link in a reviewed source', async () => {
+test('a dangling link, and every link in a reviewed source, are reported as not skills', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.writeSkill('linked')
@@ -211,7 +211,7 @@ test('findNotSkills() reports a dangling link, and every link in a reviewed sour
   ])
 })
 
-test('findNotSkills() reflects the current files', async () => {
+test('the list of entries that are not skills reflects the current files', async () => {
   using folder = new TemporaryFolder()
   folder.write('pdf/SKILLS.md', skillText('pdf'))
   await using skills = await follow(folder.path)

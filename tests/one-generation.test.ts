@@ -81,8 +81,8 @@ async function openViews(
 const load = async (client: ClientProcess): Promise<ToolAnswer> =>
   await client.ask<ToolAnswer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
 
-describe.skipIf(CHROMIUM === undefined)('one save', () => {
-  test(`shows the same digest and text in the terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
+describe.skipIf(CHROMIUM === undefined)('every view', () => {
+  test(`shows the same digest and text after a save: terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -146,7 +146,7 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
     expect(own.current.digest).toBe(digest)
   }, 60_000)
 
-  test(`that is broken changes no view and is reported in every view ${verifies('PROMISE-3')}`, async () => {
+  test(`keeps its contents after a broken save, and reports the error ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })

@@ -241,7 +241,7 @@ test('a process that follows a decision does not restore a revision that another
   expect(await bodyOf(again, 'a')).toBe('Second.')
 })
 
-test('every call fails with CLOSED after the runtime was closed, also through a session', async () => {
+test('calls to a closed runtime fail with CLOSED, and its session tools answer with an error', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   const skills = await open(folder)

@@ -286,7 +286,7 @@ export const EXO = [
     id: 'EXO-X04',
     kind: 'beyond',
     behaviour:
-      '`loadAll` clears the registry first and finds `skill.md` and `SKILL.md` at any depth. A missing source directory and an unknown name given to `get` throw a `SkillError`. `skills` is a copy.',
+      '`loadAll` starts with an empty registry and finds `skill.md` and `SKILL.md` at any depth. A missing source directory and an unknown name given to `get` throw a `SkillError`. `skills` is a copy.',
   },
   {
     id: 'EXO-X05',

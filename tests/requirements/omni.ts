@@ -39,7 +39,7 @@ export const OMNI = [
     id: 'OMNI-07',
     kind: 'described',
     behaviour:
-      'A reload clears the state of the script loader, and then loads all scripts of the skill again.',
+      'A reload clears everything that the script loader has collected, and then loads all scripts of the skill again.',
   },
   {
     id: 'OMNI-08',
@@ -250,7 +250,7 @@ export const OMNI = [
     id: 'OMNI-X15',
     kind: 'beyond',
     behaviour:
-      '`skill.unload` unloads one skill. `skill.reload` reports whether the skill was reloaded, was loaded for the first time, was not found, or failed.',
+      '`skill.unload` unloads one skill. `skill.reload` reports whether the skill was reloaded, was newly loaded, was not found, or failed.',
   },
   {
     id: 'OMNI-B01',

@@ -144,7 +144,7 @@ export const POLICIES = [
     id: 'P24',
     kind: 'policy',
     behaviour:
-      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). MCP notifies of the first and the last change within 1,000 ms. No last change of a burst is dropped.',
+      'Files settle before they are read (20 ms, 80 ms in a burst, at most 2 s, and 500 ms for `LocalFileWatcher`). Within 1,000 ms, MCP notifies of the first and the last change. No last change of a burst is dropped.',
   },
   {
     id: 'P25',

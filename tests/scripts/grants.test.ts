@@ -396,7 +396,7 @@ describe('granted capabilities', () => {
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
       })
 
-      test('cannot cover a path that scripts of another skill can change, unless both have the grant', async () => {
+      test('are refused for a path that scripts of another skill can redirect', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
@@ -501,7 +501,7 @@ describe('granted capabilities', () => {
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
-      test('follow no links inside a granted folder, and treat a star as a plain character', async () => {
+      test('give no access through a link out of a granted folder, or through a star in a path', async () => {
         using folder = new TemporaryFolder()
         folder.write('outside/secret.txt', 'a secret')
         folder.write('work/docs/deep/in.txt', 'in')
