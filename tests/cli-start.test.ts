@@ -8,7 +8,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const HOOK = pathToFileURL(resolve('tests/fixtures/list-modules.ts')).href
 
-/** Returns what a verb loads: paths below this folder, and names of modules of Node. */
+/** Returns the modules that a verb loads: paths below this folder, and names of Node modules. */
 function modulesOf(args: readonly string[]): readonly string[] {
   const run = spawnSync(process.execPath, ['--import', HOOK, BIN, ...args], {
     encoding: 'utf8',
@@ -22,14 +22,17 @@ function modulesOf(args: readonly string[]): readonly string[] {
 
 const COMMAND_LINE = /^(node:|\/packages\/cli\/(bin|dist|node_modules\/commander)\/|$)/
 
-describe('what is loaded', () => {
-  test.each([[['--version']], [['--help']], [['run', '--help']]])('%j loads the command line alone', args => {
-    const modules = modulesOf(args)
-    expect(modules).toContain('/packages/cli/dist/main.js')
-    expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
-  })
+describe('the command line at its start', () => {
+  test.each([[['--version']], [['--help']], [['run', '--help']]])(
+    'loads only its own modules for %j',
+    args => {
+      const modules = modulesOf(args)
+      expect(modules).toContain('/packages/cli/dist/main.js')
+      expect(modules.filter(each => !COMMAND_LINE.test(each))).toEqual([])
+    },
+  )
 
-  test('list loads the core, and nothing that it has no use for', () => {
+  test('loads the core for list, and no module that list does not need', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const modules = modulesOf(['list', '--root', folder.at('skills'), '--state', folder.at('state')])
@@ -40,7 +43,7 @@ describe('what is loaded', () => {
   })
 })
 
-test('mcp over a folder loads neither a client nor the vocabulary of tokens, which a short catalog does without', () => {
+test('mcp over a local folder loads neither an MCP client nor the token vocabulary, because a short catalog needs no count', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const modules = modulesOf(['mcp', '--root', folder.at('skills'), '--state', folder.at('state')])
@@ -49,20 +52,20 @@ test('mcp over a folder loads neither a client nor the vocabulary of tokens, whi
   expect(modules.filter(each => needless.test(each))).toEqual([])
 })
 
-describe('compiled code', () => {
+describe('the compile cache', () => {
   const entriesOf = (folder: TemporaryFolder): readonly string[] => {
     const code = folder.at('state/code')
     return existsSync(code) ? readdirSync(code, { recursive: true }).map(String) : []
   }
 
-  test('is kept in the state directory from the second command on, until stoke gc', () => {
+  test('stays in the state directory from the second command on, until stoke gc removes it', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const run = (verb: string, env: NodeJS.ProcessEnv = {}): void => {
       const flags = verb === 'list' ? ['--root', folder.at('skills')] : []
       const { status } = stokeProcess([verb, ...flags, '--state', folder.at('state')], {
         cwd: folder.path,
-        // Whoever runs the tests may have a cache of their own.
+        // The developer who runs the tests may have set a compile cache.
         env: { NODE_COMPILE_CACHE: undefined, ...env },
       })
       expect(status).toBe(0)
@@ -80,7 +83,7 @@ describe('compiled code', () => {
     expect(entriesOf(folder).filter(each => kept.includes(each)).length).toBeLessThan(kept.length)
   })
 
-  /** A folder with a skill, and a state directory that knows it. */
+  /** Creates a folder with one skill, and a state directory that knows the skill. */
   const prepare = (folder: TemporaryFolder): readonly string[] => {
     const args = ['list', '--root', folder.at('skills'), '--state', folder.at('state')]
     folder.writeSkill('skills/pdf')
@@ -88,7 +91,7 @@ describe('compiled code', () => {
     return args
   }
 
-  test('is neither kept nor used where others may write', () => {
+  test('is neither written nor used when other users may write to its folder', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     folder.write('state/code/file', '')
@@ -97,7 +100,7 @@ describe('compiled code', () => {
     expect([status, entriesOf(folder)]).toEqual([0, ['file']])
   })
 
-  test('of other versions of Node goes when this one begins to keep its own, and only then', () => {
+  test('drops the code of other Node versions only when this version starts to keep its own', () => {
     using folder = new TemporaryFolder()
     const args = prepare(folder)
     const run = (): readonly string[] => {
@@ -115,7 +118,7 @@ describe('compiled code', () => {
   })
 
   test.each(['gc', 'reload', 'verify'])(
-    'stoke %s writes nothing into a folder that is no state directory',
+    'stoke %s writes nothing into a folder that is not a state directory',
     verb => {
       using folder = new TemporaryFolder()
       folder.writeSkill('skills/pdf')

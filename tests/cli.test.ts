@@ -35,7 +35,9 @@ interface Listed {
   readonly skills: readonly ListedSkill[]
 }
 
-/** A folder that is both home and working directory, so that nothing of this machine is read or written. */
+/**
+ * Makes one folder both the home and the working directory, so that nothing else on this machine is read or written.
+ */
 function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv } {
   return {
     cwd: folder.path,
@@ -43,7 +45,7 @@ function sandbox(folder: TemporaryFolder): { cwd: string; env: NodeJS.ProcessEnv
   }
 }
 
-test('a process of its own prints and exits as a verb does in a thread', () => {
+test('a verb prints and exits the same in its own process as in a thread', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -63,7 +65,7 @@ test('a process of its own prints and exits as a verb does in a thread', () => {
 })
 
 describe('stoke list', () => {
-  test('reads the default roots in their order, under labels that are no paths of this machine', () => {
+  test('reads the default roots in order, under labels that contain no local path', () => {
     using folder = new TemporaryFolder()
     for (const root of ['skills', '.agents/skills', '.claude/skills', 'home/.agents/skills'])
       folder.writeSkill(`${root}/pdf`, { description: `In ${root}.` })
@@ -79,7 +81,7 @@ describe('stoke list', () => {
     ])
   })
 
-  test('prints exactly the shape that others rely on', () => {
+  test('prints exactly the JSON shape that other programs rely on', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('broken/SKILL.md', '---\nname: broken\ndescription: "x\n---\n')
@@ -112,7 +114,7 @@ describe('stoke list', () => {
     })
   })
 
-  test('the digest is the same wherever the same folders lie', () => {
+  test('prints the same digest for the same folders at any location', () => {
     using one = new TemporaryFolder()
     using two = new TemporaryFolder()
     for (const folder of [one, two]) folder.writeSkill('skills/pdf')
@@ -124,7 +126,7 @@ describe('stoke list', () => {
     expect(new Set(digests).size).toBe(1)
   })
 
-  test('the last good revision outlives the process that knew it', () => {
+  test('serves the last good revision in a later process', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -140,7 +142,7 @@ describe('stoke list', () => {
     expect(stokeProcess(['show', 'pdf', ...flags]).stdout).toContain('Instructions of pdf.')
   })
 
-  test('writes nothing into a root, and the state of one owner nowhere else', () => {
+  test('writes nothing into a root, and writes state only to the state directory', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     stoke(['list'], sandbox(folder))
@@ -151,7 +153,7 @@ describe('stoke list', () => {
     expect(readdirSync(folder.at('state'))).toEqual(['skillstoke'])
   })
 
-  test('a link from one root into another is one shared skill; a link elsewhere is refused', () => {
+  test('treats a link from one root into another as one shared skill, and refuses a link to any other place', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     folder.writeSkill('.agents/skills/pdf')
@@ -166,18 +168,18 @@ describe('stoke list', () => {
     expect(stoke(['status'], sandbox(folder)).stdout).toContain('LINK_REFUSED')
   })
 
-  test('shows what could hide in a terminal instead of obeying it', () => {
+  test('escapes control characters instead of sending them to the terminal', () => {
     using folder = new TemporaryFolder()
     folder.write(
       'pdf/SKILL.md',
       '---\nname: pdf\ndescription: "a\\u001b[31mred\\u001b]0;title\\u0007 \\u202Eend"\n---\nx',
     )
     const { stdout } = stoke(['list', '--root', folder.path, '--state', folder.at('.state')])
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
   })
 
-  test('a link that is refused is told by list and why, and allowed by --link-root', () => {
+  test('reports a refused link in list and why, and --link-root allows the link', () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf')
@@ -190,7 +192,7 @@ describe('stoke list', () => {
     expect(allowed.json.skills.map(({ name, status }) => [name, status])).toEqual([['pdf', 'ok']])
   })
 
-  test('a named root that is not there is an error, and one that is a file is a finding', () => {
+  test('fails for a named root that does not exist, and reports a root that is a file as a diagnostic', () => {
     using folder = new TemporaryFolder()
     folder.write('file', 'x')
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
@@ -220,24 +222,21 @@ describe('stoke list', () => {
     ['verify'],
     ['update'],
     ['remove', 'pdf'],
-  ])(
-    'stoke %s with a root that is not there is an error, whether it was given as a flag or a variable',
-    (...args) => {
-      using folder = new TemporaryFolder()
-      folder.writeSkill('skills/pdf')
-      const state = ['--state', folder.at('.state')]
-      const places = ['--root', folder.at('skills'), '--root', folder.at('sklls')]
-      for (const run of [
-        stoke([...args, ...places, ...state]),
-        stoke([...args, ...state], { env: { SKILLSTOKE_ROOTS: folder.at('sklls') } }),
+  ])('stoke %s fails when a root from a flag or a variable does not exist', (...args) => {
+    using folder = new TemporaryFolder()
+    folder.writeSkill('skills/pdf')
+    const state = ['--state', folder.at('.state')]
+    const places = ['--root', folder.at('skills'), '--root', folder.at('sklls')]
+    for (const run of [
+      stoke([...args, ...places, ...state]),
+      stoke([...args, ...state], { env: { SKILLSTOKE_ROOTS: folder.at('sklls') } }),
+    ])
+      expect([run.status, run.stdout, run.stderr]).toEqual([
+        2,
+        '',
+        expect.stringContaining('sklls" does not exist'),
       ])
-        expect([run.status, run.stdout, run.stderr]).toEqual([
-          2,
-          '',
-          expect.stringContaining('sklls" does not exist'),
-        ])
-    },
-  )
+  })
 
   test.each([
     ['show', 'pdf'],
@@ -246,7 +245,7 @@ describe('stoke list', () => {
     ['run', 'pdf'],
     ['grant', 'pdf', 'net'],
     ['update'],
-  ])('stoke %s with a root that cannot be read is an error', (...args) => {
+  ])('stoke %s fails when a root cannot be read', (...args) => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     chmodSync(folder.at('skills'), 0)
@@ -258,7 +257,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(/skills" cannot be read: EACCES/)])
   })
 
-  test('why says which root could not be read, and nothing of what is in it', () => {
+  test('why names the root that could not be read, and makes no claim about its contents', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.writeSkill('more/docx')
@@ -296,7 +295,7 @@ describe('stoke list', () => {
     expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining('the name is empty')])
   })
 
-  test('one root named twice is one root', () => {
+  test('treats one root that is named twice as one root', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const { json } = stoke<Listed>([
@@ -312,7 +311,7 @@ describe('stoke list', () => {
     expect(json.skills.map(skill => skill.status)).toEqual(['ok'])
   })
 
-  test('says how to begin when there is nothing', () => {
+  test('explains how to begin when there are no skills', () => {
     using folder = new TemporaryFolder()
     const { stdout, status } = stoke(['list'], sandbox(folder))
     expect(status).toBe(0)
@@ -321,8 +320,8 @@ describe('stoke list', () => {
   })
 })
 
-describe('stoke show, why, render, status', () => {
-  test('show --json has files and body', () => {
+describe('stoke show, why, render and status', () => {
+  test('show --json prints the files and the body', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/a.md', 'four')
@@ -342,7 +341,7 @@ describe('stoke show, why, render, status', () => {
     ])
   })
 
-  test('show and why exit with 1 for what is not there, and say what was meant', () => {
+  test('show and why exit with 1 for an unknown skill and suggest the similar name', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const shown = stoke(['show', 'pfd'], sandbox(folder))
@@ -357,7 +356,7 @@ describe('stoke show, why, render, status', () => {
     })
   })
 
-  test(`why tells the step at which a skill stopped ${verifies('PROMISE-7')}`, () => {
+  test(`why names the step at which a skill stopped ${verifies('PROMISE-7')}`, () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     folder.write('skills/broken/SKILL.md', 'no frontmatter')
@@ -379,7 +378,7 @@ describe('stoke show, why, render, status', () => {
     ])
   })
 
-  test('render prints the catalog on standard output and its cost beside it', () => {
+  test('run prints the grant command for a refused script, with the same roots and state directory', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skills/skill-${10 + i}`)
     const whole = stoke(['render'], sandbox(folder))
@@ -395,7 +394,7 @@ describe('stoke show, why, render, status', () => {
     expect(json.omitted).not.toContain('skill-39')
   })
 
-  test('policies come from the configuration, a format from the command line, too', () => {
+  test('render takes policies from the configuration, and the format also from the command line', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('one/pdf', { description: 'First.' })
     folder.writeSkill('two/pdf', { description: 'Second.' })
@@ -418,7 +417,7 @@ describe('stoke show, why, render, status', () => {
     expect([misspelt.status, misspelt.stderr]).toEqual([2, expect.stringContaining('skillstoke.json:1:16')])
   })
 
-  test('status tells how each root is watched', () => {
+  test('status names the way each root is watched', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const { json } = stoke<{ sources: { label: string; mode: string; skills: number }[]; counts: object }>(
@@ -435,7 +434,7 @@ describe('stoke show, why, render, status', () => {
   })
 })
 
-test('run prints the command that grants what a refused script needs, for these roots and this state', () => {
+test('run prints the command that grants what a refused script needs, with the same roots and state directory', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/scripts/say.sh', 'echo said')
@@ -451,7 +450,7 @@ test('run prints the command that grants what a refused script needs, for these 
   expect(run()).toMatchObject({ status: 0, stdout: 'said\n' })
 })
 
-test('mcp says that it awaits a root that is not there', () => {
+test('mcp reports that it waits for a root that does not exist yet', () => {
   using folder = new TemporaryFolder()
   const { status, stderr } = stoke(['mcp', '--root', folder.at('later'), '--state', folder.at('state')])
   expect([status, stderr]).toEqual([
@@ -464,7 +463,7 @@ describe('stoke validate', () => {
   test.each([
     ['that cannot be read', 'SKILL_FILE_UNREADABLE', 0, ''],
     ['that is too large', 'SKILL_FILE_TOO_LARGE', 0o644, 'x'.repeat(300_000)],
-  ])('calls a SKILL.md %s what list calls it', (_what, code, mode, content) => {
+  ])('reports a SKILL.md %s the same way as list', (_what, code, mode, content) => {
     using folder = new TemporaryFolder()
     const path = folder.write('skills/pdf/SKILL.md', content)
     chmodSync(path, mode)
@@ -483,7 +482,7 @@ describe('stoke validate', () => {
     expect(kinds.slice(1)).toEqual([kinds[0], kinds[0]])
   })
 
-  test('exits with 1 when one of them is invalid, and tells where', () => {
+  test('exits with 1 when one of the skills is invalid, and prints its path and line', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('good')
     folder.write('other/SKILL.md', skillText('Bad_Name'))
@@ -505,7 +504,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', folder.at('good')]).status).toBe(0)
   })
 
-  test('takes a folder of skills, and standard input', () => {
+  test('accepts a folder of skills, and standard input', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/one')
     folder.writeSkill('two')
@@ -517,7 +516,7 @@ describe('stoke validate', () => {
     expect(stoke(['validate', '-'], { input: 'no' }).status).toBe(1)
   })
 
-  test('tells what was meant as a skill and is none: a misspelt name is an error, a folder without a text a warning', () => {
+  test('reports a misspelt SKILL.md as an error and a folder without SKILL.md as a warning', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     mkdirSync(folder.at('skills/empty'))
@@ -545,7 +544,7 @@ describe('stoke validate', () => {
     ])
   })
 
-  test('calls nothing valid that it cannot read', () => {
+  test('reports a skill that it cannot read as invalid', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/good')
     folder.write('skills/good/references/a.md', 'A.')
@@ -567,7 +566,7 @@ describe('stoke validate', () => {
   })
 })
 
-describe('the command itself', () => {
+describe('the command line', () => {
   test.each([
     [['unknown']],
     [['list', '--nonsense']],
@@ -575,7 +574,7 @@ describe('the command itself', () => {
     [['validate']],
     [['render', '--max-tokens', 'many']],
     [['list', '--root', '']],
-  ])('%j is a usage error', args => {
+  ])('rejects %j as a usage error', args => {
     const { status, stdout, stderr } = stoke(args)
     expect(status).toBe(2)
     expect(stdout).toBe('')
@@ -583,7 +582,7 @@ describe('the command itself', () => {
   })
 
   test.each(['dev', 'list', 'show', 'validate', 'render', 'why', 'status'])(
-    '%s --help has examples',
+    'prints examples for %s --help',
     verb => {
       const { status, stdout } = stoke([verb, '--help'])
       expect(status).toBe(0)
@@ -592,7 +591,7 @@ describe('the command itself', () => {
     },
   )
 
-  test('a reader that stops early is no error', () => {
+  test('does not fail when the reader of its output stops early', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
     const run = spawnSync(
@@ -606,7 +605,7 @@ describe('the command itself', () => {
     expect(run).toMatchObject({ status: 0, stdout: '{\n', stderr: '' })
   })
 
-  test('a state directory on a file system that takes no folders is told at once', {
+  test('reports at once that the file system of the state directory does not accept folders', {
     timeout: 10_000,
   }, () => {
     using folder = new TemporaryFolder()
@@ -622,7 +621,7 @@ describe('the command itself', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('an unusable state directory is told, and the verb works all the same', () => {
+  test('reports an unusable state directory and still runs the verb', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     writeFileSync(folder.at('file'), '')
@@ -638,7 +637,7 @@ describe('the command itself', () => {
     expect(stderr).toContain('cannot be made')
   })
 
-  test('an older Node prints one line that names the version it needs', () => {
+  test('prints the required Node version in one sentence when Node is too old', () => {
     const source = `Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } }); await import(${JSON.stringify(BIN)})`
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
     expect(run.status).toBe(2)
@@ -678,7 +677,7 @@ class Dev implements AsyncDisposable {
     }
     this.#waiting.add(check)
     const timer = setTimeout(
-      () => reject(new Error(`waited in vain for ${pattern}; there was:\n${this.output}`)),
+      () => reject(new Error(`timed out waiting for ${pattern}; output:\n${this.output}`)),
       20_000,
     )
     check()
@@ -700,7 +699,7 @@ class Dev implements AsyncDisposable {
   }
 }
 
-test('stoke dev: a save, a broken save and its fix, in one conversation with an unchanged prefix; then a clean end', async () => {
+test('stoke dev keeps the prefix of one conversation across a save, a broken save and its fix, and exits with 0', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
   await using dev = new Dev(['skills', '--state', folder.at('state'), '--ask', 'Use refund.'], folder.path)
@@ -721,7 +720,7 @@ test('stoke dev: a save, a broken save and its fix, in one conversation with an 
   expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
 })
 
-test('stoke dev ends on SIGTERM too, while a root is missing and no skill is there', async () => {
+test('stoke dev exits with 0 on SIGTERM after it started without its root and without skills', async () => {
   using folder = new TemporaryFolder()
   await using dev = new Dev(['nothing', '--state', folder.at('state')], folder.path)
   await dev.until(/agent: I see no skills/)
@@ -730,11 +729,11 @@ test('stoke dev ends on SIGTERM too, while a root is missing and no skill is the
   expect(await dev.end('SIGTERM')).toBe(0)
 })
 
-test('stoke dev in a terminal: the keys h, o, r, c, d and q', async () => {
+test('stoke dev in a terminal reacts to the keys h, o, r, c, d and q', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/refund', { body: 'Within 30 days.' })
   const command = [process.execPath, BIN, 'dev', 'skills', '--state', folder.at('state')].join(' ')
-  // `script` gives the program a terminal of its own.
+  // `script` gives the program its own terminal.
   const opened = folder.write('opened', '')
   const browser = folder.write('bin/xdg-open', `#!/bin/sh\necho "$1" > ${opened}\n`)
   chmodSync(browser, 0o755)

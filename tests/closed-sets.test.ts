@@ -41,11 +41,11 @@ import { WATCHING_MODES } from '../packages/core/src/source/event-trust.ts'
 import { stokeProcess } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,', () => {
+describe('a catalog format that is added only to CATALOG_FORMATS', () => {
   const hook = pathToFileURL(resolve('tests/fixtures/add-catalog-format.ts')).href
   const env = { NODE_OPTIONS: `--import=${hook}` }
 
-  /** Runs a program against the built packages, with the format added. */
+  /** Runs a program against the built packages, with the added format. */
   const run = (program: string): unknown =>
     JSON.parse(
       execFileSync(process.execPath, ['--input-type=module', '-e', program], {
@@ -54,7 +54,7 @@ describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,',
       }),
     )
 
-  test('is accepted and used by the library, and listed where another one is refused', () => {
+  test('is accepted and used by the library, and listed in the message that refuses another format', () => {
     const result = run(`
       import { createSkillRuntime, MemorySource } from '@skillstoke/core'
       const sources = () => [new MemorySource({ label: 'm' }, ['pdf', 'maps'].map(name => ({ name, description: 'Does it.', body: '' })))]
@@ -70,7 +70,7 @@ describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,',
     })
   })
 
-  test('is a choice of the command line, in its help, in its configuration, and in the schema of that', () => {
+  test('is a choice of the command line, its help, its configuration and the configuration schema', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const flags = ['--root', 'skills', '--state', folder.at('state')]
@@ -94,14 +94,14 @@ describe('a catalog format that is added to CATALOG_FORMATS, and nowhere else,',
   })
 })
 
-test('a phase that does not exist is refused: nothing would ever call the subscriber', async () => {
+test('a subscription with an unknown phase is refused, because its subscriber would never be called', async () => {
   await using skills = await createSkillRuntime({ sources: [] })
   expect(() => skills.subscribe(() => undefined, { phase: 'tool' as 'tools' })).toThrow(
     `phase is "tool"; use one of ${PHASES.map(phase => JSON.stringify(phase)).join(', ')}`,
   )
 })
 
-test('each form of a capability is one, and the help lists all of them', () => {
+test('every listed capability form is accepted, and the help lists all of them', () => {
   const forms = CAPABILITY_FORMS.split(', ')
   for (const form of forms) expect([form, isCapability(form)]).toEqual([form, true])
   for (const word of ['network', 'env', 'env:', 'env:1A', 'fs.read:', 'fs.delete', 'exec:ls', ' net'])
@@ -109,7 +109,7 @@ test('each form of a capability is one, and the help lists all of them', () => {
   expect(stokeProcess(['grant', '--help']).stdout.replace(/\s+/g, ' ')).toContain(CAPABILITY_FORMS)
 })
 
-test('TOOL_NAMES has the tools that models get, and no other', async () => {
+test('TOOL_NAMES lists exactly the tools that models get', async () => {
   const fileSystem = new MemoryFileSystem()
   const source = new FileSource({
     fileSystem,
@@ -127,7 +127,7 @@ test('TOOL_NAMES has the tools that models get, and no other', async () => {
   expect(names.sort()).toEqual(Object.values(TOOL_NAMES).sort())
 })
 
-test('each decision has a verb but the one that agents make by writing, and those that --frozen makes', () => {
+test('every decision has a verb, except those that agents make by writing and those that --frozen makes', () => {
   type Others = 'write' | 'freeze' | 'thaw'
   expectTypeOf<DecisionVerb | GrantVerb | Others>().toEqualTypeOf<SkillDecision['kind']>()
   expect([...DECISION_VERBS, ...GRANT_VERBS, 'write', 'freeze', 'thaw'].sort()).toEqual(
@@ -151,12 +151,12 @@ test.each<[verb: string, option: string, text: string]>([
     '--sandbox',
     `${DEFAULT_SCRIPT_RUNNER_OPTIONS.sandbox}: scripts run in bubblewrap where it works (default)`,
   ],
-])('the help of %s has of %s: %s', (verb, option, text) => {
+])('the help of %s shows for %s: %s', (verb, option, text) => {
   const help = stokeProcess([verb, '--help']).stdout.replace(/\s+/g, ' ')
   expect(help.slice(help.indexOf(` ${option} `))).toContain(text)
 })
 
-test('every preset has its policies, and no other has', () => {
+test('PRESETS has an entry for every preset name and no other', () => {
   expect(Object.keys(PRESETS)).toEqual(PRESET_NAMES)
 })
 

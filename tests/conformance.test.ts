@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type DevProcess, startDev } from './fixtures/dev.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// The suite's own program against the real dev server. It cannot send a token, so something in between adds it.
+// Runs the official conformance suite against the real dev server. The suite cannot send a token, so a proxy adds it.
 const SKILL_SCENARIOS = [
   'sep-2640-skills-enumeration',
   'sep-2640-skills-manifest',
@@ -15,7 +15,7 @@ const SKILL_SCENARIOS = [
 ]
 const VERSIONS = ['2025-11-25', '2026-07-28']
 
-/** Of the base protocol, what needs no tools, prompts or resources with names that the suite prescribes. */
+/** Scenarios of the base protocol that need no tools, prompts or resources with prescribed names. */
 const BASE_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   '2025-11-25': [
     'server-initialize',
@@ -55,7 +55,7 @@ beforeAll(async () => {
   dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
   const { port } = dev.mcpUrl
   proxy = createServer((incoming, outgoing) => {
-    // Host and Origin arrive as they were sent, but for our port, which is not the one that was called.
+    // The proxy forwards Host and Origin unchanged, except for the port, because the client called the proxy's port.
     const own = String((proxy.address() as AddressInfo).port)
     const headers = Object.fromEntries(
       Object.entries(incoming.headers).map(([name, value]) =>
@@ -106,7 +106,7 @@ async function run(scenario: string, version: string): Promise<string> {
 }
 
 test.each(SCENARIOS)(
-  'the scenario %s holds for %s',
+  'the scenario %s passes for %s',
   async (scenario, version) => {
     const output = await run(scenario, version)
     const [, passed, all, failed, warnings] =

@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
   })
 
   test.each(['light', 'dark'] as const)(
-    'has no barriers and a clean console in every view, %s',
+    'has no accessibility violations and an empty console in every view, %s',
     async colorScheme => {
       await using opened = await openPage(dev, { colorScheme })
       const { page } = opened
@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     },
   )
 
-  test('runs a command by a form made of its schema, tells what is wrong, and runs it again on save', async () => {
+  test('runs a command from a form built from its schema, reports wrong input, and runs the command again on save', async () => {
     const text = (answer: string): string => `import { defineCommand } from 'skillstoke/command'
       export const greet = defineCommand({ name: 'greet', description: 'Greets somebody.',
         input: { type: 'object', properties: { name: { type: 'string', description: 'Who it is.' }, mood: { type: 'string', enum: ['glad', 'sad'] },
@@ -133,7 +133,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('grants what scripts ask for, and takes it back', async () => {
+  test('grants the capabilities that scripts ask for, and revokes them', async () => {
     folder.write(
       'asks/SKILL.md',
       '---\nname: asks\ndescription: Asks.\nmetadata:\n  capabilities: net\n---\nBody.\n',
@@ -155,7 +155,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('fits a narrow window: list or detail, with a way back, and nothing to scroll sideways', async () => {
+  test('fits a narrow window with list or detail, a way back, and no horizontal scrolling', async () => {
     await using opened = await openPage(dev, { viewport: { width: 360, height: 640 } })
     const { page } = opened
     const isTooWide = async (): Promise<boolean> =>
@@ -175,7 +175,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('is used by keyboard alone: / j k Enter d ? and Esc', async () => {
+  test('works by keyboard alone with / j k Enter d ? and Esc', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const selected = page.locator('[role=option][aria-selected=true] .name')
@@ -203,7 +203,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('shows files, opens the ones that the text links to, and follows a removal', async () => {
+  test('shows files, opens files that the text links to, and follows a removal', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('gone')
@@ -219,11 +219,11 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('gone')
     await page.getByRole('option', { name: /gone/ }).waitFor({ state: 'detached' })
     await page.getByText('there is no skill "gone"').waitFor()
-    // That the skill is no longer there is an answer with 404, which browsers report.
+    // A removed skill gives a 404 answer, which browsers log.
     expect(opened.trouble.slice(0, trouble)).toEqual([])
   })
 
-  test('follows one broken save after the other', async () => {
+  test('follows several broken saves in a row', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     folder.writeSkill('draft')
@@ -242,7 +242,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('draft')
   })
 
-  test('never makes markup of what a skill says, and loads nothing for it', async () => {
+  test('never renders skill text as markup, and loads no resource for it', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     const body = [
@@ -258,7 +258,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     )
     folder.write(`hostile/${encodeURIComponent(HOSTILE).slice(0, 60)}.md`, HOSTILE)
     await page.getByRole('option', { name: /hostile/ }).click()
-    // In the instructions: the description says the same, and is there before they are.
+    // Waits for the instructions, because the description contains the same text and appears earlier.
     await page.locator('.markdown').getByText('out', { exact: true }).waitFor()
     expect(await page.locator('.markdown img, .markdown script, .lead img, .row img').count()).toBe(0)
     const links = await page
@@ -274,14 +274,14 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     folder.remove('hostile')
   })
 
-  test('without the token it says where to get it, and shows nothing', async () => {
+  test('explains where to get the token when it has none, and shows no data', async () => {
     const context = await (browser as Browser).newContext()
     const page = await context.newPage()
     await page.goto(dev.url)
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('stoke dev')
     expect(await page.getByRole('listbox').count()).toBe(0)
-    // Given to the page that is open, an address is only a new fragment.
+    // In an open page, the address with a new token changes only the fragment.
     const giveAddress = async (address: string): Promise<void> => {
       const startedOver = page.waitForEvent('load')
       await page.evaluate(`location.assign(${JSON.stringify(address)})`)
@@ -296,7 +296,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await context.close()
   })
 
-  test('outlives a restart of a dev whose token stays', async () => {
+  test('reconnects after a restart of a dev server that keeps its token', async () => {
     using own = new TemporaryFolder()
     using ownState = new TemporaryFolder()
     own.writeSkill('before')
@@ -320,7 +320,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByText('live', { exact: true }).waitFor()
   })
 
-  test('takes the token out of the address, and needs it no more', async () => {
+  test('removes the token from the address, and does not need it again', async () => {
     await using opened = await openPage(dev)
     const { page } = opened
     expect(page.url()).not.toContain(dev.token)
@@ -332,7 +332,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
 })
 
 describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
-  test('draws only the rows that are near, broken ones on top, and reaches all by keyboard and filter', async () => {
+  test('renders only the rows near the viewport, broken skills first, and reaches all rows by keyboard and filter', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     for (let index = 0; index < 1_000; index++) folder.writeSkill(`skill-${index}`)
@@ -361,8 +361,8 @@ describe.skipIf(CHROMIUM === undefined)('the page with 1,000 skills', () => {
   })
 })
 
-describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
-  test('what waits is shown with what is new about it; approving, rolling back and disabling work by click', async () => {
+describe.skipIf(CHROMIUM === undefined)('decisions on the page', () => {
+  test('shows a pending revision with its changes, and approves, rolls back and disables by click', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit(
@@ -391,7 +391,7 @@ describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
     await page.getByRole('list', { name: 'New capabilities' }).getByText('scripts/run.sh').waitFor()
     if (shots !== undefined) await page.screenshot({ path: `${shots}/pending.png` })
     await page.getByRole('tab', { name: 'difference' }).click()
-    // The decision above shows the same difference.
+    // The decision panel above shows the same difference, so look in the tab panel.
     await page.getByRole('tabpanel').getByText('+Second.').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('tab', { name: 'history' }).click()
@@ -416,7 +416,7 @@ describe.skipIf(CHROMIUM === undefined)('deciding on the page', () => {
   })
 })
 
-test('the API decides, and says what cannot be; metrics tell how the sources are', async () => {
+test('the API accepts decisions, refuses impossible ones with a reason, and reports source health as metrics', async () => {
   using folder = new TemporaryFolder()
   const repository = new GitRepository(folder.at('team.git'))
   repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'First.' }) })

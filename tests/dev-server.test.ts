@@ -13,7 +13,7 @@ import { startClient } from './fixtures/mcp-client.ts'
 import { commandText } from './fixtures/scripts.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-describe('who may talk to the dev server', () => {
+describe('access to the dev server', () => {
   const folder = new TemporaryFolder()
   const state = new TemporaryFolder()
   let dev: DevProcess
@@ -30,7 +30,7 @@ describe('who may talk to the dev server', () => {
     state[Symbol.dispose]()
   })
 
-  /** Node's fetch does not let a test choose the Host header. */
+  /** Sends a request with a chosen Host header, which fetch in Node does not allow. */
   const ask = async (path: string, headers: Record<string, string>): Promise<number> =>
     await new Promise((resolve, reject) => {
       get({ host: '127.0.0.1', port, path, headers }, response => {
@@ -42,7 +42,7 @@ describe('who may talk to the dev server', () => {
   const withToken = (): Record<string, string> => ({ authorization: `Bearer ${dev.token}` })
 
   test.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'dev.example'])(
-    'the host %s may',
+    'is granted to the host %s',
     async name => {
       const host = `${name}:${port}`
       expect(await ask('/api/generation', { ...withToken(), host })).toBe(200)
@@ -51,7 +51,7 @@ describe('who may talk to the dev server', () => {
   )
 
   test.each(['/', '/api/generation', '/mcp', '/api/login', '/no-such-page'])(
-    'another host or origin may not, not even with the token: %s',
+    'is refused to another host or origin, even with the token: %s',
     async path => {
       for (const host of [
         'evil.example',
@@ -81,7 +81,7 @@ describe('who may talk to the dev server', () => {
     '/api/events',
     '/mcp',
     '/api/unknown',
-  ])('nobody without the token gets %s', async path => {
+  ])('is refused without the token: %s', async path => {
     const wrong = [
       {},
       { authorization: 'Bearer wrong' },
@@ -96,7 +96,7 @@ describe('who may talk to the dev server', () => {
     }
   })
 
-  test('a page exchanges the token for a strict cookie and a key, which open the API and not the MCP endpoint', async () => {
+  test('lets a page exchange the token for a strict cookie and a key that open the API but not the MCP endpoint', async () => {
     const login = async (token: unknown): Promise<Response> =>
       await fetch(`${dev.url}/api/login`, {
         method: 'POST',
@@ -115,13 +115,13 @@ describe('who may talk to the dev server', () => {
       (await fetch(`${dev.url}${path}`, { headers })).status
     expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': key })).toBe(200)
     expect(await get('/mcp', { cookie: pair, 'x-skillstoke-key': key })).toBe(401)
-    // A server on another port of this machine is sent the cookie by browsers, and has no key.
+    // Browsers also send the cookie to a server on another port of this machine, but that server has no key.
     expect(await get('/api/skills', { cookie: pair })).toBe(401)
     expect(await get('/api/skills', { cookie: pair, 'x-skillstoke-key': 'wrong' })).toBe(401)
     expect(await get('/api/skills', { 'x-skillstoke-key': key })).toBe(401)
   })
 
-  test('what changes something wants JSON, so that no form of another site can send it', async () => {
+  test('requires JSON for every request that changes something, so that a form of another site cannot send it', async () => {
     const post = async (type: string, body: string): Promise<number> => {
       const headers = { ...withToken(), 'content-type': type }
       return (await fetch(`${dev.url}/api/reload`, { method: 'POST', headers, body })).status
@@ -133,7 +133,7 @@ describe('who may talk to the dev server', () => {
     expect(await post('application/json', `"${'x'.repeat(20_000)}"`)).toBe(413)
   })
 
-  test('the page and every other answer forbid what the page does not need', async () => {
+  test('comes with headers that forbid everything the page does not need, on the page and on every other answer', async () => {
     for (const path of ['/', '/api/generation', '/no-such-page']) {
       const { headers } = await fetch(`${dev.url}${path}`)
       expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
@@ -144,7 +144,7 @@ describe('who may talk to the dev server', () => {
     expect((await fetch(`${dev.url}/assets/%2e%2e%2f%2e%2e%2fmain.js`)).status).toBe(404)
   })
 
-  test('a caller that sends its headers too slowly is cut off', async () => {
+  test('ends for a caller that sends its headers too slowly', async () => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: localhost')
     const closed = new Promise<string>(resolve => {
@@ -157,7 +157,7 @@ describe('who may talk to the dev server', () => {
 })
 
 describe('the API', () => {
-  test('answers from the newest generation, whatever the question', async () => {
+  test('answers every question from the newest generation', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -191,7 +191,7 @@ describe('the API', () => {
     expect((await client.why('refund', { session: 'dev' })).steps.map(step => step.ok)).not.toContain(false)
   })
 
-  test('says what is not there, and what is', async () => {
+  test('names the missing item and suggests existing ones', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -208,7 +208,7 @@ describe('the API', () => {
     })
   })
 
-  test('reload reads again and tells what it found, and nothing when there was nothing', async () => {
+  test('reload reads the sources again and reports the changes, or that nothing changed', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -226,15 +226,15 @@ describe('the API', () => {
   })
 })
 
-describe('views of the same moment', () => {
-  test('a skill that cannot even be looked at is told as any other that is broken', async () => {
+describe('views of the same generation', () => {
+  test('show a skill that cannot be read as broken', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     const file = folder.writeSkill('refund')
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const place = (await readEvents(dev, undefined, 1))[0]?.id
     rmSync(file)
-    symlinkSync('SKILL.md', file) // leads to itself
+    symlinkSync('SKILL.md', file) // a link to itself
     await dev.client.reload()
     const [first] = await readEvents(dev, place, 1, 'update')
     expect(first?.event).toMatchObject({ entry: { problems: [{ name: 'refund', status: 'broken' }] } })
@@ -250,7 +250,7 @@ describe('views of the same moment', () => {
     await dev.printed(/LIVE refund/)
   })
 
-  test('what conversations may not see is explained alike by a running dev and by a scan', async () => {
+  test('explain a skill outside the scope the same in a running dev server and in a scan', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -279,7 +279,7 @@ describe('views of the same moment', () => {
     })
   })
 
-  test('the setup that dev prints for MCP clients serves what dev serves: same scope, same digest', async () => {
+  test('agree between the dev server and the MCP setup that it prints: same scope, same digest', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -301,7 +301,7 @@ describe('views of the same moment', () => {
     expect(await load('hidden')).toMatchObject({ isError: true })
   })
 
-  test('the conversation of an MCP client is told from its first load to its end', async () => {
+  test('show the conversation of an MCP client from its first load to its end', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -327,7 +327,7 @@ describe('views of the same moment', () => {
 })
 
 describe('the event stream', () => {
-  test('begins with the present state and tells each generation', async () => {
+  test('starts with the current state and reports each generation', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -348,7 +348,7 @@ describe('the event stream', () => {
     expect(update.status.generation).toEqual((await dev.client.status()).generation)
   })
 
-  test('is taken up where it broke, and begins anew after a restart or an unknown place', async () => {
+  test('resumes after the last received event, and starts again after a restart or for an unknown event id', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -359,7 +359,7 @@ describe('the event stream', () => {
     const places: string[] = []
     using staging = new TemporaryFolder()
     for (const name of ['a', 'b', 'c']) {
-      // Moved in whole: a text that is seen while it is written would be an update of its own.
+      // Move the folder in one step, because reading a half-written text would cause an extra update.
       staging.writeSkill(name)
       renameSync(staging.at(name), folder.at(name))
       await dev.client.reload()
@@ -373,19 +373,19 @@ describe('the event stream', () => {
       expect((await readEvents(dev, id, 1))[0]?.event.kind, id).toBe('state')
   })
 
-  test('has 256 readers at most, and room again when one of them goes', async () => {
+  test('accepts at most 256 readers, and a new one after a reader leaves', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const headers = { authorization: `Bearer ${dev.token}` }
-    const held: Response[] = [] // an answer that nobody holds would be given up
+    const held: Response[] = [] // keeps each response, because garbage collection would close its stream
     const open = async (method = 'GET', signal = new AbortController().signal): Promise<number> => {
       const response = await fetch(`${dev.url}/api/events`, { method, headers, signal })
       held.push(response)
       return response.status
     }
-    // What ends at once is no reader.
+    // A request that ends at once does not count as a reader.
     for (let count = 0; count < 300; count++) expect(await open('HEAD')).toBe(200)
     const first = new AbortController()
     expect(await open('GET', first.signal)).toBe(200)
@@ -396,7 +396,7 @@ describe('the event stream', () => {
     expect(await open()).toBe(503)
   })
 
-  test('the client finds the stream again when the server comes back, and says so meanwhile', async () => {
+  test('reconnects the client when the server returns, and reports the lost connection in the meantime', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -423,7 +423,7 @@ describe('the event stream', () => {
   })
 })
 
-test('a dev that cannot begin says why in one line, and leaves nothing behind', async () => {
+test('a dev server that cannot start prints one line with the reason and leaves no file behind', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   for (let index = 0; index < 50; index++) folder.writeSkill(`skill-${index}`)
@@ -442,7 +442,7 @@ test('a dev that cannot begin says why in one line, and leaves nothing behind', 
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
 })
 
-test('a dev that is ended tells whoever waits for a command, and says nothing else of it', async () => {
+test('a dev server that ends reports the end to callers of a running command and logs nothing else about it', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('wait')
@@ -464,7 +464,7 @@ test('a dev that is ended tells whoever waits for a command, and says nothing el
   expect(dev.output()).not.toContain('AbortError')
 })
 
-describe('a running dev and other processes', () => {
+describe('a running dev server and other processes', () => {
   const args = (folder: TemporaryFolder, state: TemporaryFolder): string[] => [
     '--root',
     folder.path,
@@ -472,7 +472,7 @@ describe('a running dev and other processes', () => {
     state.path,
   ]
 
-  test('status, list, why and reload ask it, and say so', async () => {
+  test('status, list, why and reload ask the dev server and print that they did', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -497,7 +497,7 @@ describe('a running dev and other processes', () => {
     expect(broken.stdout).toContain('broken refund')
   })
 
-  test('one with other roots is not asked', async () => {
+  test('a dev server with other roots is not asked', async () => {
     using folder = new TemporaryFolder()
     using other = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -520,7 +520,7 @@ describe('a running dev and other processes', () => {
     expect(reload.stderr).toContain('no running dev has these roots')
   })
 
-  test('is found again after somebody has removed the state directory', async () => {
+  test('the dev server writes its run file again after the state directory was removed', async () => {
     using folder = new TemporaryFolder()
     using parent = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -535,7 +535,7 @@ describe('a running dev and other processes', () => {
     expect(stoke(['reload', ...flags]).status).toBe(0)
   })
 
-  test('what killed ones left goes when the next one starts, also when another process has their number', async () => {
+  test('a new dev server removes the run files of killed ones, even when another process has their process id', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -551,7 +551,7 @@ describe('a running dev and other processes', () => {
       token: 'token',
       roots: [],
     }
-    const dead = 2 ** 22 + 1 // more than Linux gives
+    const dead = 2 ** 22 + 1 // above the largest process id of Linux
     state.write(`run/${dead}.json`, JSON.stringify({ ...left, pid: dead }))
     state.write(`run/${process.pid}.json`, JSON.stringify({ ...left, pid: process.pid }))
     state.write('run/1.json', JSON.stringify({ ...left, pid: 1, host: 'another-machine' }))
@@ -563,7 +563,7 @@ describe('a running dev and other processes', () => {
       .toEqual(['1.json', `${dev.process.pid}.json`].sort())
   })
 
-  test('its file is for its user alone, goes with it, and is recognised as stale after kill -9', async () => {
+  test('a run file is private to its user, removed at the end, and recognised as stale after kill -9', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -587,7 +587,7 @@ describe('a running dev and other processes', () => {
     })
     expect(readdirSync(run)).toEqual([])
 
-    // The number belongs to somebody else by now, and what listens there is another dev.
+    // Another process has this process id by now, and another dev server listens on the port.
     await using dev = await startDev({ root: folder.path, state: state.path })
     const stale = {
       url: dev.url,
@@ -602,7 +602,8 @@ describe('a running dev and other processes', () => {
     const asked = stoke<{ from: { pid: number } }>(['list', '--json', ...args(folder, state)])
     expect(asked.json.from.pid).toBe(dev.process.pid)
     expect(readdirSync(run)).not.toContain(`${process.pid}.json`)
-    // What cannot be reached may be there all the same: no answer, or another machine with the same state.
+    // Keep run files of servers that cannot be reached. They may be slow, or run on another machine with the same state
+    // directory.
     const silent = { ...stale, url: 'http://127.0.0.1:1' }
     const elsewhere = { ...stale, host: 'another.example', pid: 999_999_999 }
     writeFileSync(join(run, `${process.pid}.json`), JSON.stringify(silent))
@@ -613,8 +614,8 @@ describe('a running dev and other processes', () => {
   })
 })
 
-describe('100 readers of the event stream, some of them stalled', () => {
-  test('the others get every generation, and a stalled one is owed its place and nothing else', async () => {
+describe('the event stream with 100 readers, some of them stalled', () => {
+  test('delivers every generation to the other readers, and buffers no missed events for a stalled one', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     const writeAll = (number: number): void => {
@@ -622,7 +623,7 @@ describe('100 readers of the event stream, some of them stalled', () => {
         folder.writeSkill(`skill-${index}`, { description: `${number} ${'x'.repeat(1_000)}` })
     }
     writeAll(0)
-    // A small heap is collected often, so what stays is what is held.
+    // A small heap is collected often, so memory that stays is really held.
     await using dev = await startDev({ root: folder.path, state: state.path, args: ['--no-agent'] })
     const stalled = await Promise.all(Array.from({ length: 5 }, () => stall(dev)))
     const end = new AbortController()
@@ -655,7 +656,7 @@ describe('100 readers of the event stream, some of them stalled', () => {
     await change(1, 100)
     const last = (await dev.client.status()).generation.number
     for (const seen of generations.values()) expect(seen.size).toBe(last - first + 1)
-    // What was sent before it stalled lies in the buffers of the kernel; then comes the present state, and nothing between.
+    // First come the bytes that the kernel buffered before the stall, then the current state, with no event in between.
     for (const socket of stalled)
       expect(await readUntil(socket, `"number":${last},`)).toBeLessThan(length / 2)
     end.abort()
@@ -664,7 +665,7 @@ describe('100 readers of the event stream, some of them stalled', () => {
   }, 120_000)
 })
 
-/** A reader that asks for the events and then never reads. */
+/** Opens the event stream and never reads from it. */
 async function stall(dev: DevProcess): Promise<ReturnType<typeof connect>> {
   const socket = connect(Number(new URL(dev.url).port), '127.0.0.1')
   socket.pause()
@@ -677,7 +678,7 @@ async function stall(dev: DevProcess): Promise<ReturnType<typeof connect>> {
   return socket
 }
 
-/** Reads on until a text has come; resolves with how much came until then. */
+/** Reads until `wanted` has arrived. Resolves with the number of bytes read. */
 async function readUntil(socket: ReturnType<typeof connect>, wanted: string): Promise<number> {
   let length = 0
   let end = ''
@@ -694,7 +695,7 @@ async function readUntil(socket: ReturnType<typeof connect>, wanted: string): Pr
   return length
 }
 
-/** Reads the stream as it comes, and reports the number of each generation in it. */
+/** Reads the raw stream and reports the number of each generation in it. */
 async function readGenerations(
   dev: DevProcess,
   signal: AbortSignal,
@@ -715,7 +716,7 @@ interface ReceivedEvent {
   readonly event: ServerEvent
 }
 
-/** Raw events with their ids, from a place on. */
+/** Returns raw events with their ids, starting after `lastEventId`. */
 async function readEvents(
   dev: DevProcess,
   lastEventId: string | undefined,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-/** The files of the packages that run for a user: no tests, no declarations. */
+/** Lists the source files that run for a user, without tests and declarations. */
 function listSources(): string[] {
   return readdirSync('packages').flatMap(name =>
     readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
@@ -10,21 +10,21 @@ function listSources(): string[] {
   )
 }
 
-// What one file knows. A second copy drifts, so other files import it.
+// Knowledge that belongs in one file. A second copy would drift, so other files import it.
 test.each<[what: string, file: string, pattern: RegExp]>([
   ['decodes UTF-8', 'packages/core/src/skill/text.ts', /new TextDecoder\b/],
   [
-    'has the longest delay of a timer',
+    'holds the longest delay of a timer',
     'packages/core/src/host.ts',
     /\b2 \*\* 31\b|2_?147_?483_?647|0x7fff_?ffff\b/i,
   ],
-  ['asks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
+  ['checks whether a process exists', 'packages/core/src/node/process-group.ts', /process\.kill\([^,]+, 0\)/],
   [
-    'has the names of the tools',
+    'holds the names of the tools',
     'packages/core/src/tool/tool-names.ts',
     /'(?:read_skill_file|run_skill_\w+|write_skill_file|reload_skills|skill_reload|skill_unload)'/,
   ],
-])('one file %s: %s', (_, file, pattern) => {
+])('only one file %s: %s', (_, file, pattern) => {
   const files = listSources()
   expect(files.length).toBeGreaterThan(300)
   expect(files.filter(each => pattern.test(readFileSync(each, 'utf8')))).toEqual([file])

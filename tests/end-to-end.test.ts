@@ -18,7 +18,7 @@ interface Listed {
   }[]
 }
 
-test('one save: events, command line and the agent’s next model call show one digest and the new text', async () => {
+test('one save shows the same digest and the new text in events, command line and the next model call of the agent', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -59,7 +59,7 @@ test('one save: events, command line and the agent’s next model call show one 
   expect(kinds.slice(0, 2)).toEqual(['skills-updated', 'model-call'])
 })
 
-test('a broken save changes no digest, no text and no tool answer, and is told everywhere', async () => {
+test('a broken save changes no digest, no text and no tool answer, and every view reports it', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const file = folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -78,7 +78,7 @@ test('a broken save changes no digest, no text and no tool answer, and is told e
   folder.write('refund/SKILL.md', '---\nname: refund\ndescription: "never closed\n---\nBroken text.')
   const after = await until(
     skills,
-    'the fault is visible',
+    'the error is visible',
     generation => generation.reports()[0]?.status === 'broken',
   )
   await skills.delivered()

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest'
 
 const examples = readdirSync('examples').filter(name => existsSync(join('examples', name, 'main.ts')))
 
-test.each(examples)('example %s checks itself', name => {
+test.each(examples)('example %s passes its own checks', name => {
   const run = spawnSync(process.execPath, [resolve('examples', name, 'main.ts')], { encoding: 'utf8' })
   expect(run.stderr).toBe('')
   expect(run.status).toBe(0)
 })
 
-test('there are examples', () => {
+test('the folder examples contains examples', () => {
   expect(examples.length).toBeGreaterThan(0)
 })

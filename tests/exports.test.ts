@@ -10,7 +10,7 @@ interface Manifest {
 
 interface EntryPoint {
   readonly name: string
-  /** The declarations that it hands out. */
+  /** The text of the declaration file. */
   readonly text: string
 }
 
@@ -29,7 +29,7 @@ const entryPoints = readdirSync('packages').flatMap((folder): EntryPoint[] => {
   )
 })
 
-/** Returns every exported name; types are marked. */
+/** Returns every exported name. Types get the prefix "type ". */
 function namesOf({ text }: EntryPoint): string[] {
   const listed = [...text.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', list = '']) =>
     list
@@ -44,22 +44,22 @@ function namesOf({ text }: EntryPoint): string[] {
   return [...listed, ...declared].sort()
 }
 
-// A new export is a conscious line in a diff: update the snapshot only when the surface is meant to grow.
+// A new export is a deliberate change. Update the snapshot only to extend the public API.
 describe.each(entryPoints)('the exported names of $name', entryPoint => {
   const names = namesOf(entryPoint)
 
-  test('are those of the snapshot', () => {
+  test('match the snapshot', () => {
     expect(names).toMatchSnapshot()
   })
 
-  test('are declared as they are exported', async () => {
+  test('are the same in the declarations and in the module', async () => {
     const module = (await import(entryPoint.name)) as Record<string, unknown>
     expect(names.filter(name => !name.startsWith('type '))).toEqual(Object.keys(module).sort())
   })
 })
 
 test.each(['agent', 'compat', 'mcp', 'scripts'])(
-  'what %s declares names no internal type of the core',
+  'the declarations of %s name no internal type of the core',
   folder => {
     const dist = join('packages', folder, 'dist')
     const declarations = readdirSync(dist, { recursive: true, encoding: 'utf8' })
@@ -70,7 +70,7 @@ test.each(['agent', 'compat', 'mcp', 'scripts'])(
   },
 )
 
-describe('the doors of the core', () => {
+describe('the entry points of the core', () => {
   const doors = entryPoints.filter(({ name }) => name.startsWith('@skillstoke/core'))
 
   test('share no name', () => {
@@ -79,7 +79,7 @@ describe('the doors of the core', () => {
     expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([])
   })
 
-  test('lead first to what a host can learn in an hour', () => {
+  test('keep the main entry point at 80 names or fewer', () => {
     const main = doors.find(({ name }) => name === '@skillstoke/core')
     expect(main && namesOf(main).length).toBeLessThanOrEqual(80)
   })

@@ -14,8 +14,8 @@ import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 const codesOf = (skills: Awaited<ReturnType<typeof follow>>): string[] =>
   skills.current.reports().flatMap(report => report.diagnostics.map(each => each.code))
 
-describe('what is no regular file', () => {
-  test(`pipes, sockets and devices stop nobody, and are told ${verifies('PROMISE-8')}`, async () => {
+describe('files that are not regular files', () => {
+  test(`pipes, sockets and devices are skipped with a diagnostic and block nothing ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     for (const name of ['a', 'b', 'c', 'd']) {
       mkdirSync(folder.at(name))
@@ -43,7 +43,7 @@ describe('what is no regular file', () => {
     )
   })
 
-  test(`a SKILL.md that is a link to outside is broken, and its target never shown ${verifies('PROMISE-8', 'P19')}`, async () => {
+  test(`a SKILL.md that links to a target outside the root is broken, and the target is never shown ${verifies('PROMISE-8', 'P19')}`, async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.write('secret.md', skillText('pdf', { body: 'secret' }))
@@ -58,7 +58,7 @@ describe('what is no regular file', () => {
   })
 })
 
-test('a reviewed source takes no links at all, hard ones included, and says so', async () => {
+test('a reviewed source refuses all links, including hard links, and reports them', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.write('key', 'secret')
@@ -71,7 +71,7 @@ test('a reviewed source takes no links at all, hard ones included, and says so',
   expect(codesOf(skills)).toEqual(['LINK_REFUSED', 'LINK_REFUSED'])
 })
 
-describe('what is too large', () => {
+describe('skills over a limit', () => {
   test.each([
     [
       'too many files',
@@ -103,14 +103,14 @@ describe('what is too large', () => {
       },
     ],
   ])(
-    '%s: broken with its reason, the last good revision stays, and less of it heals',
+    '%s: the skill is reported as broken, its last good revision stays, and a smaller folder is served again',
     async (_what, code, enlarge) => {
       using folder = new TemporaryFolder()
       folder.writeSkill('pdf')
       await using skills = await follow(folder.path)
       const before = skills.current.digest
       enlarge(folder)
-      await until(skills, `it is broken by ${code}`, () => codesOf(skills).includes(code))
+      await until(skills, `the skill is broken with ${code}`, () => codesOf(skills).includes(code))
       expect(skills.current.digest).toBe(before)
       renameSync(folder.at('pdf'), folder.at('.gone'))
       folder.writeSkill('pdf', { description: 'Small again.' })
@@ -118,7 +118,7 @@ describe('what is too large', () => {
     },
   )
 
-  test('exactly at the limits is fine', async () => {
+  test('a skill exactly at the limits is served', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     for (let i = 0; i < 511; i++) folder.write(`pdf/f/${i}`, 'x')
@@ -130,7 +130,7 @@ describe('what is too large', () => {
     expect((await skills.reload()).generation.get('pdf').files).toHaveLength(512)
   })
 
-  test('a root with too many folders is read in part, breadth first, and says so', async () => {
+  test('a root with too many folders is read in part, breadth first, with a diagnostic', async () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 30; i++) folder.writeSkill(`skill-${i}`)
     folder.writeSkill('skill-0/deep/deeper/nested')
@@ -142,8 +142,8 @@ describe('what is too large', () => {
   })
 })
 
-describe('names of files', () => {
-  test('what is not a portable path is left out and told; spellings of one name collide', async () => {
+describe('file names', () => {
+  test('a path that is not portable is skipped with a diagnostic, and two spellings of one name collide', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/line\nbreak.md', 'x')
@@ -158,7 +158,7 @@ describe('names of files', () => {
   })
 })
 
-test('a file swapped for a link to outside while it is read is never leaked', {
+test('a file that is swapped for a link to outside during the read never leaks its target', {
   timeout: 60_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -190,7 +190,7 @@ test('a file swapped for a link to outside while it is read is never leaked', {
   expect(seen.refused).toBeGreaterThan(100)
 })
 
-/** The disk with faults: what a user's own adapter could do too. */
+/** The disk with faults, as an adapter of a user could have them. */
 class FaultyFileSystem extends NodeFileSystem implements FileSystem {
   unreadable: string | undefined
   dropsEvents = false
@@ -221,29 +221,32 @@ class FaultyFileSystem extends NodeFileSystem implements FileSystem {
   }
 }
 
-describe('faults of the disk', () => {
-  test.each(['SKILL.md', 'a.md', 'pdf', 'references'])('unreadable is not deleted: %s', async unreadable => {
-    using folder = new TemporaryFolder()
-    folder.writeSkill('pdf')
-    folder.write('pdf/references/x.md', 'x')
-    const fileSystem = new FaultyFileSystem()
-    await using skills = await createSkillRuntime({
-      sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
-      tuning: { hasher: nodeHasher },
-    })
-    const before = skills.current
-    fileSystem.unreadable = unreadable
-    folder.write('pdf/a.md', 'new')
-    folder.write('pdf/references/y.md', 'new')
-    folder.writeSkill('pdf', { description: 'Unseen.' })
-    await until(skills, 'the fault is told', each => each.reports()[0]?.status === 'broken')
-    expect(skills.current.digest).toBe(before.digest)
-    fileSystem.unreadable = undefined
-    await skills.reload()
-    expect(skills.current.get('pdf').description).toBe('Unseen.')
-  })
+describe('disk faults', () => {
+  test.each(['SKILL.md', 'a.md', 'pdf', 'references'])(
+    'an unreadable path does not count as deleted: %s',
+    async unreadable => {
+      using folder = new TemporaryFolder()
+      folder.writeSkill('pdf')
+      folder.write('pdf/references/x.md', 'x')
+      const fileSystem = new FaultyFileSystem()
+      await using skills = await createSkillRuntime({
+        sources: [new FileSource({ fileSystem, root: folder.path, label: 'skills' })],
+        tuning: { hasher: nodeHasher },
+      })
+      const before = skills.current
+      fileSystem.unreadable = unreadable
+      folder.write('pdf/a.md', 'new')
+      folder.write('pdf/references/y.md', 'new')
+      folder.writeSkill('pdf', { description: 'Unseen.' })
+      await until(skills, 'the fault is reported', each => each.reports()[0]?.status === 'broken')
+      expect(skills.current.digest).toBe(before.digest)
+      fileSystem.unreadable = undefined
+      await skills.reload()
+      expect(skills.current.get('pdf').description).toBe('Unseen.')
+    },
+  )
 
-  test(`a root that fails keeps its skills, is told, retried and recovered ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
+  test(`a root that fails keeps its skills, is reported, retried and recovers ${verifies('P25', 'P08', 'OMNI-X06')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     const fileSystem = new FaultyFileSystem()
@@ -262,12 +265,12 @@ describe('faults of the disk', () => {
       retryMs: expect.any(Number),
     })
     fileSystem.unreadable = undefined
-    await until(skills, 'it is read again by itself', each => each.find('maps') !== undefined)
+    await until(skills, 'the root is read again without a call', each => each.find('maps') !== undefined)
     expect(skills.current.sources()[0]?.diagnostics).toEqual([])
     expect(skills.status()[0]?.lastError).toBeUndefined()
   })
 
-  test(`lost events cost time and nothing else, and are noticed ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
+  test(`lost events delay changes but lose none, and the status reports it ${verifies('PROMISE-5', 'EXO-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     const fileSystem = new FaultyFileSystem()
@@ -281,12 +284,12 @@ describe('faults of the disk', () => {
       mode: 'degraded',
       reason: 'a change was found that no event announced',
     })
-    // From now on nobody trusts events: the barrier sweeps.
+    // From now on events are not trusted, so the barrier sweeps.
     folder.writeSkill('pdf', { description: 'Unannounced too.' })
     expect((await skills.fresh()).get('pdf').description).toBe('Unannounced too.')
   })
 
-  test('without enough watches the rest is swept, and status says why', () => {
+  test('without enough watches the other folders are swept, and status explains why', () => {
     using folder = new TemporaryFolder()
     for (let i = 0; i < 100; i++) folder.writeSkill(`skill-${i}`)
     const script = `
@@ -301,7 +304,7 @@ describe('faults of the disk', () => {
       await skills.close()
       console.log('all found')`
     const command = 'echo 40 > /proc/sys/user/max_inotify_watches; exec "$0" --input-type=module -e "$1" "$2"'
-    // A limit of a user namespace of its own: nothing of this machine is changed.
+    // Uses a limit of a separate user namespace, so nothing on this machine changes.
     const run = spawnSync('unshare', ['-Ur', 'sh', '-c', command, process.execPath, script, folder.path], {
       encoding: 'utf8',
     })
@@ -312,10 +315,10 @@ describe('faults of the disk', () => {
   })
 })
 
-test('after close() nothing of the runtime is left: no watch, no timer, no descriptor', () => {
+test('close() leaves no watch, no timer and no file descriptor', () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 50; i++) folder.writeSkill(`skill-${i}`)
-  // In a process of its own, where nothing else comes and goes.
+  // Runs in a separate process, where nothing else opens or closes resources.
   const script = `
     const { readdirSync, writeFileSync } = await import('node:fs')
     const { follow, untilDescribed } = await import(${JSON.stringify(resolve('tests/fixtures/follow.ts'))})

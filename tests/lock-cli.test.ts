@@ -15,7 +15,7 @@ import { type CliRun, stoke } from './fixtures/cli.ts'
 import { GitRepository } from './fixtures/git-repository.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-/** A project, and a repository whose skills are copied into it. */
+/** A project, and a repository whose skills are copied into the project. */
 class Project implements Disposable {
   readonly folder: TemporaryFolder = new TemporaryFolder()
   readonly repository: GitRepository = new GitRepository(this.folder.at('repository.git'))
@@ -58,7 +58,7 @@ const pdf = (body: string): Record<string, string> => ({
   'skills/pdf/references/a.md': `A of ${body}`,
 })
 
-test('add copies a skill, writes down every file, and verify finds what was changed', () => {
+test('add copies a skill and records every file, and verify finds changed files', () => {
   using it = new Project()
   const commit = it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   expect(it.run('add', it.place).stderr).toMatch(
@@ -77,13 +77,13 @@ test('add copies a skill, writes down every file, and verify finds what was chan
     status: 1,
     stdout: expect.stringMatching(/^modified +pdf +skills\/pdf +new.md, references\/a.md/),
   })
-  // Its own skills go live like any other of the project.
+  // Copied skills are served like other skills of the project.
   expect(it.run<{ skills: { status: string }[] }>('list', '--json').json.skills).toMatchObject([
     { status: 'ok' },
   ])
 })
 
-test('update replaces what is unmodified and keeps what was changed here', () => {
+test('update replaces unmodified skills and keeps skills that were changed in the project', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx', { body: 'First.' }) })
   it.run('add', it.place, '--all')
@@ -116,7 +116,7 @@ test('update replaces what is unmodified and keeps what was changed here', () =>
   expect(it.run('update', 'nope').stderr).toMatch(/"nope" was not added; the lock file has: docx, pdf/)
 })
 
-test('add and update copy nothing that a person does not see, until that is confirmed', () => {
+test('add and update refuse files with invisible characters until the user confirms them', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('Be kind.\u{e0073}\u200b'), 'skills/pdf/notes.md': 'a\u202eb' })
   const refused = it.run('add', it.place)
@@ -139,7 +139,7 @@ test('add and update copy nothing that a person does not see, until that is conf
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
 })
 
-test('a place that cannot be reached is told, and the others are updated all the same', () => {
+test('update reports a source that cannot be reached and still updates the others', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -158,7 +158,7 @@ test('a place that cannot be reached is told, and the others are updated all the
   ])
 })
 
-test('nothing that somebody else put there, or changed, is replaced without being told to', () => {
+test('add and remove replace no changed or foreign folder without --force', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
@@ -183,7 +183,7 @@ test('nothing that somebody else put there, or changed, is replaced without bein
   expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
 })
 
-test('link makes a skill that is written elsewhere part of a root', () => {
+test('link adds a skill from outside the project to a root', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   expect(it.run('link', '../elsewhere/nope').stderr).toMatch(/there is no SKILL.md in/)
@@ -193,7 +193,7 @@ test('link makes a skill that is written elsewhere part of a root', () => {
     expect.stringMatching(/was not linked[\s\S]*is no root that is read; name it with --root/),
   ])
   expect(existsSync(it.at('other'))).toBe(false)
-  // Twice is as good as once, and nothing more has to be said where it is served.
+  // A second link is allowed and prints nothing new.
   for (let times = 0; times < 2; times++) expect(it.run('link', '../elsewhere/maps').status).toBe(0)
   expect(lstatSync(it.at('skills/maps')).isSymbolicLink()).toBe(true)
   const served = (...args: string[]): string[] =>
@@ -215,7 +215,7 @@ test('link keeps a link that waits for approval because its root is frozen', () 
   expect(it.run('approve', '--yes', 'maps').status).toBe(0)
 })
 
-test('what is meant for copies says of a link that it is one, and how it is removed', () => {
+test('rollback and remove refuse a link and explain how to remove it', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps', { body: 'First.' })
   it.run('link', '../elsewhere/maps')
@@ -239,14 +239,14 @@ test('what is meant for copies says of a link that it is one, and how it is remo
   expect(it.run('show', 'maps').stdout).toMatch(/First\.\n$/)
 })
 
-test('add says how a folder is written that could be a repository', () => {
+test('add explains how to write a folder whose name could be a repository', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
   expect(it.run('add', 'nope').stderr).toMatch(/; for the folder here, write \.\/nope$/m)
   expect(it.run('add', './nope').status).toBe(0)
 })
 
-test('link says in one line what cannot be linked, and leaves what is there alone', () => {
+test('link reports in one line why a folder cannot be linked, and changes no file', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   it.folder.writeSkill('project/skills/own')
@@ -277,7 +277,7 @@ test('link says in one line what cannot be linked, and leaves what is there alon
   expect(existsSync(it.at('out'))).toBe(false)
 })
 
-test('a link that nobody has made with link leads nowhere, nor does one that was made to lead elsewhere', () => {
+test('a symbolic link is followed only if stoke link made it, and only to the folder named then', () => {
   using it = new Project()
   it.folder.writeSkill('elsewhere/maps')
   it.folder.writeSkill('elsewhere/other')
@@ -291,7 +291,7 @@ test('a link that nobody has made with link leads nowhere, nor does one that was
   rmSync(it.at('skills/maps'))
   symlinkSync('../../elsewhere/other', it.at('skills/maps'))
   expect(served()).toEqual([])
-  // What was named is of this machine: another state directory knows nothing of it.
+  // The state directory of this machine records the link target, so another state directory does not follow it.
   rmSync(it.at('skills/maps'))
   it.run('link', '../elsewhere/maps')
   const elsewhere = stoke<{ skills: unknown[] }>(['list', '--json', '--state', it.folder.at('another')], {
@@ -304,7 +304,7 @@ test('a link that nobody has made with link leads nowhere, nor does one that was
 test.each([
   ['a folder of skills', '../local', 'pdf'],
   ['a folder of one skill', '../local/pdf', undefined],
-])('add copies out of %s, and a plain update takes what is newer there', (_, place, name) => {
+])('add copies a skill from %s, and a plain update copies the newer revision', (_, place, name) => {
   using it = new Project()
   it.folder.write('local/pdf/SKILL.md', skillText('pdf', { body: 'First.' }))
   it.folder.writeSkill('local/docx')
@@ -360,7 +360,7 @@ test.each([
   'node_modules/x/hooks',
   'other/name',
   'out/hooks',
-])('a lock file cannot send files to %j', path => {
+])('a lock file cannot write files to %j', path => {
   using it = new Project()
   const name = path.split('/').at(-1) === 'name' ? 'hooks' : (path.split('/').at(-1) as string)
   it.repository.commit({ [`${name}/SKILL.md`]: skillText(name), [`${name}/pre-commit`]: '#!/bin/sh\n' })
@@ -383,7 +383,7 @@ test.each([
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
 })
 
-test('a lock file cannot lead into a hidden folder by a link of the project, whatever its roots are', () => {
+test('a lock file cannot reach a hidden folder through a link of the project, whichever roots are set', () => {
   using it = new Project()
   it.repository.commit({ 'hooks/SKILL.md': skillText('hooks') })
   mkdirSync(it.at('.git/hooks'), { recursive: true })
@@ -399,7 +399,7 @@ test('a lock file cannot lead into a hidden folder by a link of the project, wha
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 
-test('a rewritten history is told by the commit in the lock file, whoever asks, and whatever was asked before', () => {
+test('update detects a rewritten history from the commit in the lock file, on any machine and after any earlier command', () => {
   using it = new Project()
   it.repository.commit({ ...pdf('First.'), 'skills/docx/SKILL.md': skillText('docx') })
   it.run('add', it.place, 'pdf')
@@ -407,13 +407,13 @@ test('a rewritten history is told by the commit in the lock file, whoever asks, 
   const rewritten = { status: 1, stdout: expect.stringMatching(/^failed +pdf .*the history was rewritten/) }
   expect(it.run('add', it.place, 'docx').status).toBe(0)
   expect(it.run('update', 'pdf')).toMatchObject(rewritten)
-  // As on another machine, which never saw the commit.
+  // Simulates another machine, which never saw the commit.
   rmSync(it.folder.at('state'), { recursive: true })
   expect(it.run('update', 'pdf')).toMatchObject(rewritten)
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
 })
 
-test('a file is itself under whatever form of its name, and packages in a skill are part of it', () => {
+test('verify and update compare Unicode forms of a file name as one name, and include packages inside a skill', () => {
   using it = new Project()
   const name = 'u\u0308ber.md'
   const files = [
@@ -432,14 +432,14 @@ test('a file is itself under whatever form of its name, and packages in a skill 
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
 
-test('a lock file names no place elsewhere on this machine, unless that is said', () => {
+test('update refuses a lock file that names a local path outside the project, unless --local is given', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
   const update = (state: string): string =>
     stoke(['update', '--state', it.folder.at(state)], { cwd: it.at('.') }).stdout
   expect(update('of-somebody-else')).toMatch(/^failed +pdf .*is a file URL.*use --local/)
-  // Who has added from there, has said so.
+  // The user who added the skill from this path has already accepted it.
   expect(update('state')).toMatch(/^current +pdf/)
   const lock = it.read('skillstoke.lock.json')
   for (const elsewhere of [it.folder.at('local'), '../local']) {
@@ -449,7 +449,7 @@ test('a lock file names no place elsewhere on this machine, unless that is said'
   }
 })
 
-test('adding what is there already leaves it alone', () => {
+test('add changes nothing when the skill is already there', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -458,7 +458,7 @@ test('adding what is there already leaves it alone', () => {
   expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/name no skills with it/)
 })
 
-test('a rewritten history is told, and taken only when that is meant', () => {
+test('update reports a rewritten history and accepts it only with --reset', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -473,7 +473,7 @@ test('a rewritten history is told, and taken only when that is meant', () => {
   expect(it.read('skills/pdf/SKILL.md')).toContain('Rewritten.')
 })
 
-test('a skill that was added is not replaced by one of another place, nor is a folder that it is not in', () => {
+test('add without --force replaces no skill from another source and writes to no second folder', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -495,7 +495,7 @@ test('a skill that was added is not replaced by one of another place, nor is a f
   ])
 })
 
-test('copying out of a place that is followed leaves what was approved of it as it was', () => {
+test('add from a followed source leaves the approved revision of that source unchanged', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('approve', '--all', '--yes', '--source', it.place)
@@ -506,7 +506,7 @@ test('copying out of a place that is followed leaves what was approved of it as 
   expect(shown.stdout).toMatch(/First\.\n$/)
 })
 
-test('the name of a skill leads to no other folder, however forgivingly it is read', () => {
+test('a skill name never leads to another folder, even with lenient reading', () => {
   using it = new Project()
   writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['skills'], reading: { names: 'any' } }))
   it.repository.commit({ 'skills/x/SKILL.md': '---\nname: ../../x\ndescription: Does it.\n---\n' })
@@ -520,7 +520,7 @@ test('the name of a skill leads to no other folder, however forgivingly it is re
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
 
-test('a link or a hidden file that was added is a difference; what running a skill leaves is none', () => {
+test('verify reports an added link or hidden file as a change, but not files that running a skill leaves', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -533,7 +533,7 @@ test('a link or a hidden file that was added is a difference; what running a ski
   expect(it.run('verify').stdout).toMatch(/^modified +pdf +skills\/pdf +\.git\/config, link/)
 })
 
-test('update --force takes the newer one, and keeps what was changed here', () => {
+test('update --force copies the newer revision and keeps the local changes in the trash', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -546,7 +546,7 @@ test('update --force takes the newer one, and keeps what was changed here', () =
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
 })
 
-test('an add or update that was ended before it wrote the lock file is ended by the next one', () => {
+test('an interrupted add or update is completed by the next one', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -561,7 +561,7 @@ test('an add or update that was ended before it wrote the lock file is ended by 
   expect(it.run('verify').status).toBe(0)
 })
 
-test('a folder that is there and is not what the lock file says is kept, whatever is in it', () => {
+test('update keeps a folder that differs from the lock file, even without its SKILL.md', () => {
   using it = new Project()
   it.repository.commit(pdf('First.'))
   it.run('add', it.place, 'pdf')
@@ -569,7 +569,7 @@ test('a folder that is there and is not what the lock file says is kept, whateve
   expect(it.run('update').stdout).toMatch(/^kept +pdf/)
 })
 
-test('without anything added, update has nothing to say, and verify nothing to go by', () => {
+test('update has nothing to do and verify fails when no skill was added', () => {
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,

@@ -30,13 +30,13 @@ function read(text: string, directoryName: string) {
 }
 
 test.each([...REAL, ...SHAPES])(
-  'a skill with a malformed field is served as without it: %s',
+  'a skill with a malformed field is served as if the field were missing: %s',
   (name, text) => {
     const { skill: whole } = read(text, name)
     for (const mutation of mutate(text)) {
       const { skill, errors } = read(mutation.text, name)
       expect(errors, `${mutation.kind}:\n${mutation.text}`).toEqual([])
-      // A line of text in the wrong place becomes part of the field above it, as in any YAML.
+      // A stray line of text becomes part of the field above it, as in any YAML.
       if (mutation.isStray) continue
       expect(skill, `${mutation.kind}:\n${mutation.text}`).toMatchObject({
         name: whole?.name,
@@ -49,7 +49,7 @@ test.each([...REAL, ...SHAPES])(
   },
 )
 
-test('each kind of malformed field is served from a folder, with a warning that has a place and a fix', async () => {
+test('each kind of malformed field is served from a folder, with a warning that has a position and a fix', async () => {
   using folder = new TemporaryFolder()
   const values = Object.values(MALFORMED_VALUES)
     .flat()

@@ -35,7 +35,7 @@ class Follower implements AsyncDisposable {
     }
     this.#waiting.add(check)
     const timer = setTimeout(
-      () => reject(new Error(`waited in vain; last told: ${JSON.stringify(this.told.at(-1))}`)),
+      () => reject(new Error(`timed out; last report: ${JSON.stringify(this.told.at(-1))}`)),
       patienceMs,
     )
     check()
@@ -52,13 +52,13 @@ class Follower implements AsyncDisposable {
   }
 }
 
-/** The digest that a fresh reading of the folder gives. */
+/** Returns the digest of a new scan of the folder. */
 async function digestOf(path: string): Promise<string> {
   await using skills = await follow(path, { watching: 'off' })
   return skills.current.digest
 }
 
-test('25,000 changes while the process is stopped are all found when it goes on', {
+test('all of 25,000 changes that happened while the process was stopped are found after it continues', {
   timeout: 90_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -66,7 +66,7 @@ test('25,000 changes while the process is stopped are all found when it goes on'
   await using follower = new Follower(folder.path)
   await follower.until(told => told.skills === 25)
   follower.process.kill('SIGSTOP')
-  // More than the 16,384 events that the kernel keeps: the last ones, the edits that matter, are lost.
+  // More than the 16,384 events that the kernel queues, so the events of the last edits are lost.
   for (let i = 0; i < 25; i++) {
     mkdirSync(folder.at(`skill-${i}/references`))
     for (let j = 0; j < 500; j++) {
@@ -89,7 +89,7 @@ test('25,000 changes while the process is stopped are all found when it goes on'
   await follower.until(each => each.skills === 26)
 })
 
-test('git checkout of another branch, 20 times under load: each digest is one commit’s tree', {
+test('20 git checkouts between two branches under load publish only digests of whole commits', {
   timeout: 180_000,
 }, async () => {
   using folder = new TemporaryFolder()
@@ -133,7 +133,7 @@ test('git checkout of another branch, 20 times under load: each digest is one co
         cwd: folder.path,
         stdio: 'ignore',
       })
-      // An agent that asks in the middle of it must not see a mixture either.
+      // A caller that asks during the checkout must not see a mixture either.
       const asked = skills.fresh().then(generation => seen.add(generation.digest))
       await once(checkout, 'exit')
       await asked
@@ -149,7 +149,7 @@ test('git checkout of another branch, 20 times under load: each digest is one co
   expect(seen.size).toBe(2)
 })
 
-test('while git holds its lock nothing is read, and what is read afterwards is whole', async () => {
+test('nothing is read while git holds its lock, and the next read is complete', async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')
@@ -158,7 +158,7 @@ test('while git holds its lock nothing is read, and what is read afterwards is w
   folder.writeSkill('skills/pdf', { description: 'Half of the checkout.' })
   const numbers: number[] = []
   const asked = skills.fresh().then(generation => numbers.push(generation.number))
-  // A neighbour outside of git is followed several times meanwhile: settling is long over, the lock is what holds it.
+  // During several changes of a folder outside git, settling ends, so only the lock delays the read.
   using elsewhere = new TemporaryFolder()
   await using neighbour = await follow(elsewhere.path)
   for (let i = 0; i < 5; i++) {
@@ -177,7 +177,7 @@ test('while git holds its lock nothing is read, and what is read afterwards is w
   expect(skills.current.get('pdf').description).toBe('The whole checkout.')
 })
 
-test('a lock that a killed git left behind holds up nobody', { timeout: 10_000 }, async () => {
+test('a stale lock of a killed git delays nothing', { timeout: 10_000 }, async () => {
   using folder = new TemporaryFolder()
   execFileSync('git', ['init'], { cwd: folder.path, stdio: 'ignore' })
   folder.writeSkill('skills/pdf')

@@ -5,7 +5,7 @@ import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const AT_ONCE = 25
 
-/** A client of 2025-11-25 that holds no stream open: a session is all that it has. */
+/** A client of protocol 2025-11-25 that opens no stream, so a session is its only state. */
 class PlainClient {
   readonly #dev: DevProcess
   #session: string | undefined
@@ -15,7 +15,7 @@ class PlainClient {
     this.#dev = dev
   }
 
-  /** Begins a session, if the server lets it; returns the answer. */
+  /** Starts a session if the server accepts one. Returns the answer. */
   async begin(): Promise<Response> {
     const params = {
       protocolVersion: '2025-11-25',
@@ -60,8 +60,8 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
   return results
 }
 
-describe('more MCP clients than there may be sessions', () => {
-  test('300 that call in turn: 256 are served to the end, the others are told to try again', async () => {
+describe('the MCP server with more clients than allowed sessions', () => {
+  test('serves 256 of 300 clients that call in turn, and asks the others to retry later', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using dev = await startDev({
@@ -87,7 +87,7 @@ describe('more MCP clients than there may be sessions', () => {
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('the limit comes from the configuration, and from the command line before it', async () => {
+  test('takes the session limit from the command line, or else from the configuration', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     folder.write('config.json', JSON.stringify({ roots: ['skills'], server: { maxSessions: 2 } }))
@@ -102,7 +102,7 @@ describe('more MCP clients than there may be sessions', () => {
     expect(await admittedBy(['--max-sessions', '4'])).toBe(4)
   })
 
-  test('clients of the SDK, which hold a stream open, keep their sessions', async () => {
+  test('keeps the sessions of SDK clients, which hold a stream open', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/refund')
     await using dev = await startDev({

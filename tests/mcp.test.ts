@@ -51,7 +51,7 @@ describe.each(CLIENT_KINDS)('the client %s', kind => {
 })
 
 test.each(['stdio', 'http'] as const)(
-  'the inspector’s command line lists and calls over %s',
+  'the command line of the MCP Inspector lists and calls over %s',
   async transport => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -77,7 +77,7 @@ test.each(['stdio', 'http'] as const)(
 )
 
 describe('stoke mcp', () => {
-  test('says nothing on standard output but the protocol, whatever the skills and the client do', async () => {
+  test('writes only protocol messages to standard output, even with broken skills and invalid requests', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')
@@ -110,7 +110,7 @@ describe('stoke mcp', () => {
     expect(await exited).toEqual([0, null])
   })
 
-  test('serves only folders that somebody named', async () => {
+  test('serves only folders that the user names', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('skills/refund')
@@ -126,7 +126,7 @@ describe('stoke mcp', () => {
       expect(stokeProcess(['mcp', ...args], { cwd: folder.path, env }).status, args.join(' ')).toBe(0)
   })
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('ends on %s', async signal => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('exits with 0 on %s', async signal => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund')

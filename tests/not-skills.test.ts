@@ -17,7 +17,7 @@ interface Listed {
   readonly notSkills: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** A root with a skill, a skill whose folder has another name, and what people take for skills. */
+/** Writes a root with a skill, a skill whose folder has another name, and entries that users mistake for skills. */
 function prepare(folder: TemporaryFolder): void {
   folder.writeSkill('skills/pdf')
   folder.write('skills/folder/SKILL.md', skillText('inside'))
@@ -37,7 +37,7 @@ const flagsOf = (folder: TemporaryFolder): string[] => [
 ]
 
 test.skipIf(CHROMIUM === undefined)(
-  'the page tells on "Sources" what is not a skill, and the way out',
+  'the page "Sources" lists entries that are not skills, with a fix',
   async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
@@ -71,7 +71,7 @@ test.skipIf(CHROMIUM === undefined)(
 )
 
 describe('stoke list', () => {
-  test('ends with a line about what is not a skill, without what nobody would expect to be one', () => {
+  test('ends with a line about entries that are not skills, without folders that are never expected to be skills', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stdout, status } = stoke(['list', ...flagsOf(folder)])
@@ -97,7 +97,7 @@ describe('stoke list', () => {
     )
   })
 
-  test('names ten of them, likely mistakes first, and nothing that commands have put aside', () => {
+  test('names ten entries, likely mistakes first, and nothing from the trash', () => {
     using folder = new TemporaryFolder()
     for (let index = 0; index < 11; index++)
       mkdirSync(folder.at(`skills/empty-${index}`), { recursive: true })
@@ -108,7 +108,7 @@ describe('stoke list', () => {
     expect(stdout).not.toContain('trash')
   })
 
-  test('says it of an empty list, too, and nothing where there is nothing to say', () => {
+  test('prints that line for an empty list too, and prints nothing when every entry is a skill', () => {
     using folder = new TemporaryFolder()
     folder.write('skills/plural/SKILLS.md', 'x')
     const run = stoke(['list', ...flagsOf(folder)])
@@ -122,7 +122,7 @@ describe('stoke list', () => {
 
 describe('stoke show', () => {
   test.each(['folder', './skills/folder', 'skills/folder/SKILL.md'])(
-    'shows the skill that %j means',
+    'shows the skill that %j refers to',
     asked => {
       using folder = new TemporaryFolder()
       prepare(folder)
@@ -133,7 +133,7 @@ describe('stoke show', () => {
     },
   )
 
-  test('says in one sentence why there is none', () => {
+  test('explains in one sentence why a path holds no skill', () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { stderr } = stoke(['show', 'skills/plural', ...flagsOf(folder)], { cwd: folder.path })
@@ -168,7 +168,7 @@ describe('stoke why', () => {
     ['node_modules', 'skipped', 'move the skill out'],
     ['dep', undefined, 'no folder with this name'],
     ['./skills/node_modules/dep', 'skipped', 'move the skill out'],
-  ])('says why %j is not a skill, and the way out', (asked, reason, detail) => {
+  ])('explains why %j is not a skill, and how to fix it', (asked, reason, detail) => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const { status, json } = ask(folder, asked)
@@ -176,7 +176,7 @@ describe('stoke why', () => {
     expect(json.steps).toEqual([{ step: 'found', ok: false, detail: expect.stringContaining(detail) }])
   })
 
-  test('a running dev answers the same, and lists the same', async () => {
+  test('gets the same answers and lists from a running dev server', async () => {
     using folder = new TemporaryFolder()
     prepare(folder)
     const asked = ['folder', './skills/folder', 'plural', 'skills/_draft', 'loose', 'nothing']
@@ -194,7 +194,7 @@ describe('stoke why', () => {
   })
 })
 
-test('a link that is not followed without a word is told: one that leads nowhere, and any in a reviewed source', async () => {
+test('a dangling link, and every link in a reviewed source, are reported as not skills', async () => {
   using folder = new TemporaryFolder()
   using outside = new TemporaryFolder()
   outside.writeSkill('linked')
@@ -211,7 +211,7 @@ test('a link that is not followed without a word is told: one that leads nowhere
   ])
 })
 
-test('what is found now is what is there now', async () => {
+test('the list of entries that are not skills reflects the current files', async () => {
   using folder = new TemporaryFolder()
   folder.write('pdf/SKILLS.md', skillText('pdf'))
   await using skills = await follow(folder.path)

@@ -19,12 +19,12 @@ interface ToolAnswer {
   readonly _meta: Readonly<Record<string, string>>
 }
 
-/** Everything that shows skills, at the same folder. */
+/** Every view of skills, all over the same folder. */
 interface Views {
   readonly dev: DevProcess
   readonly events: ServerEvent[]
   readonly clients: readonly { readonly name: string; readonly client: ClientProcess }[]
-  /** A runtime of this process, for an agent of its own. */
+  /** A runtime in this process, for its own agent. */
   readonly own: SkillRuntime
   readonly page: Page
   readonly trouble: readonly string[]
@@ -81,8 +81,8 @@ async function openViews(
 const load = async (client: ClientProcess): Promise<ToolAnswer> =>
   await client.ask<ToolAnswer>('tools/call', { name: 'skill', arguments: { name: 'refund' } })
 
-describe.skipIf(CHROMIUM === undefined)('one save', () => {
-  test(`is the same digest and the same text in the terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
+describe.skipIf(CHROMIUM === undefined)('every view', () => {
+  test(`shows the same digest and text after a save: terminal, API, events, page, MCP and agent ${verifies('PROMISE-1', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -141,12 +141,12 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
         [REVISION_META_KEY]: revision,
       })
     }
-    // An agent of another process
+    // Agent in another process
     expect((await conversation.send(QUESTION)).text).toContain('Within 60 days.')
     expect(own.current.digest).toBe(digest)
   }, 60_000)
 
-  test(`that is broken changes none of them and is told everywhere ${verifies('PROMISE-3')}`, async () => {
+  test(`keeps its contents after a broken save, and reports the error ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('refund', { body: 'Within 30 days.' })
@@ -185,7 +185,7 @@ describe.skipIf(CHROMIUM === undefined)('one save', () => {
         expect((await load(client)).content[0], name).toEqual(answers[index]?.content[0])
       }),
     )
-    await until(own, 'the fault is visible', each => each.reports()[0]?.status === 'broken')
+    await until(own, 'the error is visible', each => each.reports()[0]?.status === 'broken')
     expect(own.current.digest).toBe(before.generation.digest)
     expect(own.current.get('refund').revision).toBe(serving)
 

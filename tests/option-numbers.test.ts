@@ -24,7 +24,7 @@ import { describe, expect, test } from 'vitest'
 import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
 import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
-/** What uses one number, when it is given. */
+/** Passes one number to the option under test. */
 type Call = (value: number, skills: SkillRuntime) => unknown
 
 const simple = { list: async () => [], stat: async () => undefined, read: async () => undefined } as never
@@ -33,7 +33,7 @@ const agent = { addTool: () => undefined, removeTool: () => undefined }
 const client = new ApiClient({ url: 'http://127.0.0.1:9' })
 const REPOSITORY = 'https://github.com/acme/skills'
 
-/** Numbers for which `Infinity` means that there is no limit, or that it never happens. */
+/** Options that accept `Infinity`, which means no limit or never. */
 const UNLIMITED: Readonly<Record<string, Call>> = {
   maxWaitMs: (maxWaitMs, skills) => skills.fresh({ maxWaitMs }),
   'preScan.timeoutMs': async timeoutMs => {
@@ -65,7 +65,7 @@ const UNLIMITED: Readonly<Record<string, Call>> = {
   'maxBytes of mcpServer()': maxBytes => mcpServer('https://example.com/mcp', { maxBytes }),
 }
 
-/** Numbers that have to be finite. */
+/** Options that require a finite number. */
 const FINITE: Readonly<Record<string, Call>> = {
   ttlMs: (ttlMs, skills) => new SkillMcp(skills, { ttlMs }),
   pageSize: (pageSize, skills) => new SkillMcp(skills, { pageSize }),
@@ -87,7 +87,7 @@ const FINITE: Readonly<Record<string, Call>> = {
   'timeoutMs of ApiClient.reload()': timeoutMs => client.reload({ timeoutMs }),
 }
 
-/** Numbers of what cannot be opened here, where only the refusal is looked at. */
+/** Options of functions that cannot run here, so only the refusal is tested. */
 const OPENED: Readonly<Record<string, Call>> = {
   'timeoutMs of openWriteLock()': timeoutMs => openWriteLock('', { timeoutMs }),
   'graceMs of collectGarbage()': graceMs => collectGarbage('nowhere', { graceMs }),
@@ -102,7 +102,7 @@ async function run(call: Call, value: number): Promise<void> {
 describe.each(Object.entries({ ...UNLIMITED, ...FINITE, ...OPENED }))('%s', (label, call) => {
   const name = label.split(' ')[0]
 
-  test.each([NaN, -1])('is refused when it is %s', async value => {
+  test.each([NaN, -1])('is refused as %s', async value => {
     await expect(run(call, value)).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(new RegExp(`^${name} is ${value}; use a (whole )?number from [01] `)),
@@ -110,19 +110,19 @@ describe.each(Object.entries({ ...UNLIMITED, ...FINITE, ...OPENED }))('%s', (lab
   })
 })
 
-test.each(Object.entries(FINITE))('%s is refused when it is Infinity', async (label, call) => {
+test.each(Object.entries(FINITE))('%s is refused as Infinity', async (label, call) => {
   await expect(run(call, Infinity)).rejects.toMatchObject({
     code: 'INVALID_OPTION',
     message: expect.stringContaining(`${label.split(' ')[0]} is Infinity`),
   })
 })
 
-test.each(Object.entries(UNLIMITED))('%s is accepted when it is Infinity', async (_, call) => {
+test.each(Object.entries(UNLIMITED))('%s is accepted as Infinity', async (_, call) => {
   await expect(run(call, Infinity)).resolves.toBeUndefined()
 })
 
 test.each(['pageSize', 'maxSessions', 'maxRequestBytes'] as const)(
-  '%s of SkillMcp is a whole number from 1 on',
+  '%s of SkillMcp must be a whole number from 1 on',
   async name => {
     await using skills = await createSkillRuntime({ sources: [] })
     for (const value of [0, 1.5])

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// What a stranger gets: the packages as they would be published, in a folder that knows nothing of this repository.
+// Tests the packages as a user installs them, in a folder outside this repository.
 
 const PACKAGES = ['core', 'scripts', 'compat', 'agent', 'mcp', 'cli']
 const RUNTIMES = resolve('tests/runtimes/node_modules')
@@ -12,7 +12,7 @@ const PROGRAMS = resolve('tests/fixtures/packed')
 const ARCH = process.arch
 const BUN_ARCH = ARCH === 'arm64' ? 'aarch64' : ARCH
 
-// Compilers and installations take long beside other tests.
+// Compilers and installations are slow while other tests run.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 let folder: TemporaryFolder
@@ -53,7 +53,7 @@ interface Installed {
   readonly megabytes: number
 }
 
-/** What npm has put there, ours included. */
+/** Measures the installed packages, including ours. */
 function measure(place: string): Installed {
   const lock = JSON.parse(readFileSync(join(place, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, unknown>
@@ -84,7 +84,7 @@ const runtimes: readonly Runtime[] = [
 
 describe.each(runtimes)('$name', ({ program, args = [] }) => {
   test.skipIf(!existsSync(program))(
-    'follows a save, keeps what was good, and serves an agent and MCP clients',
+    'follows a save, keeps the last good revision, and serves an agent and MCP clients',
     () => {
       const run = spawnSync(program, [...args, 'smoke.mjs'], {
         cwd: folder.at('everything'),
@@ -105,7 +105,7 @@ describe.each(runtimes)('$name', ({ program, args = [] }) => {
   )
 })
 
-/** Runs the command line that is installed, with a home of its own. */
+/** Runs the installed command line with its own home directory. */
 function runCommand(program: string, ...args: readonly string[]): SpawnSyncReturns<string> {
   const bin = folder.at('everything/node_modules/skillstoke/bin/stoke.js')
   return spawnSync(program, [bin, ...args], {
@@ -115,7 +115,7 @@ function runCommand(program: string, ...args: readonly string[]): SpawnSyncRetur
   })
 }
 
-test('the installed command line lists, shows and checks skills', () => {
+test('the installed command line lists, shows and validates skills', () => {
   folder.writeSkill('everything/skills/refund', { body: 'Within 30 days.' })
   expect(runCommand(process.execPath, 'list').stdout).toMatch(/^ok +refund /m)
   expect(runCommand(process.execPath, 'show', 'refund').stdout).toContain('Within 30 days.')
@@ -128,11 +128,14 @@ test('the installed command line lists, shows and checks skills', () => {
 
 const NODE_22 = join(RUNTIMES, `node-22-linux-${ARCH}/bin/node`)
 
-test.skipIf(!existsSync(NODE_22))('the installed command line says in one line which Node it needs', () => {
-  const { status, stdout, stderr } = runCommand(NODE_22, 'list')
-  expect([status, stdout]).toEqual([2, ''])
-  expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
-})
+test.skipIf(!existsSync(NODE_22))(
+  'the installed command line names the Node version that it needs in one line',
+  () => {
+    const { status, stdout, stderr } = runCommand(NODE_22, 'list')
+    expect([status, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^skillstoke needs Node 24 or newer; this is v22\.\S+ Install it from \S+\n$/)
+  },
+)
 
 interface Compilation {
   readonly compiler: string
@@ -140,7 +143,7 @@ interface Compilation {
   readonly module: string
   readonly resolution: string
   readonly file: string
-  /** Without it no types of the runtime are there. */
+  /** The type packages to load. Without it, no types of a runtime are available. */
   readonly types?: string
 }
 
@@ -156,7 +159,7 @@ const compilers: readonly Compilation[] = [
 )
 
 test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
-  '$compiler with $resolution understands $file',
+  '$compiler with $resolution compiles $file',
   ({ program, module, resolution, file, types }) => {
     const compilerOptions = {
       ...{ module, moduleResolution: resolution, target: 'es2022', strict: true },
@@ -164,20 +167,20 @@ test.skipIf(!existsSync(join(RUNTIMES, '.bin/tsc'))).each(compilers)(
     }
     writeFileSync(folder.at('everything/tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
     const run = spawnSync(program, ['-p', '.'], { cwd: folder.at('everything'), encoding: 'utf8' })
-    // Types of other packages ask for more than is installed here, and are not ours to mend.
+    // Ignores errors in types of other packages, which need packages that are not installed here.
     const isOurs = /^(?:consumer|neutral|error|node_modules\/(?:@skillstoke|skillstoke)\/)/
     expect(run.stdout.split('\n').filter(line => isOurs.test(line))).toEqual([])
   },
 )
 
-test('all packages together bring one vocabulary of tokens along', () => {
+test('all packages together install one token vocabulary', () => {
   expect(measure(folder.at('everything')).megabytes).toBeLessThanOrEqual(80)
   expect(existsSync(folder.at('everything/node_modules/gpt-tokenizer'))).toBe(false)
   const { stdout } = runCommand(process.execPath, 'render', '--json')
   expect((JSON.parse(stdout) as { tokens: number }).tokens).toBeGreaterThan(0)
 })
 
-test('the core alone brings few packages along', () => {
+test('the core alone installs at most 12 packages', () => {
   install(folder.at('core'), ['core'])
   const { packages, megabytes } = measure(folder.at('core'))
   expect(packages).toBeLessThanOrEqual(12)

@@ -44,7 +44,7 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
       fileSystem.remove(`/skills/${change.name}`)
       break
     case 'rename':
-      // The folder stays, the name changes: one skill goes and another one comes, or two have one name.
+      // The folder stays and the name changes, so one skill disappears and another appears, or two skills share a name.
       fileSystem.write(`/skills/${change.from}/SKILL.md`, skillText(change.to))
       break
     case 'say':
@@ -56,8 +56,8 @@ function apply(fileSystem: MemoryFileSystem, change: Action): void {
   }
 }
 
-// Promise 6 of the design, on what the model received and not on what we meant to send.
-test(`no byte that a model was sent is ever changed, whatever happens to the skills ${verifies('PROMISE-6')}`, async () => {
+// Checks promise 6 on the requests that the model received.
+test(`no byte that a model has received ever changes, after any change of the skills ${verifies('PROMISE-6')}`, async () => {
   let updates = 0
   let loads = 0
   await fc.assert(
@@ -72,7 +72,7 @@ test(`no byte that a model was sent is ever changed, whatever happens to the ski
       })
       let next: Action = { kind: 'say' }
       const model = new ScriptedModel(call => {
-        // Changes also happen in the middle of a run, between two model calls.
+        // Skills also change during a run, between two model calls.
         apply(fileSystem, actions[call % actions.length] as Action)
         const wanted = next
         next = { kind: 'say' }
@@ -99,7 +99,7 @@ test(`no byte that a model was sent is ever changed, whatever happens to the ski
     }),
     { numRuns: 100 },
   )
-  // The property would hold for a session that says nothing, too.
+  // A session that never sends a notice would also pass, so require some.
   expect(updates).toBeGreaterThan(100)
   expect(loads).toBeGreaterThan(20)
 })
@@ -122,7 +122,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('resume' as const) }), weight: 1 },
 )
 
-/** What a model knows that reads the catalog, then every message in order. */
+/** Returns the knowledge of a model that read the catalog and then every message in order. */
 function learn(texts: readonly string[]): Record<string, string> {
   const known = new Map<string, string>()
   for (const text of texts) {
@@ -139,7 +139,7 @@ function learn(texts: readonly string[]): Record<string, string> {
   return Object.fromEntries([...known].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-test(`whatever offers are dropped, the messages that were kept say what there is ${verifies('PROMISE-6')}`, async () => {
+test(`the committed messages describe the current skills, whichever offers were dropped ${verifies('PROMISE-6')}`, async () => {
   let dropped = 0
   let overlapping = 0
   await fc.assert(
@@ -197,7 +197,7 @@ test(`whatever offers are dropped, the messages that were kept say what there is
     }),
     { numRuns: 200 },
   )
-  // The property would hold for a host that keeps everything, too.
+  // A host that commits every offer would also pass, so require dropped and overlapping offers.
   expect(dropped).toBeGreaterThan(100)
   expect(overlapping).toBeGreaterThan(50)
 })

@@ -27,15 +27,15 @@ function fencesOf(page: string, language: string): string[] {
   ].map(match => match[1] ?? '')
 }
 
-describe('what the pages show can be run', () => {
+describe('the pages', () => {
   const examples = PAGES.flatMap(page =>
     fencesOf(page, 'ts').map((code, index) => ({ name: `${page} ${index + 1}`, code })),
   )
 
-  test.each(examples)('example $name', ({ code }) => {
+  test.each(examples)('show an example that runs: $name', ({ code }) => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/support-pdf')
-    // Beside the packages, so that their names are found; the working directory is a user's own.
+    // The file is inside the repository so that package names resolve. The working directory is a temporary folder.
     const file = resolve('.tmp', `example-${process.pid}.ts`)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, code)
@@ -48,11 +48,11 @@ describe('what the pages show can be run', () => {
     expect(run.status).toBe(0)
   })
 
-  test('there are examples to run', () => {
+  test('contain examples to run', () => {
     expect(examples.length).toBeGreaterThanOrEqual(4)
   })
 
-  test('each npm script that a page names exists', () => {
+  test('name only npm scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       scripts: Record<string, string>
     }
@@ -67,7 +67,7 @@ describe('what the pages show can be run', () => {
     expect(named.filter(name => scripts[name] === undefined)).toEqual([])
   })
 
-  test('each verb that a page names exists', () => {
+  test('name only verbs that exist', () => {
     const verbs = new Set(
       PAGES.flatMap(page =>
         [...readFileSync(page, 'utf8').matchAll(/(?:npx skillstoke|`stoke) ([a-z]+)/g)].map(
@@ -79,7 +79,7 @@ describe('what the pages show can be run', () => {
     for (const verb of verbs) expect(stoke([verb, '--help']).status, verb).toBe(0)
   })
 
-  test('each link to a file leads somewhere', () => {
+  test('link only to files that exist', () => {
     const broken = PAGES.flatMap(page =>
       [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map(match =>
         join(dirname(page), match[1] ?? ''),

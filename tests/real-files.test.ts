@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { follow, until } from './fixtures/follow.ts'
 import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
-// Each defect that public skills were seen to have, in one root with a healthy neighbour that none of them may harm.
+// Defects that were found in public skills, in one root with a healthy skill that none of them may affect.
 const DEFECTS: Readonly<
   Record<string, { text: string | Uint8Array; status: 'ok' | 'warning' | 'broken'; codes: readonly string[] }>
 > = {
@@ -87,7 +87,7 @@ const DEFECTS: Readonly<
   },
 }
 
-test('each defect has its status and its diagnostic with a place, and harms nobody else', async () => {
+test('each defect has its status and a diagnostic with a position, and affects no other skill', async () => {
   using folder = new TemporaryFolder()
   for (const [name, { text }] of Object.entries(DEFECTS)) folder.write(`${name}/SKILL.md`, text)
   folder.writeSkill('healthy')
@@ -120,12 +120,12 @@ test('each defect has its status and its diagnostic with a place, and harms nobo
   folder.writeSkill('healthy', { description: 'Still followed.' })
   await until(
     skills,
-    'the healthy one is followed',
+    'the healthy skill is followed',
     each => each.get('healthy').description === 'Still followed.',
   )
 })
 
-test('skills are found where people put them, and not where nobody would', async () => {
+test('skills are found in common places, and not in hidden, ignored or too deep folders', async () => {
   using folder = new TemporaryFolder()
   const found = ['at-top', 'category/second', 'a/b/c/d/e/deepest', 'with_underscore/inside', 'at-top/nested']
   const skipped = [
@@ -156,7 +156,7 @@ test('skills are found where people put them, and not where nobody would', async
   ])
 })
 
-test('a root that is itself a hidden folder, or itself a skill, is read', async () => {
+test('a root that is a hidden folder, or a skill itself, is read', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('.agents/skills/pdf')
   await using hidden = await follow(folder.at('.agents/skills'))
@@ -168,7 +168,7 @@ test('a root that is itself a hidden folder, or itself a skill, is read', async 
   })
 })
 
-test('the manifest has every file but what never belongs to a skill, and what .skillignore names', async () => {
+test('the manifest has every file except junk files and files that .skillignore names', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('pdf')
   for (const path of ['scripts/main.py', '.hidden', 'node_modules/dep/index.js', 'keep/deep.txt', 'a b.md'])
@@ -198,13 +198,13 @@ test('the manifest has every file but what never belongs to a skill, and what .s
   const paths = (): string[] => skills.current.get('pdf').files.map(file => file.path)
   expect(paths()).toEqual(expected)
   folder.write('pdf/.skillignore', '# not for agents\nnode_modules/\n*.txt\n')
-  await until(skills, 'the rules hold', () => paths().includes('.skillignore'))
+  await until(skills, 'the rules apply', () => paths().includes('.skillignore'))
   expect(paths()).toEqual(['.hidden', '.skillignore', 'SKILL.md', 'a b.md', 'scripts/main.py'])
   folder.write('pdf/.skillignore', '')
-  await until(skills, 'the rules are gone', () => paths().includes('keep/deep.txt'))
+  await until(skills, 'the rules no longer apply', () => paths().includes('keep/deep.txt'))
 })
 
-test('equal folders have equal revisions; names, bytes and the executable bit count', async () => {
+test('equal folders have equal revisions, and a changed name, byte or executable bit changes the revision', async () => {
   const revisionOf = async (change: (folder: TemporaryFolder) => void): Promise<string> => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')

@@ -8,7 +8,7 @@ const rows: readonly Requirement[] = REQUIREMENTS
 const citations = findCitations()
 const cited = new Set<string>(citations.flatMap(({ ids }) => ids))
 
-test('the rows are those of the designs, each once', () => {
+test('the rows match the designs in number, and each id is unique', () => {
   const ids = rows.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   const count = (prefix: string, kind: string): number =>
@@ -26,7 +26,7 @@ test('every row is proved by a test, or declined with a reason', () => {
   expect(open.map(({ id }) => id)).toEqual([])
 })
 
-test('only what the designs describe beyond their documents is declined, on a page that names the row', () => {
+test('only rows of the kind "beyond" are declined, each on a page that names the row', () => {
   for (const { id, kind, declined } of rows) {
     if (declined === undefined) continue
     expect(kind, id).toBe('beyond')
@@ -35,6 +35,6 @@ test('only what the designs describe beyond their documents is declined, on a pa
   }
 })
 
-test('docs/requirements.md is what the rows and tests say now: npm run requirements', () => {
+test('docs/requirements.md is up to date with the rows and tests, otherwise run npm run requirements', () => {
   expect(readFileSync('docs/requirements.md', 'utf8')).toBe(renderRequirements(citations))
 })

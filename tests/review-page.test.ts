@@ -18,7 +18,7 @@ afterAll(async () => {
 describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
   const shots = process.env['SCREENSHOTS']
 
-  test('T46: Approve is for what is shown: not before its difference is there, nor before hidden text is confirmed', async () => {
+  test('T46: Approve stays disabled until the difference is shown and hidden text is confirmed', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'Be kind.\u{e0073}\u200b ✅️' }) })
@@ -45,7 +45,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(await approve.isDisabled()).toBe(true)
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/hidden.png` })
-    // Its own text as well, although nothing of it is served.
+    // The page also shows the text of the pending revision, although nothing of it is served.
     await page.getByText('Nothing of this folder is served: it is pending.').waitFor()
     await page.getByRole('tabpanel').getByText('Be kind.<U+E0073><U+200B> ✅️').waitFor()
     await page.getByRole('checkbox', { name: /characters that show nothing/ }).check()
@@ -55,7 +55,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('hidden text in a file that is too large to be looked at before can be confirmed, too', async () => {
+  test('hidden text in a file that is too large to scan in advance can be confirmed after the refusal', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     repository.commit({
@@ -79,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble.filter(each => !each.includes('409'))).toEqual([])
   })
 
-  test('of two skills of one name each has its own text and findings, and the one that is not served is shadowed', async () => {
+  test('each of two skills with one name has its own text and findings, and the one that is not served is shadowed', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('a/pdf', { body: 'Of the first.' })
     folder.write('b/pdf/SKILL.md', skillText('pdf', { body: 'Of the sec\u200bond.' }))
@@ -113,7 +113,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(opened.trouble).toEqual([])
   })
 
-  test('the history fits a telephone of 380 pixels, and goes back from there', async () => {
+  test('the history fits a phone screen of 380 pixels, and rolling back works there', async () => {
     using folder = new TemporaryFolder()
     const repository = new GitRepository(folder.at('team.git'))
     await using dev = await startDev({
@@ -144,9 +144,9 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     const back = page.getByRole('button', { name: /Roll back/ })
     await back.waitFor()
     expect(await isTooWide(page)).toBe(false)
-    // Nor does any part of it scroll sideways.
+    // No part of the page scrolls sideways either.
     expect(await page.locator('.scrolls').evaluate(each => each.scrollWidth > each.clientWidth)).toBe(false)
-    // Nor are its words broken into columns of letters.
+    // Words are not broken into columns of letters either.
     expect(
       await page
         .getByText('Adelheid')

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { verifies } from '@skillstoke/requirements'
 import { expect, test } from 'vitest'
 
-// The walls of the core: which room may import which. Changing the architecture means changing this table.
+// Which room of the core may import which. To change the architecture, change this table.
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   skill: [],
   fs: ['skill'],
@@ -40,15 +40,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'events',
   ],
 }
-// Known to every room, and knowing none.
+// Files that every room may import and that import no room.
 const EVERYWHERE = ['errors', 'host', 'options', 'edit-distance']
-// Outside the walls: they see the entry points only, as a package of ours would.
+// Folders outside the rooms. Like other packages, they import only the entry points.
 const OUTSIDE = ['node', 'testing']
 const ENTRY_POINTS = ['index', 'source-entry', 'types-entry', 'internal-entry']
-// The doors of the core for hosts, pages and examples, and those that only the packages of this repository may use.
+// The entry points of the core: public ones for hosts, pages and examples, internal ones for packages of this
+// repository.
 const PUBLIC_DOORS = ['', '/source', '/types', '/node', '/command', '/testing']
 const INTERNAL_DOORS = ['/internal', '/internal/node']
-// Which packages may use which, the core included.
+// Which packages may use which, including the core.
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   core: [],
   scripts: ['core'],
@@ -87,7 +88,7 @@ function listImports(): Import[] {
   })
 }
 
-test('every folder of the core is a room of the table', () => {
+test('every folder of the core is a room in the table', () => {
   const folders = readdirSync(SRC, { withFileTypes: true }).filter(entry => entry.isDirectory())
   expect(folders.map(folder => folder.name).sort()).toEqual([...Object.keys(ROOMS), ...OUTSIDE].sort())
 })
@@ -104,7 +105,7 @@ test(`rooms import only what the table allows ${verifies('EXO-09')}`, () => {
   expect(wrong).toEqual([])
 })
 
-/** Every import of one of our packages in the files of a folder, tests left out; in pages, those of the fences. */
+/** Returns every import of our packages in source files, and in the code fences of pages. */
 function listPackageImports(files: readonly string[]): { readonly file: string; readonly name: string }[] {
   return files.flatMap(file =>
     [
@@ -124,13 +125,13 @@ test('every package is in the table', () => {
   expect(readdirSync('packages').sort()).toEqual(Object.keys(PACKAGES).sort())
 })
 
-test('packages use the doors of those below them, and no path inside', () => {
+test('packages import the entry points of lower packages, and no path inside them', () => {
   const imports = Object.keys(PACKAGES).flatMap(own =>
     listPackageImports(listSources(join('packages', own, 'src'))).map(each => ({ ...each, own })),
   )
   expect(imports.length).toBeGreaterThan(100)
   const wrong = imports.filter(({ own, name }) => {
-    // Scripts of skills import this name, also where a text of a package holds one.
+    // Scripts of skills import this name, also in strings that contain script text.
     if (name === 'skillstoke/command') return false
     const [, target = 'cli', path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(name) ?? []
     if (!PACKAGES[own]?.includes(target)) return true
@@ -149,7 +150,7 @@ test('packages use the doors of those below them, and no path inside', () => {
   expect(inside).toEqual([])
 })
 
-test('examples and pages use no internal door', () => {
+test('examples and pages use no internal entry point', () => {
   const imports = listPackageImports([...listSources('examples'), ...listPages()])
   expect(imports.length).toBeGreaterThan(30)
   expect(imports.filter(({ name }) => name.includes('/internal'))).toEqual([])

@@ -7,10 +7,10 @@ const CORE = resolve('packages/core')
 const { exports } = JSON.parse(readFileSync(join(CORE, 'package.json'), 'utf8')) as {
   exports: Record<string, { readonly default: string }>
 }
-/** The doors for every JavaScript runtime; the others are for Node. */
+/** The entry points for every JavaScript runtime. The others are for Node. */
 const NEUTRAL = ['.', './source', './types', './internal', './testing', './command']
 
-/** Every file of the core that an entry point loads, itself included. */
+/** Returns every file of the core that an entry point loads, including the entry file. */
 function modulesFrom(entry: string, found = new Set<string>()): Set<string> {
   if (found.has(entry)) return found
   found.add(entry)
@@ -20,31 +20,31 @@ function modulesFrom(entry: string, found = new Set<string>()): Set<string> {
   return found
 }
 
-test('every door is either for all runtimes or for Node', () => {
+test('every entry point is either for all runtimes or for Node', () => {
   const forNode = Object.keys(exports).filter(door => !NEUTRAL.includes(door))
   expect(forNode).toEqual(['./node', './internal/node', './package.json'])
   const files = NEUTRAL.flatMap(door => [...modulesFrom(join(CORE, exports[door]?.default ?? ''))])
-  // More than the entry files: what they share is looked at, too.
+  // The list includes shared modules, not only the entry files.
   expect(new Set(files).size).toBeGreaterThan(NEUTRAL.length)
 })
 
 describe.each(NEUTRAL)('%s', door => {
   const entry = join(CORE, exports[door]?.default ?? '')
 
-  test('names no module of Node', () => {
+  test('imports no Node module', () => {
     const wrong = [...modulesFrom(entry)].filter(path =>
       /(?:from|import\()\s*['"](?:node:|fs|path|crypto)/.test(readFileSync(path, 'utf8')),
     )
     expect(wrong).toEqual([])
   })
 
-  test('loads where nothing of Node is there', () => {
+  test('loads without the globals of Node', () => {
     const run = runBare(`console.log(typeof (await import(${JSON.stringify(entry)})))`)
     expect(run).toEqual({ stderr: '', stdout: 'object' })
   })
 })
 
-test('the core works where nothing of Node is there', () => {
+test('the core works without the globals of Node', () => {
   const at = (door: string): string => JSON.stringify(join(CORE, exports[door]?.default ?? ''))
   const run = runBare(`
     const { createSkillRuntime } = await import(${at('.')})

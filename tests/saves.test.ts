@@ -23,9 +23,9 @@ import { skillText, TemporaryFolder } from './fixtures/skill-folder.ts'
 
 const LIVE = { description: 'Newer text.' }
 
-// Every way in which people and programs save files. Nothing here asks the runtime to look: events have to do.
-describe('a save is followed when it is made', () => {
-  test(`in place ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
+// Every way in which people and programs save files. No test calls reload(), so events must be enough.
+describe('a running runtime', () => {
+  test(`follows a save in place ${verifies('OMNI-20', 'EXO-02', 'PROMISE-2')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -33,7 +33,7 @@ describe('a save is followed when it is made', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('by a temporary file and a rename, again and again', async () => {
+  test('follows 15 saves by a temporary file and a rename', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -45,7 +45,7 @@ describe('a save is followed when it is made', () => {
     }
   })
 
-  test('by truncating and writing in two chunks, never showing a half', async () => {
+  test('follows a truncate and two writes, and never shows half of the text', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { body: 'one two' })
     await using skills = await follow(folder.path)
@@ -69,7 +69,7 @@ describe('a save is followed when it is made', () => {
     expect(halves).toEqual([])
   })
 
-  test("vim's way: a probe, a backup, a new file, the backup removed", async () => {
+  test('follows the way vim saves, with a probe, a backup and a new file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -84,7 +84,7 @@ describe('a save is followed when it is made', () => {
     }
   })
 
-  test(`by deleting the folder and adding it again ${verifies('OMNI-X07')}`, async () => {
+  test(`follows a folder that is deleted and added again ${verifies('OMNI-X07')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -101,7 +101,7 @@ describe('a save is followed when it is made', () => {
     )
   })
 
-  test(`of a nested file only ${verifies('OMNI-B02')}`, async () => {
+  test(`follows an edit of a nested file alone ${verifies('OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('pdf/references/deep/guide.md', 'old')
@@ -117,22 +117,22 @@ describe('a save is followed when it is made', () => {
     expect(skills.current.get('pdf').revision).not.toBe(before)
   })
 
-  test('by moving a packed folder in, and out again', async () => {
+  test('follows a complete folder that is moved in and out again', async () => {
     using folder = new TemporaryFolder()
     using elsewhere = new TemporaryFolder()
     elsewhere.writeSkill('pdf')
     elsewhere.write('pdf/references/guide.md', 'text')
     await using skills = await follow(folder.path)
     renameSync(elsewhere.at('pdf'), folder.at('pdf'))
-    const generation = await until(skills, 'pdf is there', each => each.find('pdf') !== undefined)
+    const generation = await until(skills, 'pdf is served', each => each.find('pdf') !== undefined)
     expect(generation.get('pdf').files.map(file => file.path)).toEqual(['SKILL.md', 'references/guide.md'])
     folder.write('pdf/references/guide.md', 'newer text')
     await until(skills, 'its nested file is followed', each => each.get('pdf').files[1]?.size === 10)
     renameSync(folder.at('pdf'), elsewhere.at('pdf'))
-    await until(skills, 'pdf is gone', each => each.find('pdf') === undefined)
+    await until(skills, 'pdf is removed', each => each.find('pdf') === undefined)
   })
 
-  test('by renaming the folder: the skill has moved, and is followed there', async () => {
+  test('follows a renamed folder as a moved skill', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path)
@@ -143,7 +143,7 @@ describe('a save is followed when it is made', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('by making a new folder with its file at once, twenty times', async () => {
+  test('follows twenty new folders whose files are written at once', async () => {
     using folder = new TemporaryFolder()
     await using skills = await follow(folder.path)
     for (let i = 0; i < 20; i++) {
@@ -152,7 +152,7 @@ describe('a save is followed when it is made', () => {
     }
     const all = await until(
       skills,
-      'all are there',
+      'all are served',
       each => each.list().length === 20 && each.list().every(skill => skill.files.length === 2),
     )
     expect(all.list()[0]?.location).toBe('category/skill-0')
@@ -160,7 +160,7 @@ describe('a save is followed when it is made', () => {
     await until(skills, 'a nested file is followed', each => each.get('skill-7').files[1]?.size === 6)
   })
 
-  test(`with the same size, within a millisecond, and with its time set back ${verifies('OMNI-B02', 'P22')}`, async () => {
+  test(`follows edits with the same size, within a millisecond, and with an older modification time ${verifies('OMNI-B02', 'P22')}`, async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf', { description: 'Text 00.' })
     await using skills = await follow(folder.path, {}, { tuning: { settle: { settleMs: 0 } } })
@@ -172,8 +172,8 @@ describe('a save is followed when it is made', () => {
   })
 })
 
-describe('links are followed as far as they are allowed to lead', () => {
-  test('a symlinked skill folder: edits of the target, and another target', async () => {
+describe('links are followed only where they may lead', () => {
+  test('a linked skill folder is followed through edits of its target and through a new target', async () => {
     using folder = new TemporaryFolder()
     using store = new TemporaryFolder()
     store.write('v1/SKILL.md', skillText('pdf', { description: 'Version one.' }))
@@ -190,7 +190,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     await untilDescribed(skills, 'pdf', 'Version two, edited.')
   })
 
-  test('a folder linked from outside any allowed root is refused, and said to be', async () => {
+  test('a folder that is linked from outside every allowed root is refused with a diagnostic', async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf')
@@ -202,7 +202,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     ])
   })
 
-  test(`links may lead anywhere where the host says so, and are followed there ${verifies('P19')}`, async () => {
+  test(`links to any place are followed with symlinks set to follow ${verifies('P19')}`, async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.writeSkill('pdf', { description: 'One.' })
@@ -213,7 +213,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     await untilDescribed(skills, 'pdf', 'Two.')
   })
 
-  test('a file linked to outside is left out of its skill, and its bytes never read', async () => {
+  test('a file that is linked from outside is left out of its skill and never read', async () => {
     using folder = new TemporaryFolder()
     using outside = new TemporaryFolder()
     outside.write('secret.txt', 'secret')
@@ -227,7 +227,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     })
   })
 
-  test("Kubernetes' ..data swap inside a skill's folder", async () => {
+  test('the ..data swap of Kubernetes inside a skill folder is followed', async () => {
     using folder = new TemporaryFolder()
     folder.write('pdf/..2026_01/SKILL.md', skillText('pdf', { description: 'Mounted one.' }))
     symlinkSync('..2026_01', folder.at('pdf/..data'))
@@ -243,7 +243,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     expect(readlinkSync(folder.at('pdf/SKILL.md'))).toBe('..data/SKILL.md')
   })
 
-  test('links that lead back to a folder above end there', async () => {
+  test('a link to a parent folder is not entered again', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('category/pdf')
     for (const name of ['a', 'b', 'c']) symlinkSync('.', folder.at('category', name))
@@ -252,7 +252,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     expect(skills.current.list().map(skill => skill.location)).toEqual(['category/pdf'])
   })
 
-  test('a link whose target comes later is followed from then on', async () => {
+  test('a link whose target appears later is followed from then on', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     folder.write('node_modules/.keep', '')
@@ -266,7 +266,7 @@ describe('links are followed as far as they are allowed to lead', () => {
     ])
   })
 
-  test('a hard link is a file like any other', async () => {
+  test('a hard link is treated as a regular file', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     linkSync(file, folder.at('pdf/copy.md'))
@@ -278,8 +278,8 @@ describe('links are followed as far as they are allowed to lead', () => {
   })
 })
 
-describe('the root itself', () => {
-  test('missing at the start: empty, and picked up with all its parents when it comes', async () => {
+describe('a root', () => {
+  test('that is missing at the start is empty, and is followed once it appears together with its parents', async () => {
     using folder = new TemporaryFolder()
     await using skills = await follow(folder.at('not/yet/skills'))
     expect(skills.current.list()).toEqual([])
@@ -288,12 +288,12 @@ describe('the root itself', () => {
       severity: 'info',
     })
     folder.writeSkill('not/yet/skills/pdf')
-    await until(skills, 'pdf is there', each => each.find('pdf') !== undefined)
+    await until(skills, 'pdf is served', each => each.find('pdf') !== undefined)
     folder.write('not/yet/skills/pdf/SKILL.md', skillText('pdf', LIVE))
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('removed and made again: followed as before', async () => {
+  test('that is removed and created again is followed as before', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
@@ -304,17 +304,17 @@ describe('the root itself', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('removed for good: its skills stay for a moment, then the source is empty and says so', async () => {
+  test('that is removed keeps its skills for a moment, and then the source is empty with a diagnostic', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf')
     await using skills = await follow(folder.at('skills'))
     rmSync(folder.at('skills'), { recursive: true })
     expect((await skills.reload()).generation.list()).toHaveLength(1)
-    const empty = await until(skills, 'it is empty', each => each.list().length === 0)
+    const empty = await until(skills, 'the source is empty', each => each.list().length === 0)
     expect(empty.sources()[0]?.diagnostics[0]?.code).toBe('ROOT_MISSING')
   })
 
-  test('swapped by a rename', async () => {
+  test('that is replaced by a rename is followed', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/pdf', { description: 'Old root.' })
     folder.writeSkill('skills/only-old')
@@ -328,7 +328,7 @@ describe('the root itself', () => {
     await untilDescribed(skills, 'pdf', 'Newer text.')
   })
 
-  test('a link that is pointed elsewhere', async () => {
+  test('that is a link is followed to a new target', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('v1/pdf', { description: 'Version one.' })
     folder.writeSkill('v2/pdf', { description: 'Version two.' })
@@ -340,8 +340,8 @@ describe('the root itself', () => {
   })
 })
 
-describe('fresh() and reload() are barriers', () => {
-  test('fresh() shows what was written right before it, a thousand times', async () => {
+describe('fresh() and reload()', () => {
+  test('fresh() shows every save that finished before the call, a thousand times', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     for (let i = 0; i < 50; i++) folder.writeSkill(`other-${i}`)
@@ -352,7 +352,7 @@ describe('fresh() and reload() are barriers', () => {
     }
   })
 
-  test('reload() shows what no event can have told, watching off', async () => {
+  test('reload() finds changes with watching off', async () => {
     using folder = new TemporaryFolder()
     const file = folder.writeSkill('pdf')
     await using skills = await follow(folder.path, { watching: 'off' })
@@ -361,7 +361,7 @@ describe('fresh() and reload() are barriers', () => {
     expect((await skills.reload()).generation.get('pdf').description).toBe('Newer text.')
   })
 
-  test(`polling finds changes without a single event ${verifies('P04')}`, async () => {
+  test(`polling finds changes without any event ${verifies('P04')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('pdf')
     await using skills = await follow(folder.path, { watching: 'polling', pollMs: 50 })
@@ -371,11 +371,11 @@ describe('fresh() and reload() are barriers', () => {
     await untilDescribed(skills, 'copied', 'Newer text.')
     mkdirSync(folder.at('empty'))
     rmSync(folder.at('pdf'), { recursive: true })
-    await until(skills, 'pdf is gone', each => each.find('pdf') === undefined)
+    await until(skills, 'pdf is removed', each => each.find('pdf') === undefined)
   })
 })
 
-test('an edit through a hard link is seen under every name at once, and nobody calls events lost', async () => {
+test('an edit through a hard link is visible under every name at once, and does not count as a lost event', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('a')
   folder.writeSkill('b')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type CliRun, stoke } from './fixtures/cli.ts'
 import { TemporaryFolder } from './fixtures/skill-folder.ts'
 
-/** One skill with a history of two steps, and a state directory that knows it. */
+/** One skill with a history of two steps, and a state directory that records it. */
 class Kit implements Disposable {
   readonly folder: TemporaryFolder = new TemporaryFolder()
   readonly #flags = ['--root', this.folder.at('skills'), '--state', this.folder.at('state')]
@@ -19,7 +19,7 @@ class Kit implements Disposable {
     return stoke<T>([...args, ...this.#flags], { cwd: this.folder.path, env: { NO_COLOR: '1' } })
   }
 
-  /** Overwrites a file of the state directory: all of it, or one page of a database. */
+  /** Overwrites a file of the state directory, or one page of a database. */
   damage(name: string, page?: number): void {
     const path = this.folder.at(`state/${name}`)
     const [start, end] = page === undefined ? [0, undefined] : [page * 4_096, (page + 1) * 4_096]
@@ -50,7 +50,7 @@ test.each([
   ['disable', 'pdf'],
   ['run', 'pdf'],
   ['show', 'nothing'],
-])('stoke %j warns once of an index of the store that is damaged', (...args) => {
+])('stoke %j warns once about a damaged index of the store', (...args) => {
   using kit = new Kit()
   kit.damage('store/index.db')
   const run = kit.run(...args)
@@ -59,18 +59,18 @@ test.each([
   expect(warningsOf(kit.run(...args))).toEqual([])
 })
 
-test('a page of the index that is damaged is told, whichever it is', () => {
+test('list warns about a damaged page of the index, whichever page it is', () => {
   using kit = new Kit()
   const pages = statSync(kit.folder.at('state/store/index.db')).size / 4_096
   for (let page = 0; page < pages; page++) {
     kit.damage('store/index.db', page)
-    // Some pages are asked for only when something is written.
+    // Some pages are only read when something is written.
     kit.folder.writeSkill('skills/pdf', { body: `Text ${page}.` })
     expect([page, ...warningsOf(kit.run('list'))]).toEqual([page, expect.stringMatching(MOVED)])
   }
 })
 
-test('a command that fails warns as well', () => {
+test('a command that fails prints the warning too', () => {
   using kit = new Kit()
   kit.damage('store/index.db')
   const run = kit.run('diff', 'pdf', '00000000')
@@ -81,7 +81,7 @@ test.each([
   ['history.sqlite', 0],
   ['history.sqlite', 1],
   ['decisions.sqlite', 0],
-])('damage of %s in page %i is told once', (name, page) => {
+])('log warns once about damage of %s in page %i', (name, page) => {
   using kit = new Kit()
   kit.damage(name, page)
   expect(warningsOf(kit.run('log', 'pdf'))).toEqual([expect.stringMatching(MOVED)])
@@ -97,7 +97,7 @@ test('mcp reports a damaged history once', () => {
 })
 
 test.each([[[]], [['--json']]])(
-  'rollback --dry-run %j to a revision that is no longer stored prints the error alone',
+  'rollback --dry-run %j to a revision that is no longer stored prints only the error',
   flags => {
     using kit = new Kit()
     const names = readdirSync(kit.folder.at('state/store')).filter(name => name.endsWith('.pack'))

@@ -26,8 +26,8 @@ async function open(folder: TemporaryFolder): Promise<SkillRuntime> {
 
 const bodyOf = async (skills: SkillRuntime, name: string): Promise<string> => (await skills.load(name)).body
 
-describe('a state directory that is removed while it is used', () => {
-  test('loses nothing: texts are readable, decisions are written anew, and it is said', async () => {
+describe('a state directory that is removed while in use', () => {
+  test('loses nothing: texts stay readable, decisions are written again, and a diagnostic reports the removal', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     // The packs of an earlier process are not open in this one.
@@ -41,7 +41,7 @@ describe('a state directory that is removed while it is used', () => {
     folder.writeSkill('skills/c', { body: 'Edited.' })
     await skills.reload()
     expect(await bodyOf(skills, 'c')).toBe('Edited.')
-    // What is said is true: what is read is stored.
+    // The diagnostic must be true, so every text that is read must be stored.
     const told = (): readonly string[] =>
       skills.current.sources().flatMap(({ diagnostics }) => diagnostics.map(({ message }) => message))
     await expect
@@ -57,7 +57,7 @@ describe('a state directory that is removed while it is used', () => {
     expect(again.current.reports().find(({ name }) => name === 'b')?.status).toBe('pinned')
   })
 
-  test('loses nothing either when another process has begun a new one meanwhile', async () => {
+  test('loses nothing when another process has created a new one in the meantime', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const skills = await open(folder)
@@ -80,7 +80,7 @@ describe('a state directory that is removed while it is used', () => {
     expect(again.current.list().map(({ name }) => name)).toEqual(['c', 'd', 'e'])
   })
 
-  test('keeps nobody from ending', async () => {
+  test('does not prevent close()', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     const skills = await open(folder)
@@ -94,7 +94,7 @@ describe('a state directory that is removed while it is used', () => {
   })
 })
 
-test('a collection finds what is damaged, and the next reading stores it again', async () => {
+test('collectGarbage() finds damaged files, and the next scan stores them again', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   await (await open(folder)).close()
@@ -113,7 +113,7 @@ test('a collection finds what is damaged, and the next reading stores it again',
   expect(await collectGarbage(folder.at('state'))).toMatchObject({ damaged: 0 })
 })
 
-test('bytes that were damaged on the disk are captured again, and served', async () => {
+test('bytes that were damaged on the disk are captured again and served', async () => {
   using folder = new TemporaryFolder()
   for (const name of [...NAMES, DECOMPOSED]) {
     folder.writeSkill(`skills/${name}`)
@@ -135,7 +135,7 @@ test('bytes that were damaged on the disk are captured again, and served', async
     const notes = Buffer.from(await skills.readFile(skill, 'notes.md')).toString()
     expect(notes.normalize()).toBe(`Notes of ${skill.name.normalize()}.`)
   }
-  // What is not there any more cannot be had.
+  // Bytes that are also missing in the source cannot be read.
   const [skill] = skills.current.list()
   if (skill === undefined) throw new Error('there is no skill')
   for (const pack of readdirSync(folder.at('state/store')).filter(name => name.endsWith('.pack'))) {
@@ -149,7 +149,7 @@ test('bytes that were damaged on the disk are captured again, and served', async
   await expect(skills.readBody(skill)).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
 })
 
-describe('an index of the store that is damaged', () => {
+describe('a damaged index of the store', () => {
   const path = (folder: TemporaryFolder): string => folder.at('state/store/index.db')
   const pagesOf = (folder: TemporaryFolder): number => statSync(path(folder)).size / 4_096
   const damage = (folder: TemporaryFolder, page: number): void =>
@@ -158,7 +158,7 @@ describe('an index of the store that is damaged', () => {
     await Promise.all(NAMES.map(name => bodyOf(skills, name)))
   const whole = NAMES.map(name => `Instructions of ${name}.`)
 
-  test('takes no skill away, whichever page it is, and is told once', async () => {
+  test('keeps every skill, whichever page is damaged, and is reported once', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -168,7 +168,7 @@ describe('an index of the store that is damaged', () => {
       {
         await using skills = await open(folder)
         expect([page, await texts(skills)]).toEqual([page, whole])
-        // Some pages are asked for only when something is written.
+        // Some pages are only read when something is written.
         folder.writeSkill('skills/a', { body: 'Broken later.' })
         await skills.reload()
         const told = (): readonly string[] =>
@@ -190,7 +190,7 @@ describe('an index of the store that is damaged', () => {
     }
   })
 
-  test('is put right by a collection, which removes nothing then', async () => {
+  test('is repaired by collectGarbage(), which then removes nothing', async () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     await (await open(folder)).close()
@@ -216,7 +216,7 @@ describe('an index of the store that is damaged', () => {
   })
 })
 
-test('a history that is damaged keeps no collection from ending, and all that it names', async () => {
+test('collectGarbage() completes despite a damaged history, and keeps everything that the history names', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   await (await open(folder)).close()
@@ -227,7 +227,7 @@ test('a history that is damaged keeps no collection from ending, and all that it
   expect(await collectGarbage(folder.at('state'), { graceMs: 0 })).toMatchObject({ forgotten: 0, trees: 0 })
 })
 
-test('a process that takes up a decision brings back nothing that another one has replaced', async () => {
+test('a process that follows a decision does not restore a revision that another process has replaced', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/a', { body: 'First.' })
   const [one, two] = [await open(folder), await open(folder)]
@@ -245,7 +245,7 @@ test('a process that takes up a decision brings back nothing that another one ha
   expect(await bodyOf(again, 'a')).toBe('Second.')
 })
 
-test('a session that is used after its runtime was closed is told so', async () => {
+test('calls to a closed runtime fail with CLOSED, and its session tools answer with an error', async () => {
   using folder = new TemporaryFolder()
   for (const name of NAMES) folder.writeSkill(`skills/${name}`)
   const skills = await open(folder)
@@ -261,7 +261,7 @@ test('a session that is used after its runtime was closed is told so', async () 
 
 const CAN_MOUNT = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'none', '/tmp']).status === 0
 
-/** Runs a program in a mount namespace of its own, in which its state directory is a small disk. */
+/** Runs a program in its own mount namespace, where the state directory is a small disk. */
 function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): Record<string, unknown> {
   const program = `
     import { execFileSync } from 'node:child_process'
@@ -292,7 +292,7 @@ function runOnSmallDisk(folder: TemporaryFolder, mount: string, body: string): R
 }
 
 describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
-  test('that is full stops no edit, is told, and gets what is missing when there is room', () => {
+  test('that is full stops no edit, is reported, and stores the missing files once there is space', () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     folder.write('state/.keep', '')
@@ -300,7 +300,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
       folder,
       `mount -t tmpfs -o size=16m,mode=700 tmpfs ${folder.at('state')}`,
       `const skills = await open()
-       // All but 1.5 MB of the disk is somebody else's.
+       // Leaves 1.5 MB of the disk free.
        writeFileSync(state + '/filler', Buffer.alloc(14_500_000))
        const seen = []
        for (let round = 0; round < 30; round++) {
@@ -311,7 +311,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
        const full = { codes: codes(skills), fault: skills.status()[0].storeFault }
        rmSync(state + '/filler')
        await skills.reload()
-       // The report follows the reading; nobody waits for it.
+       // The report follows the scan and is not awaited.
        const isMended = () => skills.status()[0].storeFault === undefined && codes(skills).length === 0
        for (let turn = 0; turn < 100 && !isMended(); turn++) await skills.reload()
        const mended = { fault: skills.status()[0].storeFault ?? null, codes: codes(skills) }
@@ -328,7 +328,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome['restored']).toBe('29x')
   })
 
-  test('that is read-only serves what there is and holds what was decided', () => {
+  test('that is read-only serves the stored skills and applies earlier decisions', () => {
     using folder = new TemporaryFolder()
     for (const name of NAMES) folder.writeSkill(`skills/${name}`)
     const prepare = runOnSmallDisk(
@@ -412,7 +412,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
     expect(outcome).toEqual({ log: ['rollback', 'edit', 'edit', 'found'], body: 'second' })
   })
 
-  test('that is read-only and holds a damaged index serves what the sources have', async () => {
+  test('that is read-only and has a damaged index serves the contents of the sources', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/a')
     await (await open(folder)).close()
@@ -435,7 +435,7 @@ describe.skipIf(!CAN_MOUNT)('a state directory on a disk', () => {
   })
 })
 
-test('a revision whose bytes are damaged is not approved before somebody can look at it', async () => {
+test('a revision with damaged bytes cannot be approved, because its text cannot be reviewed', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   folder.write('skills/pdf/notes.md', 'Be kind.\u{e0073}\n')

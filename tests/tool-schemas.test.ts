@@ -55,7 +55,7 @@ function listTools(id: string): readonly ToolDefinition[] {
   ]
 }
 
-/** The values of a schema that a host could write into. */
+/** Yields every object inside a schema that a host could modify. */
 function* objectsIn(value: unknown): Generator<object, void, undefined> {
   if (typeof value !== 'object' || value === null) return
   yield value
@@ -69,7 +69,7 @@ function spoil(schema: object): void {
 }
 
 describe('the schema of a tool', () => {
-  test('there is an input for every tool', () => {
+  test('every tool has an input in this test', () => {
     expect(
       listTools('names')
         .map(({ name }) => name)
@@ -82,9 +82,9 @@ describe('the schema of a tool', () => {
     )
   })
 
-  // The strictest limits of the SDKs and of the providers behind them.
+  // The strictest limits of the SDKs and their providers.
   test.each(Object.keys(INPUTS))(
-    '%s: is of a tool with a name and a description that any host takes',
+    '%s: belongs to a tool whose name and description every host accepts',
     name => {
       const tool = listTools('limits').find(each => each.name === name)
       expect(tool?.name).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
@@ -93,7 +93,7 @@ describe('the schema of a tool', () => {
     },
   )
 
-  test.each(Object.keys(INPUTS))('%s: is plain, whole, and not frozen anywhere', name => {
+  test.each(Object.keys(INPUTS))('%s: is plain, complete JSON and nowhere frozen', name => {
     const schema = listTools('plain').find(tool => tool.name === name)?.inputSchema
     expect(schema).toMatchObject({
       type: 'object',
@@ -108,8 +108,8 @@ describe('the schema of a tool', () => {
     }
   })
 
-  // Two conversations, two validators, twice each: every one of them writes into the schema that it is given, or keeps it.
-  test.each(Object.keys(INPUTS))('%s: is taken by validators, again and again', name => {
+  // Two conversations and two validators, twice each. Each validator modifies or keeps the schema that it receives.
+  test.each(Object.keys(INPUTS))('%s: works repeatedly in validators', name => {
     const ajv = new Ajv()
     for (const id of ['one', 'two']) {
       const tool = listTools(id).find(each => each.name === name)
@@ -125,16 +125,19 @@ describe('the schema of a tool', () => {
     }
   })
 
-  test.each(Object.keys(INPUTS))('%s: belongs to its reader, whatever is written into it', async name => {
-    const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
-    const before = JSON.stringify(one?.inputSchema)
-    for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
-    for (const tool of [one, two, listTools('three').find(each => each.name === name)])
-      expect(JSON.stringify(tool?.inputSchema)).toBe(before)
-    expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
-  })
+  test.each(Object.keys(INPUTS))(
+    '%s: is a separate copy for each reader, so a change of one copy does not affect another',
+    async name => {
+      const [one, two] = ['one', 'two'].map(id => listTools(id).find(tool => tool.name === name))
+      const before = JSON.stringify(one?.inputSchema)
+      for (const tool of [one, two]) spoil(tool?.inputSchema ?? {})
+      for (const tool of [one, two, listTools('three').find(each => each.name === name)])
+        expect(JSON.stringify(tool?.inputSchema)).toBe(before)
+      expect(await one?.execute({ nothing: 1 })).toMatchObject({ isError: name !== 'git__log' })
+    },
+  )
 
-  test('commands have their own, too, wherever they are listed', async () => {
+  test('each list of commands returns separate copies too', async () => {
     const before = JSON.stringify(skills.scripts.list())
     const { command } = await skills.scripts.execute('git.log', { path: 'a' })
     spoil(command.inputSchema)

@@ -5,10 +5,10 @@ import { toAiTools } from '@skillstoke/agent'
 import type { ToolContext, ToolDefinition, ToolInputSchema, ToolResult } from '@skillstoke/core'
 import { dynamicTool, type JSONSchema7, jsonSchema, type ToolExecutionOptions, type ToolSet } from 'ai'
 
-// Compiled by the step "build and types" of the gate: our tools fit the tool types of other SDKs, without a cast.
+// Compiled by the step "build and types" of the gate: our tools match the tool types of other SDKs without a cast.
 declare const tools: readonly ToolDefinition[]
 
-// AI SDK: `toAiTools`, or by hand.
+// AI SDK: with `toAiTools`, or by hand.
 export const ai: ToolSet = toAiTools(tools)
 export const aiSchema = (schema: ToolInputSchema): JSONSchema7 => schema
 export const aiByHand: ToolSet = Object.fromEntries(
@@ -21,13 +21,13 @@ export const aiByHand: ToolSet = Object.fromEntries(
     }),
   ]),
 )
-/** A signal that may be `undefined` is taken as it is. */
+/** Accepts a signal that may be `undefined`. */
 export const aiContext = (options: ToolExecutionOptions<unknown>): ToolContext => ({
   signal: options.abortSignal,
   onProgress: undefined,
 })
 
-// OpenAI Agents: by its factory, whose schemas without `strict` allow more fields; ours refuse them at the call.
+// OpenAI Agents, with its factory. Its schemas without `strict` allow more fields, which our tools refuse at the call.
 export const openai: Tool[] = tools.map(({ name, description, inputSchema, execute }) =>
   openaiTool({
     name,
@@ -37,7 +37,7 @@ export const openai: Tool[] = tools.map(({ name, description, inputSchema, execu
     execute: async (input, _context, details) => (await execute(input, { signal: details?.signal })).text,
   }),
 )
-// And as the object that the factory makes.
+// The same as the object that the factory returns.
 export const openaiPlain: FunctionTool[] = tools.map(({ name, description, inputSchema, execute }) => ({
   type: 'function',
   name,
@@ -56,7 +56,7 @@ export const anthropic: AnthropicTool[] = tools.map(({ name, description, inputS
   input_schema: inputSchema,
 }))
 
-// LangChain: its factory; plain objects are refused.
+// LangChain, with its factory, because it refuses plain objects.
 export const langchain: StructuredToolInterface[] = tools.map(({ name, description, inputSchema, execute }) =>
   langchainTool(async (input, { signal }) => (await execute(input, { signal })).text, {
     name,
@@ -65,7 +65,7 @@ export const langchain: StructuredToolInterface[] = tools.map(({ name, descripti
   }),
 )
 
-// Hosts may make definitions of their own.
+// Hosts may write their own definitions.
 export const own: ToolDefinition = {
   name: 'now',
   description: 'Tells the time.',

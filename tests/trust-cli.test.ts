@@ -18,7 +18,7 @@ interface Row {
   readonly newCapabilities?: readonly string[]
 }
 
-/** A repository, a state directory, and the command line with both. */
+/** A repository, a state directory, and the command line that uses both. */
 class Kit implements Disposable {
   readonly folder: TemporaryFolder = new TemporaryFolder()
   readonly repository: GitRepository = new GitRepository(this.folder.at('repository.git'))
@@ -48,7 +48,7 @@ class Kit implements Disposable {
     return json.skills.map(({ name, status, serving }) => [`${name} ${status}`, serving?.slice(7, 15)])
   }
 
-  /** Makes the commits of the repository known, as a running process would. */
+  /** Fetches the commits of the repository, as a running process would. */
   async update(): Promise<void> {
     await using dev = await startDev({
       state: this.state,
@@ -63,7 +63,7 @@ class Kit implements Disposable {
   }
 }
 
-test('a repository waits for approval, a newer commit again, and what is new about it is named', async () => {
+test('a repository waits for approval, again after a newer commit, and pending names the new capabilities', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const waiting = kit.run('pending')
@@ -94,7 +94,7 @@ test('a repository waits for approval, a newer commit again, and what is new abo
   )
 })
 
-test('pending asks the places itself, and what it suggests can be run as it is printed', () => {
+test('pending fetches the sources, and the commands that it suggests run as printed', () => {
   using kit = new Kit()
   kit.commit('First.')
   const suggested = (): string[] => kit.run('pending').stdout.match(/^ {2}stoke (.*)$/gm) ?? []
@@ -123,7 +123,7 @@ test('pending asks the places itself, and what it suggests can be run as it is p
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
-test('T40: a decision takes no beginning of a digest, and prints the whole one to copy', () => {
+test('T40: a decision refuses a shortened digest and prints the full one to copy', () => {
   using kit = new Kit()
   kit.commit('First.')
   const [row] = kit.rows('pending')
@@ -137,7 +137,7 @@ test('T40: a decision takes no beginning of a digest, and prints the whole one t
   expect(kit.run('approve', `pdf@${whole}`).stdout).toBe(`approved pdf of repository: ok, serving ${whole}\n`)
 })
 
-/** Answers what `approve pdf` asks on a terminal. */
+/** Answers the question of `approve pdf` on a terminal. */
 function answerApprove(kit: Kit, answer: string): { status: number | null; stdout: string } {
   const places = ['--source', kit.source, '--state', kit.state]
   const command = [process.execPath, BIN, 'approve', 'pdf', ...places].map(word => `'${word}'`).join(' ')
@@ -149,7 +149,7 @@ function answerApprove(kit: Kit, answer: string): { status: number | null; stdou
   })
 }
 
-test('on a terminal approve asks for text and hidden characters at once', () => {
+test('on a terminal, approve asks about the text and its hidden characters in one question', () => {
   using kit = new Kit()
   kit.commit('Be kind.\u200b')
   kit.run('pending')
@@ -163,7 +163,7 @@ test('on a terminal approve asks for text and hidden characters at once', () => 
   ])
 })
 
-test('on a terminal approve shows the difference and asks; what is answered is about what was shown', () => {
+test('on a terminal, approve shows the difference and asks, and the answer applies to the revision shown', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('approve', '--yes', 'pdf')
@@ -183,7 +183,7 @@ test('on a terminal approve shows the difference and asks; what is answered is a
   ])
 })
 
-test('T46: what nobody sees is shown by every verb, and stops an approval until it is confirmed', () => {
+test('T46: every verb shows hidden characters, and an approval is refused until the user confirms them', () => {
   using kit = new Kit()
   kit.commit('Be kind.\u{e0073}\u200b', {
     'рdf/SKILL.md': skillText('рdf'),
@@ -210,7 +210,7 @@ test('T46: what nobody sees is shown by every verb, and stops an approval until 
   expect(kit.run('show', 'pdf').stdout).toContain('Be kind.<U+E0073><U+200B>\n')
 })
 
-test('validate tells what nobody sees, each place once, and calls the skill valid', () => {
+test('validate reports hidden characters once per position, and the skill stays valid', () => {
   using folder = new TemporaryFolder()
   folder.write('skills/pdf/SKILL.md', skillText('pdf', { body: 'x\u200b' }))
   folder.write('skills/pdf/notes.md', 'y\u2060')
@@ -219,7 +219,7 @@ test('validate tells what nobody sees, each place once, and calls the skill vali
   expect([stdout, status]).toEqual([expect.stringMatching(/^valid /), 0])
 })
 
-test('what is hidden drives no terminal in JSON either, and is the same for programs', () => {
+test('--json escapes control characters for the terminal, and the parsed value is unchanged', () => {
   using folder = new TemporaryFolder()
   const description = 'a\u009b31m \u202eb\u2028c\u200b\u{e0041}\u007f'
   folder.write('skills/pdf/SKILL.md', `---\nname: pdf\ndescription: ${JSON.stringify(description)}\n---\nx`)
@@ -233,7 +233,7 @@ test('what is hidden drives no terminal in JSON either, and is the same for prog
   expect(run.json.skills[0]?.description).toBe(description)
 })
 
-test('what was decided is told also when the next one cannot be', () => {
+test('approve prints the decisions that it made even when a later one fails', () => {
   using kit = new Kit()
   kit.commit('First.')
   const { stdout, stderr, status } = kit.run('approve', '--yes', 'pdf', 'nope')
@@ -244,7 +244,7 @@ test('what was decided is told also when the next one cannot be', () => {
   ])
 })
 
-test('skills of scoped packages are decided by the names that pending prints', () => {
+test('skills of scoped packages are approved by the names that pending prints', () => {
   using folder = new TemporaryFolder()
   for (const scope of ['acme', 'other'])
     folder.writeSkill(`project/node_modules/@${scope}/kit/skills/pdf`, { body: scope })
@@ -257,7 +257,7 @@ test('skills of scoped packages are decided by the names that pending prints', (
   expect([waiting.status, waiting.stdout]).toEqual([0, 'nothing waits for approval\n'])
 })
 
-test('what would not be kept is not said to be done', () => {
+test('a decision that cannot be stored is not reported as made', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   writeFileSync(folder.at('state'), 'a file')
@@ -273,7 +273,7 @@ test('what would not be kept is not said to be done', () => {
   }
 })
 
-test('frozen holds what is new over processes, and the switch is understood or refused', () => {
+test('--frozen holds new skills across processes, and an unknown value of the variable is refused', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf')
   const run = (frozen: string, ...args: string[]): CliRun<{ skills: Row[] }> =>
@@ -292,7 +292,7 @@ test('frozen holds what is new over processes, and the switch is understood or r
   })
 })
 
-test('reload tells of places, and what is printed for clients works from anywhere', async () => {
+test('reload reports errors of sources, and the printed MCP command works from any directory', async () => {
   using kit = new Kit()
   kit.commit('First.')
   const zipped = kit.folder.at('team.zip')
@@ -326,7 +326,7 @@ test('reload tells of places, and what is printed for clients works from anywher
   expect(reloaded).toMatch(/no branch or tag "main"/)
 })
 
-test('the log tells who, when and why; rollback, pin, reject, disable and their way back', async () => {
+test('log prints author, time and reason, and rollback, pin, reject and disable can be undone', async () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.rows('approve', 'pdf', '--yes')
@@ -360,12 +360,12 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   expect(kit.run('why', 'pdf').stdout).toMatch(/nothing of it is served: disabled by/)
   kit.rows('enable', 'pdf')
   kit.rows('reject', `pdf@${records[0]?.revision}`, '--note', 'asks for secrets')
-  // What was approved before serves again.
+  // The revision that was approved earlier is served again.
   expect(kit.listed()).toEqual([['pdf rejected', first]])
   expect(kit.run('why', 'pdf').stdout).toMatch(/rejected by .*asks for secrets/)
 })
 
-test('a running dev follows what another process decides', async () => {
+test('a running dev server follows the decisions of another process', async () => {
   using kit = new Kit()
   kit.commit('First.')
   await using dev = await startDev({
@@ -377,7 +377,7 @@ test('a running dev follows what another process decides', async () => {
   kit.rows('approve', 'pdf', '--yes')
   await dev.printed(/^ADDED pdf/m)
   expect((await dev.client.skills()).skills.map(({ status }) => status)).toEqual(['ok'])
-  // What another process has fetched as well: nobody asks again in five minutes only.
+  // The dev server also learns about commits that another process fetched. Its own next fetch is five minutes away.
   kit.commit('Second.')
   expect(kit.run('pending').status).toBe(1)
   kit.rows('approve', 'pdf', '--yes')
@@ -385,7 +385,7 @@ test('a running dev follows what another process decides', async () => {
   expect((await dev.client.skill('pdf')).body).toBe('Second.')
 })
 
-test('a folder of one’s own is rolled back by writing, as one change that can be undone', () => {
+test('rollback writes the files of a local folder, as one change that can be undone', () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = (...args: string[]): CliRun<unknown> =>
@@ -403,7 +403,7 @@ test('a folder of one’s own is rolled back by writing, as one change that can 
   expect(run('log', 'pdf').stdout.split('\n')).toHaveLength(6)
 })
 
-test('dev prints the command that approves what it holds, and no time for what a person decided', async () => {
+test('dev prints the command that approves a held revision, and no detection time for a decision of a user', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const places = ['--root', folder.at('skills'), '--state', folder.at('state')]
@@ -421,7 +421,7 @@ test('dev prints the command that approves what it holds, and no time for what a
   expect(value).toMatchObject({ kind: 'state', timeline: [{}, { detectedMs: null }] })
 })
 
-test('frozen: changes of one’s own folders wait, too', async () => {
+test('frozen: changes of local folders wait for approval too', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   await using dev = await startDev({
@@ -435,7 +435,7 @@ test('frozen: changes of one’s own folders wait, too', async () => {
   expect((await dev.client.skills()).skills[0]?.status).toBe('pending')
 })
 
-test('frozen: a change waits although the store has forgotten what was served; without --frozen, dev serves it', async () => {
+test('frozen: a change waits even if the store has lost the served revision, and dev without --frozen serves the change', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('skills/pdf', { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -468,7 +468,7 @@ test('frozen: a change waits although the store has forgotten what was served; w
   expect(listed()).toEqual([['pdf', 'ok']])
 })
 
-test('what is frozen stays frozen for commands that only look, and for the rest of what one approves', async () => {
+test('a frozen source stays frozen for commands that only read, and for skills that were not approved', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['pdf', 'docx']) folder.writeSkill(`skills/${name}`, { body: 'First.' })
   const run = <T>(...args: string[]): CliRun<T> =>
@@ -518,7 +518,7 @@ test.each([
   [['rollback', 'pdf', '00000000'], /revision "00000000" is not whole/],
   [['rollback', 'pdf'], /there is no revision of "pdf" before the present one/],
   [['log', 'pdf', '--limit', '0'], /not a whole number above 0/],
-])('stoke %j says what is wrong and exits with 2', (args, message) => {
+])('stoke %j prints the error and exits with 2', (args, message) => {
   using kit = new Kit()
   kit.commit('First.')
   const { status, stderr } = kit.run(...args)
@@ -540,7 +540,7 @@ test.each([
   expect([status, stderr]).toEqual([2, expect.stringMatching(message)])
 })
 
-test('a configuration names repositories, and none on this machine', () => {
+test('a configuration may name repositories, but none on this machine', () => {
   using folder = new TemporaryFolder()
   using kit = new Kit()
   kit.commit('First.')
@@ -575,7 +575,7 @@ test('a configuration names repositories, and none on this machine', () => {
   ])
 })
 
-test('a configuration says how much may be fetched', () => {
+test('a configuration limits the size of a fetch', () => {
   using folder = new TemporaryFolder()
   writeFileSync(folder.at('team.zip'), zip([{ path: 'pdf/a.bin', content: randomBytes(1_100_000) }]))
   const sources = [{ archive: 'team.zip', maxMegabytes: 1 }]
@@ -585,7 +585,7 @@ test('a configuration says how much may be fetched', () => {
   )
 })
 
-test('a configuration says what to do with a rewritten history', async () => {
+test('a configuration sets how a rewritten history is handled', async () => {
   using kit = new Kit()
   const text = (body: string): string => skillText('pdf', { body })
   await using server = await GitServer.start()
@@ -618,7 +618,7 @@ test('a configuration says what to do with a rewritten history', async () => {
   expect(revisions.size).toBe(2)
 })
 
-test('archives, packages and repositories side by side, each under its own label', () => {
+test('archives, packages and repositories are listed together, each under its own label', () => {
   using kit = new Kit()
   kit.commit('First.')
   writeFileSync(kit.folder.at('team.zip'), zip([{ path: 'docx/SKILL.md', content: skillText('docx') }]))
@@ -637,7 +637,7 @@ test('archives, packages and repositories side by side, each under its own label
   )
 })
 
-test('pending warns once of an index of the store that is damaged', () => {
+test('pending warns once about a damaged index of the store', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('pending')
@@ -646,7 +646,7 @@ test('pending warns once of an index of the store that is damaged', () => {
   expect(stderr.match(/the index entries of the store in ".*" are damaged/g)).toHaveLength(1)
 })
 
-test('gc tells what it would free, and frees it', () => {
+test('gc reports how much it would free, and frees it', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
@@ -668,7 +668,7 @@ test('gc tells what it would free, and frees it', () => {
   })
 })
 
-test('gc says where it moved an index that is damaged', () => {
+test('gc prints where it moved a damaged index', () => {
   using kit = new Kit()
   kit.commit('First.')
   kit.run('list')
@@ -692,7 +692,7 @@ test('gc says where it moved an index that is damaged', () => {
   )
 })
 
-test('gc removes damaged files and the files of older steps, and says what that means', () => {
+test('gc removes damaged files and the files of older steps, and explains the effect', () => {
   using folder = new TemporaryFolder()
   const run = (...args: string[]): CliRun<unknown> =>
     stoke([...args, '--state', folder.at('state')], { cwd: folder.path, env: { NO_COLOR: '1' } })

@@ -68,10 +68,10 @@ import { InProcessEventBus } from '../packages/core/src/events/event-bus.ts'
 import { createReviewAdmission } from '../packages/core/src/history/review-admission.ts'
 import { SkillRegistry } from '../packages/core/src/registry/skill-registry.ts'
 
-/** Options as a program without types gives them. */
+/** Options as an untyped program passes them. */
 type Loose = never
 
-/** What the methods are called of. */
+/** The objects whose methods are called. */
 interface World {
   readonly skills: SkillRuntime
   readonly session: SkillSession
@@ -98,9 +98,9 @@ const file = { skill: 'pdf', path: 'a.md', content: '' }
 const access = { privateHosts: [] }
 const digest = 'sha256:00' as never
 
-/** Each function, class and method that takes options, called with some. Names of methods are as in the declarations. */
+/** Every function, class and method that accepts options, with a call. Method names are those of the declarations. */
 const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>> = {
-  // The core.
+  // The core
   createSkillRuntime: options => createSkillRuntime({ sources: [], ...(options as object) }),
   'createSkillRuntime state': state => createSkillRuntime({ sources: [], state }),
   'createSkillRuntime review': review => createSkillRuntime({ sources: [], review }),
@@ -168,7 +168,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   RemoteSource: options => new RemoteSource({} as never, { ...remote, ...(options as object) }),
   'RemoteSource limits': limits => new RemoteSource({} as never, { ...remote, limits }),
   'RemoteSource.findNotSkills': query => new RemoteSource({} as never, remote).findNotSkills(query),
-  // Node.
+  // Node
   directory: options => directory('skills', options),
   'directory reading': reading => directory('skills', { reading }),
   git: options => git('acme/skills', options),
@@ -187,7 +187,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   openDecisions: options => openDecisions('', options),
   openRevisionLog: options => openRevisionLog('', options),
   openWriteLock: options => openWriteLock('', options),
-  // The names of the five designs.
+  // The names of the five designs
   EventBus: options => new EventBus(options),
   fromWatcher: options => fromWatcher(watcher, { label: 'x', ...(options as object) }),
   toWatcher: options => toWatcher(new MemorySource({ label: 'm' }), options),
@@ -209,7 +209,7 @@ const CALLS: Readonly<Record<string, (options: Loose, world: World) => unknown>>
   SkillToolset: options => new SkillToolset('skills', options),
   scanPaths: options => scanPaths([], 'pdf', options),
   parseScriptContent: options => parseScriptContent('a.js', '', 'pdf', options),
-  // The other packages.
+  // The other packages
   childProcesses: options => childProcesses(options),
   'childProcesses limits': limits => childProcesses({ limits }),
   SkillAgent: (options, { skills }) => new SkillAgent({ skills, model: 'none', ...(options as object) }),
@@ -257,14 +257,14 @@ afterAll(async () => {
   rmSync(world.folder, { recursive: true })
 })
 
-/** Leaves out the last letter but one. */
+/** Removes the second-to-last letter. */
 function misspell(name: string): string {
   return name.slice(0, -2) + name.slice(-1)
 }
 
 async function messageOf(call: () => unknown): Promise<string> {
   const failure = await (async () => await call())().then(
-    () => ({ code: 'nothing was refused' }),
+    () => ({ code: 'no option was refused' }),
     (thrown: unknown) => thrown,
   )
   expect(failure).toMatchObject({ code: 'INVALID_OPTION', message: expect.any(String) })
@@ -272,7 +272,7 @@ async function messageOf(call: () => unknown): Promise<string> {
 }
 
 test.each(Object.entries(CALLS))(
-  '%s refuses each misspelt option with the nearest one',
+  '%s refuses each misspelt option and suggests the nearest name',
   async (_name, call) => {
     const refuse = (name: string): Promise<string> =>
       messageOf(() => call({ [name]: undefined } as Loose, world))
@@ -287,7 +287,7 @@ test.each(Object.entries(CALLS))(
   },
 )
 
-test('a misspelt option changes nothing: no text of a skill is shown, and nothing is written', async () => {
+test('a call with a misspelt option has no effect: it shows no skill text and writes nothing', async () => {
   const { skills, writer } = world
   const scoped = { scop: { include: ['maps'] } } as Loose
   await messageOf(() => skills.lookup('pdf', scoped))
@@ -306,17 +306,17 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   cli: ['cli/src/client/index'],
 }
 
-/** The text of the entry points of a package. */
+/** Returns the text of the entry points of a package. */
 function readEntries(name: string): string {
   const entries = ENTRIES[name] ?? [`${name}/src/index`]
   return entries.map(entry => readFileSync(resolve('packages', `${entry}.ts`), 'utf8')).join('\n')
 }
 
-/** How parameters are called that hold options. */
+/** Matches parameters that hold options. */
 const BAG =
   /(?:^|, )(?:options|query|range|view|config|scope|request|access|\{[^}]*\})\??: (?:\w+<)*(?:\{|[A-Z]\w*(?:Options|Note|Query|Range|View|Config|Scope|Access|WriteRequest)\b)/
 
-/** Finds the exported functions, classes and methods of a package that take options, in its built declarations. */
+/** Finds the exported functions, classes and methods of a package that accept options, in its built declarations. */
 function findTakers(name: string): string[] {
   const exported = new Set(readEntries(name).match(/\w+/g))
   const folder = join('packages', name, name === 'cli' ? 'dist/client' : 'dist')
@@ -338,8 +338,8 @@ function findTakers(name: string): string[] {
     })
 }
 
-// The first two implement an interface that hosts implement, too. The runtime constructs the classes of the third line. An
-// error that refused its options would hide what went wrong.
+// The first two lines implement an interface that hosts implement too. The runtime constructs the classes of the third
+// line. An error that refused its options would hide the original failure.
 const EXEMPT_TAKERS = [
   ...['MemoryFileSystem.write', 'MemoryFileSystem.remove', 'MemoryFileSystem.move', 'MemoryFileSystem.read'],
   ...['NodeFileSystem.read', 'NodeFileSystem.write', 'NodeFileSystem.remove', 'NodeFileSystem.move'],
@@ -355,17 +355,17 @@ const EXEMPT_TAKERS = [
   'SkillError',
 ]
 
-test('every exported function, class and method that takes options is called above', () => {
+test('every exported function, class and method that accepts options is called above', () => {
   const takers = [...new Set(PACKAGES.flatMap(findTakers))]
   expect(takers.length).toBeGreaterThan(70)
   expect(takers.filter(name => !Object.hasOwn(CALLS, name) && !EXEMPT_TAKERS.includes(name))).toEqual([])
   expect(EXEMPT_TAKERS.filter(name => !takers.includes(name))).toEqual([])
 })
 
-// Options of interfaces that hosts implement themselves: file systems and runners of scripts.
+// Options of interfaces that hosts implement: file systems and script runners.
 const EXEMPT = ['FileReadOptions', 'FileWriteOptions', 'ProgramLoadOptions']
 
-test('every interface of options that can be imported is checked, unless hosts implement what takes it', () => {
+test('every importable interface of options is checked, except those of interfaces that hosts implement', () => {
   const exported = PACKAGES.flatMap(name => readEntries(name).match(/\b\w+Options\b/g) ?? [])
   expect(exported.length).toBeGreaterThan(40)
   const sources = readdirSync(resolve('packages'), { recursive: true, encoding: 'utf8' })

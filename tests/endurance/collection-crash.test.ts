@@ -8,7 +8,9 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const CRASHES = 30
 
-/** Lets the process go on for a while after it began, and kills it; returns what it said. */
+/**
+ * Runs the process, kills it `afterMs` after its first output, and returns its complete output lines without the first.
+ */
 async function crash(state: string, afterMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/collecting-crasher.ts'), state], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -27,11 +29,11 @@ async function crash(state: string, afterMs: number): Promise<readonly string[]>
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
-  // The last line may have been cut off.
+  // The kill may have cut off the last line.
   return said.split('\n').slice(1, -1)
 }
 
-test('killed at any moment of a collection, no revision with a name is lost, and the disk does not fill up', async () => {
+test('kill -9 at any moment of a collection loses no named revision, and the disk does not fill up', async () => {
   using folder = new TemporaryFolder()
   const named = new Map<string, Digest>()
   let rounds = 0
@@ -44,7 +46,7 @@ test('killed at any moment of a collection, no revision with a name is lost, and
     }
     const store = await openPackStore(folder.path)
     for (const [name, revision] of named) {
-      // A later one may have been stored without being told.
+      // The killed process may have stored a later revision without printing it.
       const files = await store.getTree(store.getRef(name) ?? revision)
       expect([name, files?.length]).toEqual([name, 1])
       for (const { digest, size } of files ?? []) expect(await store.get(digest)).toHaveLength(size)
@@ -55,6 +57,6 @@ test('killed at any moment of a collection, no revision with a name is lost, and
   expect(rounds).toBeGreaterThan(30)
   const packs = readdirSync(folder.at('store')).filter(name => name.endsWith('.pack'))
   const bytes = packs.reduce((sum, name) => sum + statSync(folder.at(`store/${name}`)).size, 0)
-  // Each round writes 21 files of 20 kB, of which one is kept: half-empty packs, and what the last rounds wrote.
+  // Each round writes 21 files of 20 kB and keeps one. Half-empty packs and the files of the last rounds remain.
   expect(bytes).toBeLessThan(rounds * 21 * 20_000 * 0.5)
 }, 120_000)

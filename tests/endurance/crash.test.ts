@@ -8,7 +8,7 @@ import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const CRASHES = 40
 
-/** Lets the process go on for a while after it began, or through a whole round, and kills it; returns what it said. */
+/** Runs the process, kills it after a time or after a whole round, and returns its complete output lines. */
 async function crash(
   folder: TemporaryFolder,
   end: { afterMs: number } | 'a round',
@@ -35,11 +35,11 @@ async function crash(
   child.kill('SIGKILL')
   await ended
   expect(failure).toBe('')
-  // The last line may have been cut off.
+  // The kill may have cut off the last line.
   return said.split('\n').slice(0, -1)
 }
 
-test('killed at any moment of fetching, capturing, approving and rolling back, nothing approved is lost and nothing unapproved is live', async () => {
+test('kill -9 at any moment of fetching, capturing, approving and rolling back loses no approval and serves nothing unapproved', async () => {
   using folder = new TemporaryFolder()
   const repository = new GitRepository(folder.at('repository.git'))
   repository.commit({ 'pdf/SKILL.md': skillText('pdf', { body: 'Version first.' }) })
@@ -53,7 +53,7 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
     }
     await (await openCrashRuntime(folder.path)).close()
   }
-  // How long a round takes is different on each machine, and the crashes should be spread over two.
+  // The duration of a round depends on the machine, and the crashes should be spread over two rounds.
   const start = performance.now()
   await crash(folder, 'a round')
   const roundMs = performance.now() - start
@@ -69,7 +69,7 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
     const allowed = decisions.flatMap(each => (each.kind === 'approve' ? each.revision : []))
     if (approved !== undefined) expect(allowed).toContain(approved)
     if (allowed.length > 0) {
-      // Of all that was approved the newest, or the one that was live when the killed process had not got further.
+      // The newest approved revision, or the one before it if the killed process had not yet switched.
       expect(allowed.slice(-2)).toContain(served?.revision)
     } else expect(served).toBeUndefined()
     if (served !== undefined) {
@@ -84,6 +84,6 @@ test('killed at any moment of fetching, capturing, approving and rolling back, n
     expect(skills.status().map(({ lastError }) => lastError)).toEqual([undefined, undefined])
     expect(readdirSync(folder.at('own')).filter(name => name.startsWith('.tmp-'))).toEqual([])
   }
-  // It did get somewhere: otherwise nothing would have been tried.
+  // Enough rounds must complete, otherwise the crashes tested nothing.
   expect(rounds).toBeGreaterThan(5)
 }, 300_000)

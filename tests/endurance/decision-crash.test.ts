@@ -15,7 +15,7 @@ interface Line {
   readonly held: Held
 }
 
-/** Lets one process decide and kills it at its n-th acknowledgement; resolves with all it has said. */
+/** Runs one process that decides, kills it at its n-th acknowledgement, and returns all its output. */
 async function decideAndDie(folder: TemporaryFolder, acknowledgements: number): Promise<readonly Line[]> {
   const child = spawn(process.execPath, [resolve('tests/fixtures/decider.ts'), folder.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -24,14 +24,14 @@ async function decideAndDie(folder: TemporaryFolder, acknowledgements: number): 
   const said: Line[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     said.push(JSON.parse(line) as Line)
-    // The process that started has nothing acknowledged yet.
+    // The first line reports the state at the start and acknowledges nothing.
     if (said.length === acknowledgements + 1) child.kill('SIGKILL')
   }
   await exited
   return said
 }
 
-test(`a decision outlives a process that is killed right after it was acknowledged, ${KILLS} times`, async () => {
+test(`a decision survives kill -9 right after its acknowledgement, ${KILLS} times`, async () => {
   const killedAt = new Map<string, number>()
   const worker = async (number: number): Promise<void> => {
     using folder = new TemporaryFolder()
@@ -39,18 +39,18 @@ test(`a decision outlives a process that is killed right after it was acknowledg
     let last: Line | undefined
     for (let kill = 0; kill < KILLS / WORKERS; kill++) {
       const said = await decideAndDie(folder, ((kill * 3 + number) % 8) + 1)
-      // What came after the last acknowledgement may have happened or not; it touches one of the four.
+      // A decision after the last acknowledgement may or may not have happened. It affects one of the four skills.
       if (last !== undefined) expect(toComparable(said[0]?.held, last)).toEqual(toComparable(last.held, last))
       last = said.at(-1)
       killedAt.set(last?.kind ?? '', (killedAt.get(last?.kind ?? '') ?? 0) + 1)
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, (_, number) => worker(number)))
-  // Each kind of decision was the last one often enough to tell something.
+  // Each kind of decision must have been the last one several times.
   for (const step of STEPS) expect(killedAt.get(step) ?? 0).toBeGreaterThan(5)
 }, 300_000)
 
-/** What must be as it was: everything but what the next step changes, which may have begun. */
+/** Returns the state without the part that the next step may already have changed. */
 function toComparable(held: Held | undefined, { kind }: Line): Partial<Held> | undefined {
   if (held === undefined) return undefined
   const { disabled, pinned, approved, rolledBack } = held

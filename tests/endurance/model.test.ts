@@ -9,7 +9,7 @@ interface Seed {
   readonly seed: number
   readonly path: string
   readonly replayPath: string
-  /** What failed then. */
+  /** The failure that the seed reproduces. */
   readonly note: string
 }
 
@@ -31,7 +31,7 @@ function createProperty(options: { readonly replayPath?: string } = {}) {
 }
 
 test(
-  `whatever happens to the folders, everybody sees what a fresh scan would see, and what was good last ${verifies(
+  `every reader sees the result of a fresh scan or the last good revision, after any change of the folders ${verifies(
     'PROMISE-1',
     'PROMISE-2',
     'PROMISE-3',
@@ -50,6 +50,6 @@ test(
   RUNS * MS_A_RUN,
 )
 
-test.each(seeds)('$note stays mended', async ({ seed, path, replayPath }) => {
+test.each(seeds)('$note stays fixed', async ({ seed, path, replayPath }) => {
   await fc.assert(createProperty({ replayPath }), { seed, path, endOnFailure: true })
 })

@@ -6,15 +6,15 @@ import { type DevProcess, startDev } from '../fixtures/dev.ts'
 import { commandText } from '../fixtures/scripts.ts'
 import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// Many clients call while somebody saves, breaks, mends, moves and half-writes skills: `npm run torture -- 300` for long.
+// Clients call while skills are saved, broken, fixed, moved and half-written. For a long run: `npm run torture -- 300`.
 const SECONDS = Number(process.env['SKILLSTOKE_TORTURE_SECONDS'] ?? 20)
 const CLIENTS = 8
 const SKILLS = ['t0', 't1', 't2', 't3', 't4']
 const HALF_MS = 50
-/** A half that lies there for longer than this looks like a whole: a machine under load lets writers sleep too long. */
+/** A half-written file that stays longer than this counts as complete. On a loaded machine, writers sleep too long. */
 const LONGEST_HALF_MS = 200
 
-/** One skill, and what somebody does to it. */
+/** One skill, and the edits that are made to it. */
 class Victim {
   readonly name: string
   readonly #folder: TemporaryFolder
@@ -30,7 +30,7 @@ class Victim {
     folder.write(`${name}/scripts/say.mjs`, this.#codeOf(0))
   }
 
-  /** The ends of halves that lay there for too long; reading them is no fault of the reader. */
+  /** The ends of half-written texts that stayed too long. Reading one of them is not an error of the reader. */
   readonly overslept: string[] = []
   readonly #actions: readonly (() => Promise<void>)[] = [
     async () => this.#replace('SKILL.md', this.#textOf(++this.#next)),
@@ -39,7 +39,7 @@ class Victim {
     async () => this.#replace('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => this.#write('scripts/say.mjs', this.#codeOf(++this.#next)),
     async () => await this.#writeHalf('scripts/say.mjs', this.#codeOf(++this.#next)),
-    // Broken saves: what was good before goes on.
+    // Broken saves, during which the last good revision is served.
     async () => this.#write('SKILL.md', `---\nname: [${this.name}\n`),
     async () => this.#write('scripts/say.mjs', `import { defineCommand } from 'skillstoke/command'\n}}\n`),
     async () => {
@@ -53,7 +53,7 @@ class Victim {
     await this.#actions[Math.floor(Math.random() * this.#actions.length)]?.()
   }
 
-  /** Saves a good text and good code for the last time; returns what they say. */
+  /** Saves a valid text and valid code for the last time. Returns the marks that readers must find in them. */
   finish(): { readonly text: string; readonly said: string } {
     const version = ++this.#next
     this.#replace('SKILL.md', this.#textOf(version))
@@ -79,7 +79,7 @@ class Victim {
     renameSync(this.#folder.at(this.#directory, `${path}.tmp`), this.#folder.at(this.#directory, path))
   }
 
-  /** A slow program: it empties the file, writes a part, and the rest later. */
+  /** Writes like a slow program. It empties the file, writes a part, and writes the rest later. */
   async #writeHalf(path: string, content: string): Promise<void> {
     const cut = content.indexOf(' ', content.length / 2)
     const start = performance.now()
@@ -104,7 +104,7 @@ interface Tally {
 }
 
 test(
-  `${CLIENTS} clients for ${SECONDS} s: no call fails, and no text is half`,
+  `${CLIENTS} clients for ${SECONDS} s: no call fails, and no answer contains half of a text`,
   async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
@@ -149,7 +149,7 @@ test(
       }
     }
     await Promise.all([...clients.map(use), ...victims.map(torture)])
-    // What was saved last is what everybody gets in the end.
+    // In the end every client gets the last save.
     for (const victim of victims) {
       const { name } = victim
       const { text, said } = victim.finish()

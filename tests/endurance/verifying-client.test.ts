@@ -15,7 +15,7 @@ const MIN_REVISIONS = DURATION_MS / 2_000 / 3
 const MIN_READS = 20
 const MIN_VERIFIED = 5
 
-/** The files of a revision carry its number, so that a mixture of two would show. */
+/** Writes files that carry the revision number, so that a mixture of two revisions is detectable. */
 function writeRevision(folder: TemporaryFolder, number: number): void {
   folder.write('pdf/references/a.md', `a of ${number}`)
   folder.write(
@@ -35,7 +35,7 @@ interface Seen {
   readonly revisions: Set<unknown>
 }
 
-test('verifying clients read while files are edited every 20 ms: each answer is of one revision, which it names', async () => {
+test('verifying clients get answers of exactly one named revision while files are edited every 20 ms', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   writeRevision(folder, 0)
@@ -45,7 +45,7 @@ test('verifying clients read while files are edited every 20 ms: each answer is 
   let edits = 0
   const timer = setInterval(() => writeRevision(folder, ++edits), EDIT_EVERY_MS)
   const end = performance.now() + DURATION_MS
-  // A slow machine takes longer for as much.
+  // A slow machine needs more time for the same number of edits and reads.
   const isEnough = ({ reads, verified, revisions }: Seen): boolean =>
     edits > MIN_EDITS && revisions.size > MIN_REVISIONS && reads > MIN_READS && verified > MIN_VERIFIED
   const all = await Promise.all(
@@ -62,7 +62,7 @@ test('verifying clients read while files are edited every 20 ms: each answer is 
   clearInterval(timer)
   await dev.client.reload()
 
-  // An entry from the middle of the edits is out of date by now; asking for it once makes all of it right.
+  // An entry that was read during the edits is now out of date. One new request corrects it.
   for (const [index, client] of clients.entries()) {
     const skills = new SkillsClient(client)
     await expect(skills.read(stale[index] as Skill)).rejects.toBeInstanceOf(SkillVerificationError)
@@ -72,10 +72,10 @@ test('verifying clients read while files are edited every 20 ms: each answer is 
     await client.close()
   }
   expect(edits).toBeGreaterThan(MIN_EDITS)
-  // Edits were read across, or nothing of this would have been tried.
+  // Some reads must span an edit, otherwise the test proves nothing.
   expect(all.reduce((sum, { mismatches, others }) => sum + mismatches + others, 0)).toBeGreaterThan(0)
   for (const { reads, verified, revisions } of all) {
-    // Without a pause, what was written becomes visible every two seconds: a folder is read whole or not at all.
+    // During continuous writes, a new revision appears every two seconds. A folder is read completely or not at all.
     expect(revisions.size).toBeGreaterThan(MIN_REVISIONS)
     expect(reads).toBeGreaterThan(MIN_READS)
     expect(verified).toBeGreaterThan(MIN_VERIFIED)
@@ -105,7 +105,7 @@ async function readOnce(client: Client, seen: Seen): Promise<void> {
     const [content] = contents as { text: string; _meta: Record<string, string> }[]
     seen.reads++
     expect(content?._meta[GENERATION_META_KEY]).toMatch(/^sha256:/)
-    // The bytes of a revision are the ones that its entry lists; those of the next revision may be, but need not.
+    // The bytes of a revision match its entry. The bytes of the next revision may match too.
     const digest = `sha256:${nodeHasher.sha256(content?.text ?? '')}`
     if (content?._meta[REVISION_META_KEY] === revision) expect(digest).toBe(file.digest)
     else if (digest !== file.digest) seen.others++
@@ -124,7 +124,7 @@ function revisionNamedBy(skill: Skill): unknown {
   return (skill['_meta'] as Record<string, unknown>)[REVISION_META_KEY]
 }
 
-/** The revision that a list of files is, by its definition. */
+/** Computes the revision from a list of files. */
 function revisionMadeOf({ resources }: Skill): string {
   const files = (resources as { uri: string; digest: string; size: number }[]).map(
     ({ uri, digest, size }) => ({

@@ -16,7 +16,7 @@ import { SkillError } from '@skillstoke/core'
 import fc from 'fast-check'
 import { PAIR, ROOTS, type Root, type SkillWorld } from './skill-world.ts'
 
-/** One thing that happens to a world. What it leads to is read from the disk, so there is no second model to keep true. */
+/** One event in a world. Its expected result is read from the disk, so there is no second model to maintain. */
 export type WorldCommand = fc.AsyncCommand<Record<never, never>, SkillWorld>
 
 const NAMES = ['ant', 'bee', 'cat'] as const
@@ -25,7 +25,7 @@ const FIXED_LENGTH = 4
 const textOf = (name: string, number: number): string =>
   `---\nname: ${name}\ndescription: Number ${String(number).padStart(FIXED_LENGTH, '0')}.\n---\nBody of ${number}.\n`
 
-/** A change of the disk; while something is broken, and before it is, everything is compared at once. */
+/** Changes the disk. Before and while a skill is broken, every view is compared at once. */
 function change(
   label: string,
   act: (world: SkillWorld) => void | Promise<void>,
@@ -42,7 +42,7 @@ function change(
   }
 }
 
-/** Something that is compared with what there is. */
+/** Compares a view with the expected state. */
 function look(label: string, act: (world: SkillWorld) => Promise<void>): WorldCommand {
   return { check: () => true, toString: () => label, run: (_, world) => act(world) }
 }
@@ -57,7 +57,7 @@ const root = fc.constantFrom<Root>(...ROOTS)
 const name = fc.constantFrom(...NAMES)
 const place = fc.record({ root, name })
 
-/** Everything that can happen, with how often. */
+/** Returns every event that can happen, with its frequency. */
 export function worldCommands(): fc.Arbitrary<WorldCommand>[] {
   return [
     place.map(({ root, name }) =>

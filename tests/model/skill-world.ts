@@ -17,10 +17,10 @@ import { expect } from 'vitest'
 export const ROOTS = ['a', 'b'] as const
 export type Root = (typeof ROOTS)[number]
 
-/** Two skills that are always written in one go: whoever sees different numbers in them saw half a change. */
+/** Two skills that are always written together. A reader that sees different numbers in them saw half of a change. */
 export const PAIR = ['pair-one', 'pair-two'] as const
 
-/** The disk, whose events can be lost. */
+/** The disk with events that can be lost. */
 class ForgetfulFileSystem extends NodeFileSystem {
   losesEvents = false
 
@@ -32,15 +32,15 @@ class ForgetfulFileSystem extends NodeFileSystem {
   }
 }
 
-/** What served a folder last. */
+/** The revision that a folder served last. */
 interface LastGood {
   readonly name: string
   readonly revision: string
 }
 
 /**
- * A running system on real folders, and what has to be true of it. Everything expected comes from a scan of the disk that
- * knows nothing of the past, and from one rule: a folder whose text is broken serves what it served before.
+ * A running system on real folders, and the conditions that must hold. Expected values come from a scan of the disk
+ * without history, and from one rule: a folder with broken text serves its last good revision.
  */
 export class SkillWorld implements AsyncDisposable {
   readonly base: string
@@ -48,9 +48,9 @@ export class SkillWorld implements AsyncDisposable {
   readonly session: SkillSession
   readonly #files: readonly ForgetfulFileSystem[]
   readonly #lastGood = new Map<string, LastGood>()
-  /** What subscribers know from the changes that they were told: the quick one and the slow one. */
+  /** The state that subscribers derive from the reported changes, for a fast and a slow subscriber. */
   readonly #told: readonly Map<string, string>[] = [new Map(), new Map()]
-  /** What the model knows from its system text and the messages that were appended. */
+  /** The state that the model derives from the system prompt and the appended messages. */
   readonly #announced = new Map<string, string>()
   #step: Generation | undefined
   #number = 0
@@ -77,7 +77,7 @@ export class SkillWorld implements AsyncDisposable {
     this.session = this.skills.session({ id: 'model' })
     this.skills.subscribe(update => this.#note(0, update))
     this.skills.subscribe(() => {
-      throw new Error('thrown on purpose')
+      throw new Error('thrown by the test')
     })
     this.skills.subscribe(async update => {
       await new Promise(resolve => setImmediate(resolve))
@@ -90,7 +90,7 @@ export class SkillWorld implements AsyncDisposable {
     return join(this.base, root, ...rest)
   }
 
-  /** A number that no text had before. */
+  /** Returns a number that no earlier text contains. */
   next(): number {
     return ++this.#number
   }
@@ -108,7 +108,7 @@ export class SkillWorld implements AsyncDisposable {
     return (await this.#scan()).some(({ status }) => status === 'broken')
   }
 
-  /** Waits until what is on the disk is visible, and compares everything. */
+  /** Waits until the files on disk are visible, and compares every view. */
   async settle(): Promise<void> {
     if (this.losesEvents) await this.skills.reload()
     else await this.skills.fresh()
@@ -128,7 +128,7 @@ export class SkillWorld implements AsyncDisposable {
     }
   }
 
-  /** A model call begins: the conversation is told, and what it knows is what there is. */
+  /** Starts a model call. Updates the conversation, whose knowledge must then match the served skills. */
   async beginStep(): Promise<void> {
     if (this.losesEvents) await this.skills.reload()
     const update = await this.session.update()
@@ -143,7 +143,7 @@ export class SkillWorld implements AsyncDisposable {
     expect(Object.fromEntries(this.#announced)).toEqual(Object.fromEntries(listed))
   }
 
-  /** The model loads a skill that it knows of: what it gets is whole, and at least as new. */
+  /** Loads a skill as the model would. The answer must be complete and current. */
   async endStep(): Promise<void> {
     const [skill] = this.#step?.list() ?? []
     this.#step = undefined
@@ -180,7 +180,7 @@ export class SkillWorld implements AsyncDisposable {
     return scan.current.reports()
   }
 
-  /** What is to be served: by name, from where and at which revision. */
+  /** Returns the expected skills by name, each with source and revision. */
   #expect(reports: readonly SkillReport[]): Map<string, string> {
     const found = new Set<string>()
     const candidates: (LastGood & { readonly source: string; readonly location: string })[] = []

@@ -13,7 +13,7 @@ export interface Citation {
 const FOLDERS = ['packages', 'tests', 'examples']
 const SKIPPED = ['node_modules', 'dist', '.tmp', '.state']
 
-/** Every citation in the tests that run, found in their text. */
+/** Finds every citation in the text of the tests. Skips tests marked skip, todo or fails. */
 export function findCitations(): readonly Citation[] {
   return FOLDERS.flatMap(listTests).flatMap(file => {
     const text = readFileSync(file, 'utf8')
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<RequirementKind, string>> = {
   promise: 'promise',
 }
 
-/** The page that says what has to be true, and where each row is proved. */
+/** Renders the page that lists every row with the tests that prove it. */
 export function renderRequirements(citations: readonly Citation[]): string {
   const rows: readonly Requirement[] = REQUIREMENTS
   const isProved = (id: string): boolean => citations.some(({ ids }) => ids.some(each => each === id))
@@ -61,9 +61,9 @@ export function renderRequirements(citations: readonly Citation[]): string {
   const lines = [
     '# Requirements',
     '',
-    'What Skillstoke has to do, as rows that tests cite. This page is made by `npm run requirements` from `tests/requirements/`',
-    'and the titles of the tests; a test fails when a row is neither proved, nor declined on a page of decisions, nor marked',
-    'as part of something that is not built yet.',
+    'The requirements of Skillstoke, as rows that tests cite. `npm run requirements` writes this page from `tests/requirements/`',
+    'and the titles of the tests. A test fails when a row is neither proved by a test nor declined on a page of decisions.',
+    'Run the command again after you change a row or a test title.',
   ]
   for (const [prefix, title] of SECTIONS) {
     lines.push('', `## ${title}`, '', '| row | kind | behaviour | proved by |', '|---|---|---|---|')

@@ -6,18 +6,18 @@ export const CRAB = [
     id: 'CRAB-01',
     kind: 'described',
     behaviour:
-      'A `SKILL.md` follows agentskills.io: `name` and `description` are required, `allowed-tools` is optional, and the body is the prompt.',
+      'A `SKILL.md` follows agentskills.io. `name` and `description` are required, `allowed-tools` is optional, and the body is the prompt.',
   },
   {
     id: 'CRAB-02',
     kind: 'described',
     behaviour:
-      'Loading scans the given directories in the order of the configuration, each with all its subdirectories, for `SKILL.md`.',
+      'Loading scans the given directories and their subdirectories for `SKILL.md`, in the order of the configuration.',
   },
   {
     id: 'CRAB-03',
     kind: 'described',
-    behaviour: 'Each skill has a directory of its own.',
+    behaviour: 'Each skill has its own directory.',
   },
   {
     id: 'CRAB-04',
@@ -33,23 +33,23 @@ export const CRAB = [
     id: 'CRAB-06',
     kind: 'described',
     behaviour:
-      'When two directories hold a skill of the same name, the one listed first wins, and the other is skipped with a warning.',
+      'When two directories hold a skill of the same name, the first listed one wins. The other is skipped with a warning.',
   },
   {
     id: 'CRAB-07',
     kind: 'described',
     behaviour:
-      'The registry is safe under concurrent use and can add a skill, replace it by name, tell whether it contains a name, and list all skills.',
+      'The registry is safe under concurrent use. It can add a skill, replace a skill by name, report whether it contains a name, and list all skills.',
   },
   {
     id: 'CRAB-08',
     kind: 'described',
-    behaviour: 'Agents reach skills through one tool, whose input is an object with the string `name`.',
+    behaviour: 'Agents use skills through one tool, whose input is an object with the string `name`.',
   },
   {
     id: 'CRAB-09',
     kind: 'described',
-    behaviour: 'The tool first checks the scope: a scoped agent is refused a name outside of it.',
+    behaviour: 'The tool first checks the scope and refuses a name outside the scope of a scoped agent.',
   },
   {
     id: 'CRAB-10',
@@ -60,74 +60,74 @@ export const CRAB = [
     id: 'CRAB-11',
     kind: 'described',
     behaviour:
-      'The tool then looks for `{dir}/{name}/SKILL.md` in each directory; what it finds is parsed, put into the registry, and its body is returned.',
+      'The tool then looks for `{dir}/{name}/SKILL.md` in each directory. It parses the file that it finds, adds it to the registry, and returns the body.',
   },
   {
     id: 'CRAB-12',
     kind: 'described',
     behaviour:
-      'Without an exact hit the tool searches names and descriptions for the input; an empty input lists all skills, and both keep to the scope.',
+      'Without an exact match the tool searches names and descriptions for the input. An empty input lists all skills. Both respect the scope.',
   },
   {
     id: 'CRAB-13',
     kind: 'described',
     behaviour:
-      'Each invocation reads the skill afresh from disk and updates the registry, so an edit counts at once and without a restart.',
+      'Each call reads the skill from disk again and updates the registry, so an edit takes effect at once and without a restart.',
   },
   {
     id: 'CRAB-14',
     kind: 'described',
     behaviour:
-      'A leading `/skill-name` in a message is resolved from disk before the agent sees the message, and its body is put in, wrapped in a `<skill>` tag; no tool call takes place.',
+      'A leading `/skill-name` in a message is resolved from disk before the agent sees the message. The body is inserted in a `<skill>` tag, without a tool call.',
   },
   {
     id: 'CRAB-15',
     kind: 'described',
     behaviour:
-      'A scope with names allows those skills only, an empty scope allows all; this holds for exact loads, fuzzy lists and slash commands.',
+      'A scope with names allows only those skills, and an empty scope allows all. This applies to exact loads, fuzzy lists and slash commands.',
   },
   {
     id: 'CRAB-16',
     kind: 'described',
     behaviour:
-      'A skill needs neither a code plug-in nor a database entry: the registry is rebuilt from the files within milliseconds.',
+      'A skill needs neither a code plug-in nor a database entry. The registry is rebuilt from the files within milliseconds.',
   },
   {
     id: 'CRAB-17',
     kind: 'described',
     behaviour:
-      'Two open questions are answered: a skill can receive arguments, and `allowed-tools` can be ignored, advised or enforced at run time.',
+      'Two open questions are answered. A skill can receive arguments, and `allowed-tools` can be ignored, advised or enforced at run time.',
   },
   {
     id: 'CRAB-X01',
     kind: 'beyond',
     behaviour:
-      'An exact load returns the body, a blank line and `Skill directory: <path>`; a fuzzy result has lines `name: description`, and no result reads `no skills found`.',
+      'An exact load returns the body, a blank line and `Skill directory: <path>`. A fuzzy result has lines `name: description`, and an empty result reads `no skills found`.',
   },
   {
     id: 'CRAB-X02',
     kind: 'beyond',
     behaviour:
-      'Refusals are told apart by their text: skill not available, invalid skill name, failed to parse skill, and invalid arguments, each with its detail.',
+      'Refusals differ by their text: skill not available, invalid skill name, failed to parse skill, and invalid arguments, each with its detail.',
   },
   {
     id: 'CRAB-X03',
     kind: 'beyond',
     behaviour:
-      'A slash expansion gives the remaining text, a blank line and the `<skill>` block, or the block alone; leading whitespace is ignored, and an unknown, unscoped or broken name leaves the message unchanged.',
+      'A slash expansion returns the remaining text, a blank line and the `<skill>` block, or the block alone. Leading whitespace is ignored. An unknown, unscoped or broken name leaves the message unchanged.',
   },
   {
     id: 'CRAB-X04',
     kind: 'beyond',
     behaviour:
-      'A catalogue in the system prompt lists the skills in scope as `- name: description` and says that a `<skill>` block is already loaded; scoped agents are told their scope and get only allowed tools.',
+      'A catalog in the system prompt lists the skills in scope as `- name: description` and says that a `<skill>` block is already loaded. The prompt of a scoped agent names its scope, and the agent gets only allowed tools.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'CRAB-X05',
     kind: 'beyond',
     behaviour:
-      'Missing directories are tolerated and unparsable files skipped with a warning; license, compatibility, metadata and allowed-tools are read, and the description can be made optional.',
+      'Missing directories are tolerated, and files that cannot be parsed are skipped with a warning. License, compatibility, metadata and allowed-tools are read. The description can be made optional.',
   },
   {
     id: 'CRAB-X06',
@@ -138,7 +138,7 @@ export const CRAB = [
     id: 'CRAB-X07',
     kind: 'beyond',
     behaviour:
-      'Single skills and whole external sources can be disabled, the usual external roots are known, each skill names its source, and conflicts are reported with both directories.',
+      'Single skills and whole external sources can be disabled, and the usual external roots are known. Each skill names its source, and a conflict names both directories.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
@@ -150,54 +150,53 @@ export const CRAB = [
     id: 'CRAB-X09',
     kind: 'beyond',
     behaviour:
-      'Listing reads no bodies and comes in pages; a miss is an answer that names the size of the catalogue; scope holds before dispatch and in lists; skills can be put and removed.',
+      'Listing reads no bodies and is paged. A miss is answered with the size of the catalog. The scope applies before dispatch and in lists. Skills can be added and removed.',
   },
   {
     id: 'CRAB-X10',
     kind: 'beyond',
     behaviour:
-      'Completion after `/` offers built-in commands and skill names, and an unknown slash name is passed on.',
+      'Completion after `/` offers built-in commands and skill names. An unknown slash name is passed on unchanged.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'CRAB-B01',
     kind: 'mistake',
     behaviour:
-      'A scoped agent that asks with an empty or partial name receives the matching skills of its scope.',
+      'A scoped agent that calls the tool with an empty or partial name receives the matching skills of its scope.',
   },
   {
     id: 'CRAB-B02',
     kind: 'mistake',
     behaviour:
-      'Every listed skill can be loaded by its name and by slash, also when it is nested or its directory has another name, and is kept under one identity.',
+      'Every listed skill can be loaded by its name and by slash, even if it is nested or its directory has another name. It has only one identity.',
   },
   {
     id: 'CRAB-B03',
     kind: 'mistake',
     behaviour:
-      'A disabled skill cannot be reached by name or slash either, and a deleted skill leaves the fuzzy list.',
+      'A disabled skill cannot be loaded by name or slash, and a deleted skill leaves the fuzzy list.',
   },
   {
     id: 'CRAB-B04',
     kind: 'mistake',
     behaviour:
-      'A slash name ends at whitespace or the end of the message: `/greet_foo` does not call the skill `greet`.',
+      'A slash name ends at whitespace or at the end of the message, so `/greet_foo` does not call the skill `greet`.',
   },
   {
     id: 'CRAB-B05',
     kind: 'mistake',
-    behaviour: 'Files with CRLF line ends give the same values and body as files with LF.',
+    behaviour: 'Files with CRLF line endings have the same values and body as files with LF.',
   },
   {
     id: 'CRAB-B06',
     kind: 'mistake',
     behaviour:
-      'An end-to-end test proves that an edited skill file shows up in a running process without a restart.',
+      'An end-to-end test proves that a running process sees an edited skill file without a restart.',
   },
   {
     id: 'CRAB-B07',
     kind: 'mistake',
-    behaviour:
-      'A name exists only once in the registry, and replacing a skill leaves the order of the list unchanged.',
+    behaviour: 'A name exists only once in the registry, and replacing a skill keeps the order of the list.',
   },
 ] as const satisfies readonly Requirement[]

@@ -6,25 +6,25 @@ export const EXO = [
     id: 'EXO-01',
     kind: 'described',
     behaviour:
-      'A long-running agent notices when skills appear, change or vanish, without a restart; loading everything once with `loadAll` still works.',
+      'A long-running agent follows added, changed and removed skills without a restart. Loading everything once with `loadAll` still works.',
   },
   {
     id: 'EXO-02',
     kind: 'described',
     behaviour:
-      'Changes of a local source are noticed as they happen; a remote source (GitHub) is checked at intervals.',
+      'Changes of a local source are found as they happen. A remote source (GitHub) is polled at intervals.',
   },
   {
     id: 'EXO-03',
     kind: 'described',
     behaviour:
-      'A change reaches an agent in the middle of a run: because the tools are listed anew for each step, the next step already has the new ones.',
+      'A change reaches an agent during a run. The tools are listed again for each step, so the next step has the new ones.',
   },
   {
     id: 'EXO-04',
     kind: 'described',
     behaviour:
-      'Any kind of source can bring its own way of noticing changes, through one small watcher interface.',
+      'Any kind of source can implement its own change detection through one small watcher interface.',
   },
   {
     id: 'EXO-05',
@@ -42,106 +42,107 @@ export const EXO = [
     id: 'EXO-07',
     kind: 'described',
     behaviour:
-      'Syncing skills to agents neither reloads code modules, nor guesses which tools implement a skill (the caller supplies the mapping), nor needs versions or rollback.',
+      'Syncing skills to agents reloads no code modules and needs no versions or rollback. The caller supplies the mapping from skills to tools, so nothing is guessed.',
   },
   {
     id: 'EXO-08',
     kind: 'described',
     behaviour:
-      'A batch goes from watcher to manager to registry, then to the tools of every bound agent, then to the instructions and the events; the agent sees the result at its next step.',
+      'A batch goes from watcher to manager to registry. Then it reaches the tools of every bound agent, then the instructions and the events. The agent sees the result at its next step.',
   },
   {
     id: 'EXO-09',
     kind: 'described',
     behaviour:
-      'The abstractions are in the core; the concrete watchers have an entry point of their own, which depends on the core and exports both of them.',
+      'The abstractions are in the core. The concrete watchers have their own entry point, which depends on the core and exports both.',
   },
   {
     id: 'EXO-10',
     kind: 'described',
     behaviour:
-      'A `SkillChangeEvent` holds `kind`, `skillName`, `skill` and `sourcePath`; `skill` is null only for `removed`, and an attempt to alter the event throws.',
+      'A `SkillChangeEvent` holds `kind`, `skillName`, `skill` and `sourcePath`. `skill` is null only for `removed`, and changing the event throws.',
   },
   {
     id: 'EXO-11',
     kind: 'described',
     behaviour:
-      '`watch()` is an async iterable of batches that waits between them; one batch is what one settled burst of file events, or one comparison of polls, has brought.',
+      '`watch()` is an async iterable of batches that waits between them. One batch holds the changes of one settled burst of file events, or of one comparison of polls.',
   },
   {
     id: 'EXO-12',
     kind: 'described',
-    behaviour: '`stop()` tells a watcher to shut down, and its `watch()` then returns.',
+    behaviour: '`stop()` shuts a watcher down, and its `watch()` then returns.',
   },
   {
     id: 'EXO-13',
     kind: 'described',
-    behaviour: 'Each watcher sets its own pace, and the abstract base class cannot be instantiated.',
+    behaviour:
+      'Each watcher sets its own polling interval or debounce time, and the abstract base class cannot be instantiated.',
   },
   {
     id: 'EXO-14',
     kind: 'described',
     behaviour:
-      'A tool resolver is any object with `resolve(skill)` that returns a list of tools; whether an object is one can be checked at run time.',
+      'A tool resolver is any object with a method `resolve(skill)` that returns a list of tools. Code can check at run time whether an object is a tool resolver.',
   },
   {
     id: 'EXO-15',
     kind: 'described',
     behaviour:
-      '`DictToolResolver` maps a skill name to one tool or several: a single tool is returned as a list of one, an unknown skill gives an empty list.',
+      '`DictToolResolver` maps a skill name to one tool or several. A single tool is returned as a list of one, and an unknown skill returns an empty list.',
   },
   {
     id: 'EXO-16',
     kind: 'described',
     behaviour:
-      '`SkillSyncManager` takes a registry, a resolver or a plain map (which it wraps itself), and optionally an event bus and an instructions builder.',
+      '`SkillSyncManager` takes a registry and a resolver or plain map, which it wraps itself. An event bus and an instructions builder are optional.',
   },
   {
     id: 'EXO-17',
     kind: 'described',
-    behaviour: '`addWatcher` belongs before `start()`: the watchers added by then are the ones that run.',
+    behaviour: '`addWatcher` must be called before `start()`. Only the watchers added by then run.',
   },
   {
     id: 'EXO-18',
     kind: 'described',
     behaviour:
-      '`bindAgent` makes an agent follow the changes and `unbindAgent` ends that; unbinding an agent that is not bound does nothing.',
+      '`bindAgent` makes an agent follow the changes, and `unbindAgent` ends that. Unbinding an agent that is not bound does nothing.',
   },
   {
     id: 'EXO-19',
     kind: 'described',
     behaviour:
-      '`start()` runs every watcher in a background task of its own; `stop()` stops the watchers, cancels their tasks and waits until all is cleaned up.',
+      '`start()` runs every watcher in its own background task. `stop()` stops the watchers, cancels their tasks and waits for the cleanup.',
   },
   {
     id: 'EXO-20',
     kind: 'described',
     behaviour:
-      'The manager can own a block: entering gives the manager itself without starting it, leaving stops it.',
+      'The manager can be used as a resource in a block. Entering the block returns the manager without starting it, and leaving the block stops it.',
   },
   {
     id: 'EXO-21',
     kind: 'described',
     behaviour:
-      'The manager keeps its watchers, a set of bound agents, one task per watcher, the tool names added for each skill, its resolver, and the bus and builder if given.',
+      'The manager stores its watchers, the bound agents, one task per watcher, the tool names added for each skill, its resolver, and the optional bus and builder.',
   },
   {
     id: 'EXO-22',
     kind: 'described',
     behaviour:
-      'An added skill enters the registry, its tools are resolved and added to every bound agent and remembered by name, and `skill:added` is emitted.',
+      'An added skill enters the registry. Its tools are resolved, added to every bound agent and remembered by name, and `skill:added` is emitted.',
   },
   {
     id: 'EXO-23',
     kind: 'described',
     behaviour:
-      'A modified skill loses the tools remembered for it, gets its new ones, replaces its registry entry, and `skill:modified` is emitted.',
+      'A modified skill loses the tools remembered for it, gets its new tools and replaces its registry entry. `skill:modified` is emitted.',
   },
   {
     id: 'EXO-24',
     kind: 'described',
     behaviour:
-      'A removed skill loses the tools remembered for it, leaves the registry, and `skill:removed` is emitted.',
+      'A removed skill loses the tools remembered for it and leaves the registry. `skill:removed` is emitted.',
   },
   {
     id: 'EXO-25',
@@ -152,19 +153,19 @@ export const EXO = [
   {
     id: 'EXO-26',
     kind: 'described',
-    behaviour: 'An exception from a watcher is caught and logged, and the manager goes on working.',
+    behaviour: 'An exception from a watcher is caught and logged, and the manager continues.',
   },
   {
     id: 'EXO-27',
     kind: 'described',
     behaviour:
-      'A failing `addTool` or `removeTool` is caught and logged; the other tools and the other agents still get their changes.',
+      'A failing `addTool` or `removeTool` is caught and logged. The other tools and the other agents still get their changes.',
   },
   {
     id: 'EXO-28',
     kind: 'described',
     behaviour:
-      'After a watcher fails, the manager waits for an exponentially growing time and then calls `watch()` again.',
+      'After a watcher fails, the manager waits with exponential backoff and then calls `watch()` again.',
   },
   {
     id: 'EXO-29',
@@ -181,7 +182,7 @@ export const EXO = [
     id: 'EXO-31',
     kind: 'described',
     behaviour:
-      '`LocalFileWatcher` remembers the skills by name; at each change it reads them again from their frontmatter, compares, updates what it remembers and yields the differences as one batch.',
+      '`LocalFileWatcher` stores the skills by name. At each change it reads their frontmatter again, compares, updates the stored skills and yields the differences as one batch.',
   },
   {
     id: 'EXO-32',
@@ -197,8 +198,7 @@ export const EXO = [
   {
     id: 'EXO-34',
     kind: 'described',
-    behaviour:
-      '`GitHubPollingWatcher` begins by parsing the GitHub URL and making a local copy of the repository.',
+    behaviour: '`GitHubPollingWatcher` first parses the GitHub URL and makes a local copy of the repository.',
   },
   {
     id: 'EXO-35',
@@ -214,7 +214,7 @@ export const EXO = [
   {
     id: 'EXO-37',
     kind: 'described',
-    behaviour: 'A poll that finds nothing new yields nothing: there are no empty batches.',
+    behaviour: 'A poll without changes yields no batch.',
   },
   {
     id: 'EXO-38',
@@ -225,7 +225,7 @@ export const EXO = [
     id: 'EXO-39',
     kind: 'described',
     behaviour:
-      'The optional bus receives `skill:added {skill}`, `skill:modified {oldSkill, newSkill}` and `skill:removed {skill}`; publishers and subscribers need not know each other.',
+      'The optional bus receives `skill:added {skill}`, `skill:modified {oldSkill, newSkill}` and `skill:removed {skill}`. Publishers and subscribers do not need to know each other.',
   },
   {
     id: 'EXO-40',
@@ -237,7 +237,7 @@ export const EXO = [
     id: 'EXO-41',
     kind: 'described',
     behaviour:
-      'Inside the block of a manager one can add a watcher, bind an agent, call `start()` and then run the agent.',
+      'Inside the block of a manager, a host can add a watcher, bind an agent, call `start()` and then run the agent.',
   },
   {
     id: 'EXO-42',
@@ -249,25 +249,25 @@ export const EXO = [
     id: 'EXO-43',
     kind: 'described',
     behaviour:
-      'A builder can write a header line and then, for each skill, `- **name**: description` and the first line of its body.',
+      'A builder can write a header line and then `- **name**: description` and the first body line for each skill.',
   },
   {
     id: 'EXO-44',
     kind: 'described',
     behaviour:
-      'The watcher contract, resolvers, manager and both watchers are tested with fakes and temporary directories, for good and failing cases, and without a network.',
+      'The watcher contract, resolvers, manager and both watchers are tested with fakes and temporary directories, for successes and failures, and without a network.',
   },
   {
     id: 'EXO-45',
     kind: 'described',
     behaviour:
-      'The documentation has a smoke test by hand: start an agent with a local watcher, edit a skill file, and see the agent pick it up.',
+      'The documentation has a manual smoke test: start an agent with a local watcher, edit a skill file, and see the agent use the edit.',
   },
   {
     id: 'EXO-X01',
     kind: 'beyond',
     behaviour:
-      "The conflict strategy is `keep_first` (default), `keep_last` or `raise`, also given as a plain string; `raise` reports `Duplicate skill '<name>' (conflict_strategy=raise)`.",
+      "The conflict strategy is `keep_first` (default), `keep_last` or `raise`, also as a plain string. `raise` reports `Duplicate skill '<name>' (conflict_strategy=raise)`.",
   },
   {
     id: 'EXO-X02',
@@ -279,140 +279,139 @@ export const EXO = [
     id: 'EXO-X03',
     kind: 'beyond',
     behaviour:
-      'Frontmatter keys are read without regard to case, `desc` means `description`, a bad `tool_list` counts as empty, the name falls back to the folder, and text without closed frontmatter is all body.',
+      'Frontmatter keys are case-insensitive, `desc` means `description`, and an invalid `tool_list` counts as empty. The name falls back to the folder, and text without closed frontmatter is all body.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X04',
     kind: 'beyond',
     behaviour:
-      '`loadAll` starts from nothing and finds `skill.md` and `SKILL.md` at any depth; a missing source directory and an unknown name given to `get` throw a `SkillError`; `skills` is a copy.',
+      '`loadAll` starts with an empty registry and finds `skill.md` and `SKILL.md` at any depth. A missing source directory and an unknown name given to `get` throw a `SkillError`. `skills` is a copy.',
   },
   {
     id: 'EXO-X05',
     kind: 'beyond',
     behaviour:
-      '`search({query, skillType, activeOnly})` finds the query in names or descriptions without regard to case, narrowed by type and active flag.',
+      '`search({query, skillType, activeOnly})` finds the query in names or descriptions, ignores case, and can filter by type and active flag.',
   },
   {
     id: 'EXO-X06',
     kind: 'beyond',
     behaviour:
-      'GitHub URLs may be http or https and name a branch and subdirectory (default branch `main`); the cache is kept per owner, repository and branch, and a missing subdirectory is an error.',
+      'GitHub URLs may be http or https and may name a branch (default `main`) and a subdirectory. The cache is kept per owner, repository and branch. A missing subdirectory is an error.',
   },
   {
     id: 'EXO-X07',
     kind: 'beyond',
     behaviour:
-      'An agent with a registry lists active skills in its prompt and gets `activate_skill`, which returns the body and adds missing tools; an unknown name is a structured error with the available skills.',
+      'An agent with a registry lists active skills in its prompt and gets `activate_skill`, which returns the body and adds missing tools. An unknown name returns a structured error with the available skills.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X08',
     kind: 'beyond',
     behaviour:
-      'A difference in name, description, body, tool list, type or active flag makes a skill modified; its path is kept out of that fingerprint.',
+      'A skill is modified if its name, description, body, tool list, type or active flag differs. Its path is not part of that fingerprint.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'EXO-X09',
     kind: 'beyond',
     behaviour:
-      'A batch lists added, then removed, then modified skills, each sorted by name; a change of files that leaves all skills the same yields nothing.',
+      'A batch lists added, then removed, then modified skills, each sorted by name. A change of files that leaves all skills the same yields no batch.',
   },
   {
     id: 'EXO-X10',
     kind: 'beyond',
     behaviour:
-      'Backoff starts at 1 second and doubles up to 60 seconds; when `watch()` ends normally, the manager does not call it again.',
+      'Backoff starts at 1 second and doubles up to 60 seconds. When `watch()` ends normally, the manager does not call it again.',
   },
   {
     id: 'EXO-X11',
     kind: 'beyond',
     behaviour:
-      'An invalid GitHub URL throws a `SkillError` in the constructor; a failed update is logged with exit code and error output, a git that cannot be run is logged too, and polling continues.',
+      'An invalid GitHub URL throws a `SkillError` in the constructor. A failed update is logged with exit code and error output. A git that cannot be run is logged too, and polling continues.',
   },
   {
     id: 'EXO-X12',
     kind: 'beyond',
     behaviour:
-      '`skill:removed` carries the last skill known to the registry when the event brings none; handlers of the bus run one after the other in the order of registration.',
+      '`skill:removed` carries the last skill known to the registry when the event has none. Bus handlers run one after the other in the order of registration.',
   },
   {
     id: 'EXO-B01',
     kind: 'mistake',
     behaviour:
-      'A bus handler, resolver or builder that throws does not cost the rest of the batch, is not taken for a failed watcher, and loses no change.',
+      'A bus handler, resolver or builder that throws does not affect the rest of the batch, does not count as a failed watcher, and loses no change.',
   },
   {
     id: 'EXO-B02',
     kind: 'mistake',
     behaviour:
-      'What was known before a watcher failed outlives its restart, so changes made during the backoff are reported afterwards.',
+      'The known skills survive the failure of a watcher, so changes during the backoff are reported after its restart.',
   },
   {
     id: 'EXO-B03',
     kind: 'mistake',
-    behaviour: 'The backoff starts again from its first value after a success.',
+    behaviour: 'The backoff returns to its first value after a success.',
   },
   {
     id: 'EXO-B04',
     kind: 'mistake',
     behaviour:
-      'Removing a skill removes only tools that were added for it: a tool of the agent itself stays, and a tool shared by two skills stays until both are gone.',
+      'Removing a skill removes only tools that were added for it. A tool of the agent itself stays, and a tool shared by two skills stays until both are removed.',
   },
   {
     id: 'EXO-B05',
     kind: 'mistake',
     behaviour:
-      'Skills loaded by `loadAll` before the start are tracked too, so their first modification replaces their tools and leaves no duplicates.',
+      'Skills that `loadAll` loaded before the start are tracked too, so their first modification replaces their tools without duplicates.',
   },
   {
     id: 'EXO-B06',
     kind: 'mistake',
     behaviour:
-      'An agent bound late receives the tools of the skills that exist, unbinding can take them away again, and binding or unbinding during a batch is safe.',
+      'An agent that is bound late receives the tools of the existing skills, and unbinding can remove them again. Binding or unbinding during a batch is safe.',
   },
   {
     id: 'EXO-B07',
     kind: 'mistake',
     behaviour:
-      'Changes from watchers obey the conflict strategy, and removing the winning copy of a skill brings forward the copy that it shadowed.',
+      'Changes from watchers follow the conflict strategy. Removing the winning copy of a skill makes the shadowed copy visible.',
   },
   {
     id: 'EXO-B08',
     kind: 'mistake',
     behaviour:
-      'The builder receives active skills only, and its text is composed with the base instructions of the agent instead of replacing them.',
+      'The builder receives only active skills, and its text is combined with the base instructions of the agent instead of replacing them.',
   },
   {
     id: 'EXO-B09',
     kind: 'mistake',
     behaviour:
-      'One unreadable or badly encoded skill file leaves the other skills loaded and the watcher running, and a directory that is still missing is awaited without repeated failures.',
+      'One unreadable or badly encoded skill file leaves the other skills loaded and the watcher running. A missing directory is awaited without repeated failures.',
   },
   {
     id: 'EXO-B10',
     kind: 'mistake',
     behaviour:
-      '`.git`, hidden directories and `node_modules` are not scanned, `SKILL.md` wins over `skill.md` in one directory, and quoted and multi-line YAML values are read correctly.',
+      '`.git`, hidden directories and `node_modules` are not scanned. `SKILL.md` wins over `skill.md` in one directory. Quoted and multi-line YAML values are read correctly.',
   },
   {
     id: 'EXO-B11',
     kind: 'mistake',
     behaviour:
-      'Branches with `/`, a `.git` suffix, other default branches and force-pushed branches are handled, `..` in a cache path is refused, and git runs with a time limit and never asks for credentials.',
+      'Branches with `/`, a `.git` suffix, other default branches and force-pushed branches are handled. `..` in a cache path is refused. Git runs with a time limit and never asks for credentials.',
   },
   {
     id: 'EXO-B12',
     kind: 'mistake',
     behaviour:
-      'A watcher can be started again after `stop()`, and a skill that moves without other changes is reported.',
+      'A watcher can be started again after `stop()`. A skill that moves without other changes is reported.',
   },
   {
     id: 'EXO-B13',
     kind: 'mistake',
-    behaviour:
-      'The order of effects is one and the same everywhere: registry, tools, instructions, then events.',
+    behaviour: 'The order of effects is the same everywhere: registry, tools, instructions, then events.',
   },
 ] as const satisfies readonly Requirement[]

@@ -5,7 +5,7 @@ export const FOX = [
   {
     id: 'FOX-01',
     kind: 'described',
-    behaviour: 'On request the agent writes a new skill together with the user, in the right format.',
+    behaviour: 'On request the agent writes a new skill together with the user, in the correct format.',
   },
   {
     id: 'FOX-02',
@@ -21,24 +21,24 @@ export const FOX = [
   {
     id: 'FOX-04',
     kind: 'described',
-    behaviour: 'The shipped skill `creating-skills` teaches the format and the way to write a skill.',
+    behaviour: 'The shipped skill `creating-skills` teaches the format and the process of writing a skill.',
   },
   {
     id: 'FOX-05',
     kind: 'described',
     behaviour:
-      'Many can read the registry at once, and a reload replaces it as a whole, so no reader sees a mixture.',
+      'Several readers can use the registry at once. A reload replaces it as a whole, so no reader sees a mixture.',
   },
   {
     id: 'FOX-06',
     kind: 'described',
-    behaviour: 'The system prompt is built asynchronously from the state of the registry at that moment.',
+    behaviour: 'The system prompt is built asynchronously from the current state of the registry.',
   },
   {
     id: 'FOX-07',
     kind: 'described',
     behaviour:
-      'Each message gets a system prompt from the live registry: a new conversation stores it, an existing one refreshes it in memory only and keeps the stored text.',
+      'Each message gets a system prompt from the live registry. A new conversation stores it. An existing conversation refreshes it in memory only and keeps the stored text.',
   },
   {
     id: 'FOX-08',
@@ -50,13 +50,12 @@ export const FOX = [
     id: 'FOX-09',
     kind: 'described',
     behaviour:
-      'Both author tools form a tool pack; they appear among all tools and in the list of the agent loop, and the dispatcher finds them.',
+      'Both author tools form a tool pack. They appear among all tools and in the list of the agent loop, and the dispatcher finds them.',
   },
   {
     id: 'FOX-10',
     kind: 'described',
-    behaviour:
-      '`write_skill_file` takes `skill_name`, `relative_path` and `content`, all of them required strings.',
+    behaviour: '`write_skill_file` takes the required strings `skill_name`, `relative_path` and `content`.',
   },
   {
     id: 'FOX-11',
@@ -83,25 +82,25 @@ export const FOX = [
   {
     id: 'FOX-15',
     kind: 'described',
-    behaviour: '`write_skill_file` returns the path it has written.',
+    behaviour: '`write_skill_file` returns the path of the written file.',
   },
   {
     id: 'FOX-16',
     kind: 'described',
     behaviour:
-      '`reload_skills` has no parameters, loads what is configured, replaces the registry and returns the number of loaded skills.',
+      '`reload_skills` has no parameters. It loads the configured skills, replaces the registry and returns the number of loaded skills.',
   },
   {
     id: 'FOX-17',
     kind: 'described',
     behaviour:
-      '`creating-skills` carries the tags `skills` and `meta`, and its description says to use it when the user wants a new skill or wants to teach a new behaviour or capability.',
+      '`creating-skills` has the tags `skills` and `meta`. Its description says to use it when the user wants a new skill or wants to teach a new behaviour or capability.',
   },
   {
     id: 'FOX-18',
     kind: 'described',
     behaviour:
-      '`creating-skills` leads through gathering, designing, writing with one call for each file, activating at once with `reload_skills`, and confirming with a list of the files.',
+      '`creating-skills` guides through gathering, designing, writing with one call for each file, activating with `reload_skills`, and confirming with a list of the files.',
   },
   {
     id: 'FOX-19',
@@ -113,31 +112,31 @@ export const FOX = [
     id: 'FOX-20',
     kind: 'described',
     behaviour:
-      'Names and paths are checked before they are joined, the skills directory is apart from the sandbox for user files, and a reload reads configured directories only.',
+      'Names and paths are checked before they are joined. The skills directory is separate from the sandbox for user files, and a reload reads only configured directories.',
   },
   {
     id: 'FOX-21',
     kind: 'described',
     behaviour:
-      'One generic tool writes every file of a skill, a reload is in memory only, and the shipped authoring skill has a gerund name.',
+      'One generic tool writes every file of a skill. A reload happens in memory only. The shipped authoring skill has a gerund name.',
   },
   {
     id: 'FOX-22',
     kind: 'described',
     behaviour:
-      'Writing skills neither widens the sandbox of the ordinary file tools nor needs shell commands.',
+      'Writing skills does not extend the sandbox of the ordinary file tools and needs no shell commands.',
   },
   {
     id: 'FOX-X01',
     kind: 'beyond',
     behaviour:
-      'Absolute paths and empty names or paths are refused too, each fault with a message of its own; a reload tells how many skills are active, and a failed one keeps the old registry.',
+      'Absolute paths and empty names or paths are refused too, each fault with its own message. A reload reports the number of active skills, and a failed reload keeps the old registry.',
   },
   {
     id: 'FOX-X02',
     kind: 'beyond',
     behaviour:
-      'A skill is a folder with `SKILL.md` or, as an option, a single `.md` file; name and description have fallbacks, unreadable files are skipped with a warning, and a missing directory is empty.',
+      'A skill is a folder with `SKILL.md` or, as an option, a single `.md` file. Name and description have fallbacks, unreadable files are skipped with a warning, and a missing directory counts as empty.',
   },
   {
     id: 'FOX-X03',
@@ -148,46 +147,46 @@ export const FOX = [
     id: 'FOX-X04',
     kind: 'beyond',
     behaviour:
-      '`read_skill_file` reads one file of a skill, the catalogue holds metadata with a hint how to load, and a skill with `model` can run as a sub-agent with its own tools and limit.',
+      '`read_skill_file` reads one file of a skill. The catalog holds metadata and a hint how to load a skill. A skill with `model` can run as a sub-agent with its own tools and limit.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X05',
     kind: 'beyond',
     behaviour:
-      'A writable layer shadows a bundled, read-only one: reads stay inside the layer that owns the skill, writes go to the writable layer, and a reload covers both.',
+      'A writable layer shadows a bundled, read-only layer. Reads stay inside the layer that owns the skill, writes go to the writable layer, and a reload covers both.',
   },
   {
     id: 'FOX-X06',
     kind: 'beyond',
     behaviour:
-      "Bundled skills fill an empty directory once; an update overwrites unmodified skills, backs up those the user has modified before overwriting, and leaves the user's own alone, judged by hashes.",
+      "Bundled skills fill an empty directory once. An update overwrites unmodified skills, backs up modified ones before overwriting them, and leaves the user's own skills unchanged. Hashes decide which skills are modified.",
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X07',
     kind: 'beyond',
     behaviour:
-      'A control interface creates, updates, quarantines and never half-writes skills: it refuses duplicates, empty or misnamed files, stale base hashes and changes to bundled skills, and shows provenance.',
+      'A control interface creates, updates and quarantines skills, and never half-writes one. It refuses duplicates, empty or misnamed files, stale base hashes and changes to bundled skills. It shows the provenance of a skill.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-X08',
     kind: 'beyond',
     behaviour:
-      'An installer has a dry run that writes nothing, refuses secrets and executables, wants suspicious text acknowledged, limits depth, count and size, and records commit and content hash.',
+      'An installer has a dry run that writes nothing, refuses secrets and executables, and requires confirmation of suspicious text. It limits depth, count and size, and records commit and content hash.',
     declined: 'docs/decisions/2026-11-22-beyond-the-documents.md',
   },
   {
     id: 'FOX-B01',
     kind: 'mistake',
-    behaviour: 'A reload really reads the sources again, and never reports success without having done so.',
+    behaviour: 'A reload always reads the sources again, and reports success only after it has done so.',
   },
   {
     id: 'FOX-B02',
     kind: 'mistake',
     behaviour:
-      'Every write validates name and path: uppercase letters and `_` in a skill name are refused, and a file named `notes..md` is accepted.',
+      'Every write validates name and path. Uppercase letters and `_` in a skill name are refused, and a file named `notes..md` is accepted.',
   },
   {
     id: 'FOX-B03',
@@ -203,39 +202,40 @@ export const FOX = [
     id: 'FOX-B05',
     kind: 'mistake',
     behaviour:
-      'Content and files of a skill always come from the same copy, also when a shadowed copy exists, and no old location survives a reload.',
+      'Content and files of a skill always come from the same copy, even if a shadowed copy exists. No old location survives a reload.',
   },
   {
     id: 'FOX-B06',
     kind: 'mistake',
     behaviour:
-      'Frontmatter ends only at a line that is the delimiter, so a description may contain `---`; block lists of YAML are read.',
+      'Frontmatter ends only at a line that is exactly the delimiter, so a description may contain `---`. Block lists of YAML are read.',
   },
   {
     id: 'FOX-B07',
     kind: 'mistake',
-    behaviour: 'Of duplicates within one directory the same one wins on every machine and every run.',
+    behaviour: 'For duplicates within one directory, the same copy wins on every machine and in every run.',
   },
   {
     id: 'FOX-B08',
     kind: 'mistake',
     behaviour:
-      'A call of an unknown tool that has the name of a skill is answered with a hint to the skill tool.',
+      'A call of an unknown tool with the name of a skill is answered with a hint to the skill tool.',
   },
   {
     id: 'FOX-B09',
     kind: 'mistake',
     behaviour:
-      'A skill written in the middle of a turn is known to the model at its next call, not only at the next message.',
+      'A skill written during a turn is known to the model at its next call, not only at the next message.',
   },
   {
     id: 'FOX-B10',
     kind: 'mistake',
-    behaviour: 'The system prompt holds metadata of skills only, never their bodies.',
+    behaviour: 'The system prompt holds only metadata of skills, never their bodies.',
   },
   {
     id: 'FOX-B11',
     kind: 'mistake',
-    behaviour: 'Backslashes, NUL, drive letters and symbolic links that lead outside are refused in paths.',
+    behaviour:
+      'Paths with backslashes, NUL or drive letters are refused, and so are symbolic links that lead outside.',
   },
 ] as const satisfies readonly Requirement[]

@@ -8,12 +8,12 @@ import { PROMISES } from './promises.ts'
 
 export type { Requirement, RequirementKind } from './requirement.ts'
 
-/** Every row, in the order of the designs. */
+/** All rows, in the order of the designs. */
 export const REQUIREMENTS = [...EXO, ...OMNI, ...CRAB, ...FOX, ...PAI, ...POLICIES, ...PROMISES] as const
 
 export type RequirementId = (typeof REQUIREMENTS)[number]['id']
 
-/** Cites rows in the title of a test that fails when one of them is not true; to be put at its end. */
+/** Cites rows at the end of a test title. The test must fail when one of the rows is not true. */
 export function verifies(...ids: readonly [RequirementId, ...RequirementId[]]): string {
   return `[${ids.join(' ')}]`
 }

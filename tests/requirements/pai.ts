@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts'
 
-/** Pai: a toolset that puts the catalogue of skills into the prompt at each request. */
+/** Pai: a toolset that adds the catalog of skills to the prompt at each request. */
 export const PAI = [
   {
     id: 'PAI-01',
@@ -10,82 +10,82 @@ export const PAI = [
   {
     id: 'PAI-02',
     kind: 'described',
-    behaviour: 'A skill is described by a `SKILL.md` with YAML frontmatter.',
+    behaviour: 'A skill is defined by a `SKILL.md` with YAML frontmatter.',
   },
   {
     id: 'PAI-03',
     kind: 'described',
     behaviour:
-      'At first only name and description are disclosed; the full content is read when the skill is activated.',
+      'At first only name and description are shown. The full content is read when the skill is activated.',
   },
   {
     id: 'PAI-04',
     kind: 'described',
-    behaviour: 'Changes are noticed at the boundary between two requests, without a restart.',
+    behaviour: 'Changes are found between two requests, without a restart.',
   },
   {
     id: 'PAI-05',
     kind: 'described',
     behaviour:
-      'All access to files goes through one asynchronous file operator, so skills may lie on a remote file system.',
+      'All file access goes through one asynchronous file operator, so skills may be stored on a remote file system.',
   },
   {
     id: 'PAI-06',
     kind: 'described',
-    behaviour: '`name` and `description` are required; every other frontmatter field is kept in `extra`.',
+    behaviour: '`name` and `description` are required. Every other frontmatter field is kept in `extra`.',
   },
   {
     id: 'PAI-07',
     kind: 'described',
     behaviour:
-      'Skills are found in the skills directory of every allowed path; that directory is named `skills` unless configured otherwise.',
+      'Skills are found in the skills directory of every allowed path. That directory is named `skills` by default.',
   },
   {
     id: 'PAI-08',
     kind: 'described',
     behaviour:
-      'Of skills with the same name the one in the later allowed path wins, so a project overrides a global setup.',
+      'When skills have the same name, the skill in the later allowed path wins, so a project overrides a global setup.',
   },
   {
     id: 'PAI-09',
     kind: 'described',
     behaviour:
-      'The file operator and the shell see the same paths, so a skill can refer to files relative to the allowed directories.',
+      'The file operator and the shell use the same paths, so a skill can refer to files relative to the allowed directories.',
   },
   {
     id: 'PAI-10',
     kind: 'described',
     behaviour:
-      'A `preScanHook(toolset, ctx)`, sync or async, is called before every scan, sees the directory name and the file operator, and may copy, download, validate or transform skills.',
+      'A `preScanHook(toolset, ctx)`, sync or async, is called before every scan. It gets the directory name and the file operator, and may copy, download, validate or transform skills.',
   },
   {
     id: 'PAI-11',
     kind: 'described',
     behaviour:
-      'A hook can copy built-in skills: it creates the directory, leaves out names that start with `_`, and never overwrites a target that exists.',
+      'A hook can copy built-in skills. It creates the directory, skips names that start with `_`, and never overwrites an existing target.',
   },
   {
     id: 'PAI-12',
     kind: 'described',
     behaviour:
-      'An asynchronous hook can fetch remote skills and write those that are missing through the file operator.',
+      'An asynchronous hook can fetch remote skills and write the missing ones through the file operator.',
   },
   {
     id: 'PAI-13',
     kind: 'described',
-    behaviour: 'A change is detected by SHA-256 over the YAML frontmatter; the body is not part of it.',
+    behaviour: 'A change is detected by SHA-256 over the YAML frontmatter, without the body.',
   },
   {
     id: 'PAI-14',
     kind: 'described',
     behaviour:
-      'Each scan compares with the cache: only changed skills are loaded again, unchanged ones stay the same object.',
+      'Each scan compares with the cache. Only changed skills are loaded again, and unchanged skills stay the same object.',
   },
   {
     id: 'PAI-15',
     kind: 'described',
     behaviour:
-      'A new name or description reloads the skill; a new body does not, since it is read on demand, and leaves the prompt byte for byte the same.',
+      'A new name or description reloads the skill. A new body does not, because it is read on demand, and the prompt stays identical byte for byte.',
   },
   {
     id: 'PAI-16',
@@ -97,7 +97,7 @@ export const PAI = [
     id: 'PAI-17',
     kind: 'described',
     behaviour:
-      'A toolset takes a directory name (`skills` by default), an optional id and an optional hook; it has `skillsDirName`, `id` and `getInstructions(ctx)`, which gives text or null.',
+      'A toolset takes a directory name (`skills` by default), an optional id and an optional hook. It has `skillsDirName`, `id` and `getInstructions(ctx)`, which returns text or null.',
   },
   {
     id: 'PAI-18',
@@ -115,19 +115,19 @@ export const PAI = [
     id: 'PAI-X01',
     kind: 'beyond',
     behaviour:
-      'The toolset contributes no tools and says so when one is called; without a file operator or without skills its instructions are null.',
+      'The toolset contributes no tools and says so when one is called. Without a file operator or without skills its instructions are null.',
   },
   {
     id: 'PAI-X02',
     kind: 'beyond',
     behaviour:
-      'A `SKILL.md` in the skills root counts, names that start with `_` or `.` are skipped, and files or directories that cannot be read are skipped with a warning.',
+      'A `SKILL.md` in the skills root is a skill. Names that start with `_` or `.` are skipped, and files or directories that cannot be read are skipped with a warning.',
   },
   {
     id: 'PAI-X03',
     kind: 'beyond',
     behaviour:
-      'Missing frontmatter, a missing name, a missing description, invalid YAML and frontmatter that is no mapping have a message each.',
+      'Missing frontmatter, a missing name, a missing description, invalid YAML and frontmatter that is not a mapping each have their own message.',
   },
   {
     id: 'PAI-X04',
@@ -138,24 +138,25 @@ export const PAI = [
     id: 'PAI-X05',
     kind: 'beyond',
     behaviour:
-      'Further directory names such as `.agents/skills` are scanned on request; in each allowed path they rank below the primary one, and a project ranks above the user.',
+      'Further directory names such as `.agents/skills` are scanned on request. In each allowed path they rank below the primary directory, and a project ranks above the user.',
   },
   {
     id: 'PAI-X06',
     kind: 'beyond',
     behaviour:
-      'The effective set is found first and compared by hash and path, texts are escaped, foreign path styles work, the catalogue is there before the first request, and scanning again is harmless.',
+      'The effective set is found first and compared by hash and path. Texts are escaped, foreign path styles work, the catalog exists before the first request, and repeated scans are harmless.',
   },
   {
     id: 'PAI-B01',
     kind: 'mistake',
-    behaviour: 'A `SKILL.md` without a body is valid, and so is one that starts with a byte order mark.',
+    behaviour:
+      'A `SKILL.md` without a body is valid, and so is a `SKILL.md` that starts with a byte order mark.',
   },
   {
     id: 'PAI-B02',
     kind: 'mistake',
     behaviour:
-      'The documented order of allowed paths puts the project last, so that it does override the global configuration.',
+      'The documented order of allowed paths puts the project last, so that the project overrides the global configuration.',
   },
   {
     id: 'PAI-B03',
@@ -166,18 +167,18 @@ export const PAI = [
     id: 'PAI-B04',
     kind: 'mistake',
     behaviour:
-      'A skill that moves shows its new path, and a shadowed duplicate causes no reload at every request.',
+      'A skill that moves shows its new path, and a shadowed duplicate does not cause a reload at every request.',
   },
   {
     id: 'PAI-B05',
     kind: 'mistake',
     behaviour:
-      'A file that is invalid for a moment keeps its skill in the catalogue, in the last good version.',
+      'A file that is invalid for a moment keeps its skill in the catalog with its last good revision.',
   },
   {
     id: 'PAI-B06',
     kind: 'mistake',
     behaviour:
-      'A hook that throws is reported and does not fail the request, unless the host asked for that.',
+      'A hook that throws is reported and does not fail the request, unless the host has chosen that.',
   },
 ] as const satisfies readonly Requirement[]

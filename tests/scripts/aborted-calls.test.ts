@@ -55,14 +55,17 @@ const INPUTS: Readonly<Record<string, object>> = {
   skill_unload: { name: 'slow' },
 }
 
-test.each(Object.entries(INPUTS))('%s does nothing when its signal had aborted', async (name, input) => {
-  const changes: string[] = []
-  const unsubscribe = skills.scripts.subscribe(({ skill }) => void changes.push(skill))
-  await expect(tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
-  unsubscribe()
-  expect([lines, changes]).toEqual([[], []])
-  expect(skills.scripts.list().map(({ id }) => id)).toEqual(['slow.wait'])
-})
+test.each(Object.entries(INPUTS))(
+  '%s does nothing if its signal was already aborted',
+  async (name, input) => {
+    const changes: string[] = []
+    const unsubscribe = skills.scripts.subscribe(({ skill }) => void changes.push(skill))
+    await expect(tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    unsubscribe()
+    expect([lines, changes]).toEqual([[], []])
+    expect(skills.scripts.list().map(({ id }) => id)).toEqual(['slow.wait'])
+  },
+)
 
 describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
   test('rejects while its script runs, and ends the script', async () => {
@@ -77,12 +80,12 @@ describe.each(Object.entries(INPUTS).slice(0, 3))('%s', (name, input) => {
     for (const each of off) each()
   })
 
-  test('rejects while it looks at the skill, and starts nothing', async () => {
+  test('rejects while it waits for the skill, and starts no script', async () => {
     const stop = new AbortController()
     const call = tool(name).execute(input, { signal: stop.signal })
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
-    // A call that came later has its answer, so the aborted one is over.
+    // A later call has its answer, so the aborted call is over.
     await tool('skill').execute({ name: 'slow' })
     await skills.fresh()
     expect(lines).toEqual([])
@@ -110,7 +113,7 @@ test.each(['skill_reload', 'skill_unload'])('%s rejects while it waits', async n
   const call = tool(name).execute({ name: 'slow' }, { signal: stop.signal })
   stop.abort(reason)
   await expect(call).rejects.toBe(reason)
-  // Whatever it had begun by then is complete, and the other way round works as ever.
+  // Work that had started is complete, and the opposite call works as usual.
   expect(await tool('skill_reload').execute({ name: 'slow' })).toMatchObject({ isError: false })
   expect(skills.scripts.list('slow').map(({ id }) => id)).toEqual(['slow.wait'])
 })

@@ -32,7 +32,7 @@ function open(): { folder: TemporaryFolder; run: (...args: string[]) => CliRun<R
   }
 }
 
-test('run prints the answer of a command on standard output, and everything else beside it', () => {
+test('run prints the answer of a command on standard output, and everything else on standard error', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -104,7 +104,7 @@ test.each([
     'error: "git" asks for nothing in metadata.capabilities; name what to grant, for example exec\n',
   ],
   [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
-])('%j ends with %i and says why', (args, status, message) => {
+])('%j exits with %i and prints the reason', (args, status, message) => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -117,7 +117,7 @@ test.each([
 })
 
 test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
-  'run runs other scripts with what follows --, and passes on what they write',
+  'run passes the arguments after -- to other scripts, and prints their output',
   () => {
     using it = open()
     it.folder.writeSkill('skills/pdf')
@@ -144,36 +144,33 @@ test.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)(
 test.each([
   ['throws', `throw new Error('boom')`],
   ['ends its process', 'process.exit(3)'],
-  ['imports what is not there', `import './nope.js'`],
-])(
-  'beside a module that %s, a command that is there fails with 1, and one that is not ends with 2',
-  (_, head) => {
-    using it = open()
-    it.folder.writeSkill('skills/git')
-    it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
-    it.folder.write('skills/git/scripts/b.js', commandText('other', 'return 1', head))
-    expect(it.run('run', 'git.greet')).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining('error: the command "git.greet" does not load; scripts/b.js'),
-    })
-    expect(it.run('run', 'git.nope')).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining(
-        'error: there is no command "git.nope"; there are: git.greet, git.other\n',
-      ),
-    })
-    // Whether code that cannot be read has it, nobody knows.
-    it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
-    expect(it.run('run', 'git.nope')).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining(
-        'there is no command "git.nope" in the code that can be read; scripts/b.js',
-      ),
-    })
-  },
-)
+  ['imports a missing module', `import './nope.js'`],
+])('next to a module that %s, an existing command exits with 1 and an unknown command with 2', (_, head) => {
+  using it = open()
+  it.folder.writeSkill('skills/git')
+  it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
+  it.folder.write('skills/git/scripts/b.js', commandText('other', 'return 1', head))
+  expect(it.run('run', 'git.greet')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('error: the command "git.greet" does not load; scripts/b.js'),
+  })
+  expect(it.run('run', 'git.nope')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining(
+      'error: there is no command "git.nope"; there are: git.greet, git.other\n',
+    ),
+  })
+  // A module that cannot be parsed might contain the command.
+  it.folder.write('skills/git/scripts/b.js', `${commandText('other', 'return 1')} syntax error`)
+  expect(it.run('run', 'git.nope')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(
+      'there is no command "git.nope" in the code that can be read; scripts/b.js',
+    ),
+  })
+})
 
-test('grant and revoke decide for later processes, with a note in the history', () => {
+test('grant and revoke apply to later processes and are recorded in the history', () => {
   using it = open()
   it.folder.write(
     'skills/net/SKILL.md',
@@ -186,7 +183,7 @@ test('grant and revoke decide for later processes, with a note in the history', 
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
   expect(refused.stderr).toContain('the scripts ask for net env:TOKEN, which nobody has granted')
-  // A grant of whatever a skill asks for is a grant of what nobody has read.
+  // Granting everything that a skill asks for would approve capabilities that the user has not read.
   const unsaid = it.run('grant', 'net')
   expect([unsaid.status, unsaid.stderr]).toEqual([
     2,
@@ -207,7 +204,7 @@ test('grant and revoke decide for later processes, with a note in the history', 
   expect(it.run('log', 'net').stdout).toMatch(/revoke.*net: not needed/)
 })
 
-test('--watch runs again on save, until it is ended', async () => {
+test('--watch runs the command again on each save until it is interrupted', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   const file = it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return "one"'))
@@ -226,7 +223,7 @@ test('--watch runs again on save, until it is ended', async () => {
   expect(await next()).toBe('one')
   writeFileSync(file, commandText('greet', 'return "two"'))
   expect(await next()).toBe('two')
-  // A broken edit runs the code that serves.
+  // After a broken edit, the last good code runs.
   writeFileSync(file, '{{ import "skillstoke/command"')
   expect(await next()).toBe('two')
   writeFileSync(file, commandText('greet', 'return "three"'))
@@ -236,7 +233,7 @@ test('--watch runs again on save, until it is ended', async () => {
 })
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s ends a script that listens to nobody',
+  '%s ends a script that ignores its signal',
   async signal => {
     using it = open()
     it.folder.writeSkill('skills/git')
@@ -253,7 +250,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
-test('--watch does not miss what is saved while it runs', async () => {
+test('--watch notices a save that happens during a run', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   const wait = 'context.log("begun"); await new Promise(resolve => setTimeout(resolve, 500)); return "one"'
@@ -272,10 +269,10 @@ test('--watch does not miss what is saved while it runs', async () => {
 })
 
 test.skipIf(!HAS_BUBBLEWRAP)(
-  'what may write files decides neither what it may do nor what skills say',
+  'a script that may write files can change neither its own grants nor the skills',
   () => {
     using it = open()
-    // The layout of a project that keeps its state and its skills within.
+    // The layout of a project that contains its state directory and its skills.
     it.folder.writeSkill('skills/work')
     it.folder.write(
       'skills/work/scripts/attack.sh',
@@ -305,7 +302,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
   },
 )
 
-test('revoke says of what was never granted that it was not', () => {
+test('revoke reports a capability that was never granted', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.run('grant', 'git', 'exec')
@@ -315,7 +312,7 @@ test('revoke says of what was never granted that it was not', () => {
   expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
 })
 
-test('Ctrl-C ends what runs', async () => {
+test('Ctrl-C ends the running command', async () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -329,7 +326,7 @@ test('Ctrl-C ends what runs', async () => {
   expect(await once(child, 'exit')).toEqual([130, null])
 })
 
-test('what a skill offers is told without its helpers and data, also when its code is broken', () => {
+test('run lists the scripts of a skill without helpers and data files, even when its code is broken', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -345,7 +342,7 @@ test('what a skill offers is told without its helpers and data, also when its co
   expect(offered()).toEqual(['scripts/bare', 'scripts/tool.py'])
 })
 
-test('why tells that older commands answer, and of which revision, where the newest code does not load', () => {
+test('why names the older revision whose commands answer when the newest code does not load', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
@@ -356,7 +353,7 @@ test('why tells that older commands answer, and of which revision, where the new
   )
 })
 
-test('what stands in the way of commands is told by every verb that looks at the skill', () => {
+test('every verb that shows the skill reports the obstacle to its commands', () => {
   using it = open()
   const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net, env:NO_SUCH_THING'
   it.folder.write('skills/git/SKILL.md', `---\n${head}\n---\nx\n`)
@@ -373,7 +370,7 @@ test('what stands in the way of commands is told by every verb that looks at the
     /^no {3}commands {2}the scripts ask for env:NO_SUCH_THING, which nobody has granted/m,
   )
   expect(why.stdout).toMatch(/^yes {2}listed/m)
-  // What nobody knows keeps nobody from granting the rest.
+  // An unknown capability does not prevent granting the others.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
     /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for what there is not: net,\n/,
   )
@@ -411,7 +408,7 @@ test('a result names the revision of the code that failed', () => {
   expect(it.run('run', 'git.none', '--json').json).toMatchObject({ revision: null })
 })
 
-test('what is listed of a skill says what is wrong when it is loaded, and lists no helpers', () => {
+test('run without a command reports the load error of a skill and lists no helpers', () => {
   using it = open()
   it.folder.writeSkill('skills/git')
   it.folder.write(
@@ -425,7 +422,7 @@ test('what is listed of a skill says what is wrong when it is loaded, and lists 
   expect(it.run('run', 'git.greet', '--', 'a').stderr).toContain('stoke run git.greet --input')
 })
 
-test('code that runs though a word of its capabilities is unknown is not called older code', () => {
+test('code that runs despite an unknown capability is not reported as older code', () => {
   using it = open()
   it.folder.write(
     'skills/git/SKILL.md',

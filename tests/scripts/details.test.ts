@@ -30,14 +30,14 @@ test.each([
   expect(() => childProcesses(options)).toThrow(message)
 })
 
-test('an option of childProcesses() that is undefined has its default', async () => {
+test('childProcesses() uses the default for an option that is undefined', async () => {
   const options = { sandbox: undefined, maxProcesses: undefined, limits: { stdout: undefined } }
   const runner = childProcesses(options as object)
   expect(await runner.containment()).toEqual(await childProcesses().containment())
 })
 
 test.each([0, -1, Number.NaN, 600_001])(
-  'a deadline of %d ms is refused, and nothing runs',
+  'a deadline of %d ms is refused, and no script runs',
   async timeoutMs => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
@@ -50,7 +50,7 @@ test.each([0, -1, Number.NaN, 600_001])(
   },
 )
 
-test('commands that have to be asked for are asked a few skills at a time, and all of them are there', async () => {
+test('skills whose commands need a process to be listed are loaded a few at a time, and all commands are listed', async () => {
   using folder = new TemporaryFolder()
   for (let i = 0; i < 12; i++) {
     folder.writeSkill(`skill-${i}`)
@@ -69,7 +69,7 @@ test('commands that have to be asked for are asked a few skills at a time, and a
   expect((await skills.scripts.execute('skill-11.made')).value).toBe(11)
 })
 
-test('a model is told why the newest commands of a skill are not there, when it loads it and when it calls one', async () => {
+test('a model learns why the newest commands of a skill are missing, when it loads the skill and when it calls one', async () => {
   using folder = new TemporaryFolder()
   const head = 'name: git\ndescription: d\nmetadata:\n  capabilities: net'
   folder.write('git/SKILL.md', `---\n${head}\n---\nx\n`)
@@ -92,13 +92,13 @@ test('a model is told why the newest commands of a skill are not there, when it 
   const told = await load()
   expect(told).toContain('- one: ')
   expect(told).toContain('Its newest commands are not there: scripts/a.js:1:7: unexpected token')
-  // The text goes its way without them.
+  // The instructions are served without the commands.
   const { steps } = skills.explain('git')
   expect(steps.filter(({ ok }) => !ok).map(({ step }) => step)).toEqual(['commands'])
   expect(steps.at(-1)?.step).toBe('listed')
 })
 
-test('a reload that fails announces nothing', async () => {
+test('a failed reload announces no change', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -114,7 +114,7 @@ test('a reload that fails announces nothing', async () => {
   expect(changes).toContainEqual(['git.one'])
 })
 
-test('a store keeps no code of skills that are gone', async () => {
+test('a store keeps no code of removed skills', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -135,7 +135,7 @@ test('a store keeps no code of skills that are gone', async () => {
   expect(kept.get(name ?? '')).toBeUndefined()
 })
 
-test('while a skill is active whose tools are enforced, scripts of others may not be run, and its own may', async () => {
+test('while a skill with enforced tools is active, scripts of other skills are refused and its own run', async () => {
   using folder = new TemporaryFolder()
   folder.write('strict/SKILL.md', '---\nname: strict\ndescription: d\nallowed-tools: Read\n---\nx\n')
   folder.write('strict/scripts/a.js', commandText('own', 'return "own"'))
@@ -155,7 +155,7 @@ test('while a skill is active whose tools are enforced, scripts of others may no
   expect(await use('run_skill_command', { skill: 'other', command: 'theirs' })).toBe('theirs')
 })
 
-test('a skill called like a tool of ours, or with letters that no tool may have, takes nothing away', async () => {
+test('a skill named like one of our tools, or with letters that tool names forbid, replaces no tool', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['skill', 'größe']) {
     folder.write(`${name}/SKILL.md`, skillText(name))
@@ -176,7 +176,7 @@ test('a skill called like a tool of ours, or with letters that no tool may have,
   await client.close()
 })
 
-test('the offline agent runs a command by its line, and shows its answer', async () => {
+test('the offline agent runs a command from a slash line and shows its answer', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('greet', 'return "Hello " + input.name'))
@@ -214,7 +214,7 @@ test.each([
     { skill: 'git', path: '../x' },
     '"git" has no file "../x"; its scripts are scripts/a.js',
   ],
-])('%s with %j is answered with what is wrong', async (tool, input, answer) => {
+])('%s with %j is answered with the mistake', async (tool, input, answer) => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
@@ -222,7 +222,7 @@ test.each([
   expect(await call(skills, tool, input)).toContain(answer)
 })
 
-test('what is wrong further in is told, too', async () => {
+test('a mistake in a nested field is reported with its path', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const input = `{ type: 'object', properties: {
@@ -246,7 +246,7 @@ test('what is wrong further in is told, too', async () => {
     })
 })
 
-test('an end for want of memory is called so', async () => {
+test('a process that runs out of memory is reported as such', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write(
@@ -259,23 +259,26 @@ test('an end for want of memory is called so', async () => {
   })
 })
 
-test.skipIf(!HAS_BUBBLEWRAP)('who has no network is told the word for it', async () => {
-  using folder = new TemporaryFolder()
-  const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const script = commandText('get', `return await (await fetch('http://127.0.0.1:${port}')).text()`)
-  folder.writeSkill('git')
-  folder.write('git/scripts/a.js', script)
-  await using skills = await openScripts(folder.path, { sandbox: 'require' })
-  await expect(skills.scripts.execute('git.get')).rejects.toMatchObject({
-    message: expect.stringMatching(
-      /^git\.get: fetch failed: connect ECONNREFUSED .*; metadata\.capabilities can ask for "net"/,
-    ),
-  })
-  folder.write('git/SKILL.md', '---\nname: git\ndescription: d\nmetadata:\n  capabilities: net\n---\nx\n')
-  await skills.reload()
-  await skills.review.grant('git', ['net'])
-  expect((await skills.scripts.execute('git.get')).value).toBe('reached')
-  server.close()
-})
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'the error of a script without network access names the missing capability',
+  async () => {
+    using folder = new TemporaryFolder()
+    const server = createServer((_, response) => response.end('reached')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const script = commandText('get', `return await (await fetch('http://127.0.0.1:${port}')).text()`)
+    folder.writeSkill('git')
+    folder.write('git/scripts/a.js', script)
+    await using skills = await openScripts(folder.path, { sandbox: 'require' })
+    await expect(skills.scripts.execute('git.get')).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^git\.get: fetch failed: connect ECONNREFUSED .*; metadata\.capabilities can ask for "net"/,
+      ),
+    })
+    folder.write('git/SKILL.md', '---\nname: git\ndescription: d\nmetadata:\n  capabilities: net\n---\nx\n')
+    await skills.reload()
+    await skills.review.grant('git', ['net'])
+    expect((await skills.scripts.execute('git.get')).value).toBe('reached')
+    server.close()
+  },
+)

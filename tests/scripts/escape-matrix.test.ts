@@ -17,20 +17,20 @@ import {
 } from '../fixtures/scripts.ts'
 import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
-// What a script tries that nobody has granted anything, and what comes of it: as a plain process (to show that the attempt
-// works where nothing contains it), with the permissions of Node, and in the sandbox. An upgrade of Node or of the
-// system that changes an entry fails here, and has to be looked at.
+// Attacks of a script without grants, and their outcome in three tiers. The plain process shows that the attack works
+// at all. The others are the permissions of Node, and the sandbox. If an upgrade of Node or of the system changes an
+// outcome, review the change.
 type Outcome = 'escapes' | 'contained' | 'refused'
 
 interface Attempt {
   readonly name: string
-  /** What is granted to the skill. @default nothing */
+  /** The grants of the skill. @default nothing */
   readonly granted?: readonly string[]
-  /** How often it is made: the second time with what the first one left. @default 1 */
+  /** Number of calls. A later call finds the traces of the earlier one. @default 1 */
   readonly times?: number
-  /** The body of an asynchronous function of `target`; returns what it got, or throws. */
+  /** The body of an asynchronous function of `target`. It returns its loot or throws. */
   readonly code: string
-  /** How success is seen: by what the attempt returned, or by what happened outside. */
+  /** True if the attack succeeded, judged by its returned value or by its effects outside. */
   readonly isEscape: (returned: unknown, world: World) => boolean | Promise<boolean>
   readonly plain: Outcome
   readonly permissions: Outcome
@@ -41,7 +41,7 @@ interface World {
   readonly folder: TemporaryFolder
   readonly tcp: { connections: number }
   readonly udp: { messages: number }
-  /** Ports and paths, as the script knows them. */
+  /** Ports and paths that the script receives. */
   readonly target: Readonly<Record<string, string | number>>
 }
 
@@ -58,7 +58,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'read it as a Buffer path, a URL, by openAsBlob, by cp and by a sibling prefix',
+    name: 'read a file as a Buffer path, a URL, by openAsBlob, by cp and by a sibling prefix',
     code: `const fs = await import('node:fs')
       const tries = [
         () => fs.readFileSync(Buffer.from(target.secret), 'utf8'),
@@ -84,7 +84,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'read through a link that it makes itself, symbolic or hard',
+    name: 'read through a symbolic or hard link that the script creates',
     code: `const fs = await import('node:fs')
       const got = []
       for (const make of [fs.symlinkSync, fs.linkSync]) {
@@ -185,7 +185,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'become another program',
+    name: 'replace itself by another program',
     code: "process.execve('/bin/sh', ['sh', '-c', 'echo x > ' + target.outside + '/execve'], {})",
     isEscape: (_, { folder }) => existsSync(folder.at('outside/execve')),
     plain: 'escapes',
@@ -193,7 +193,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'start a thread without its permissions',
+    name: 'start a thread without permission flags',
     code: `const { Worker } = await import('node:worker_threads')
       const worker = new Worker("require('node:worker_threads').parentPort.postMessage(require('fs').readFileSync(" + JSON.stringify(target.secret) + ", 'utf8'))", { eval: true, execArgv: [] })
       return await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject))`,
@@ -212,7 +212,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'use what is inside Node',
+    name: 'use internals of Node',
     code: `const got = []
       for (const name of ['fs', 'spawn_sync', 'process_wrap']) try { got.push(typeof process.binding(name)) } catch {}
       try { process.dlopen({ exports: {} }, target.secret) } catch (error) { if (error.code !== 'ERR_DLOPEN_DISABLED') got.push('dlopen') }
@@ -231,7 +231,7 @@ const ATTEMPTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'delete a folder elsewhere, itself or by what removes its scratch folder',
+    name: 'delete a folder elsewhere, directly or through the removal of its scratch folder',
     code: `const fs = await import('node:fs')
       const attempts = [
         () => fs.rmSync(target.outside + '/foreign', { recursive: true }),
@@ -257,11 +257,11 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ]
 
-// What a script tries beyond what was granted to it. Where a tier cannot keep a grant to what its words say, the skill
-// has no commands at all.
+// Attacks beyond the granted capabilities. If a tier cannot restrict a grant to its exact scope, the skill gets no
+// commands.
 const BEYOND_GRANTS: readonly Attempt[] = [
   {
-    name: 'read the state directory with all of the workspace',
+    name: 'read the state directory with a grant for the whole workspace',
     granted: ['fs.read'],
     code: "return (await import('node:fs')).readFileSync(target.work + '/state/run/1.json', 'utf8')",
     isEscape: gotSecret,
@@ -270,7 +270,7 @@ const BEYOND_GRANTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'read the state directory by a path of its own',
+    name: 'read the state directory with a grant for its own path',
     granted: ['fs.read:state/run'],
     code: "return (await import('node:fs')).readFileSync(target.work + '/state/run/1.json', 'utf8')",
     isEscape: gotSecret,
@@ -279,7 +279,7 @@ const BEYOND_GRANTS: readonly Attempt[] = [
     sandbox: 'refused',
   },
   {
-    name: 'make a granted folder a link to another one, and write there the next time',
+    name: 'replace a granted folder by a link to another one, and write there in the next call',
     granted: ['fs.write:out', 'fs.write:out/sub'],
     times: 2,
     code: `const fs = await import('node:fs')
@@ -300,7 +300,7 @@ const BEYOND_GRANTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'read what only a wildcard would name',
+    name: 'read a file that only a wildcard would match',
     granted: ['fs.read:s*'],
     code: "return (await import('node:fs')).readFileSync(target.work + '/secrets/key', 'utf8')",
     isEscape: gotSecret,
@@ -309,7 +309,7 @@ const BEYOND_GRANTS: readonly Attempt[] = [
     sandbox: 'contained',
   },
   {
-    name: 'write what git runs with all of the workspace',
+    name: 'write a git hook with a grant for the whole workspace',
     granted: ['fs.write'],
     code: "(await import('node:fs')).writeFileSync(target.work + '/.git/hooks/evil', 'x')",
     isEscape: (_, { folder }) => existsSync(folder.at('work/.git/hooks/evil')),
@@ -318,12 +318,12 @@ const BEYOND_GRANTS: readonly Attempt[] = [
     sandbox: 'refused',
   },
   {
-    name: 'write elsewhere by a program',
+    name: 'write elsewhere through another program',
     granted: ['exec'],
     code: "(await import('node:child_process')).execFileSync('/usr/bin/touch', [target.outside + '/touched'])",
     isEscape: (_, { folder }) => existsSync(folder.at('outside/touched')),
     plain: 'escapes',
-    permissions: 'escapes', // as docs/scripts.md says of `exec`
+    permissions: 'escapes', // as docs/scripts.md says about `exec`
     sandbox: 'contained',
   },
 ]
@@ -380,7 +380,7 @@ async function makeWorld(): Promise<World & AsyncDisposable> {
   }
 }
 
-/** The same code in a process that nothing contains; what it returned, or nothing. */
+/** Runs the same code in a process without containment. Returns its value, or an empty string. */
 async function runPlain({ folder, target }: World, code: string): Promise<unknown> {
   const program = folder.write(
     'plain.mjs',
@@ -390,7 +390,7 @@ async function runPlain({ folder, target }: World, code: string): Promise<unknow
     console.log(JSON.stringify(await attack(${JSON.stringify(target)}, context).catch(() => '') ?? ''))
     process.exit()`,
   )
-  // Not synchronously: signals and connections come to this process meanwhile.
+  // Not synchronous, because signals and connections reach this process in the meantime.
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'ignore'] })
   let said = ''
   child.stdout.on('data', (data: Buffer) => (said += data.toString()))
@@ -405,7 +405,7 @@ async function judge(attempt: Attempt, world: World, run: () => Promise<unknown>
   return (await attempt.isEscape(returned, world)) ? 'escapes' : 'contained'
 }
 
-// What a script may do to the process that runs it, by a signal: open Node's inspector, connect, and run code as the host.
+// By a signal, a script could open the inspector of its host, connect to it, and run code as the host.
 describe('the inspector of a host', () => {
   const openHost = async (program: string): Promise<{ isOpened: boolean }> => {
     const host = spawn(process.execPath, ['--inspect-port=0', '--input-type=module', '-e', program], {
@@ -415,7 +415,7 @@ describe('the inspector of a host', () => {
     host.stderr.on('data', (data: Buffer) => (said += data.toString()))
     await once(host.stdout, 'data')
     process.kill(host.pid ?? 0, 'SIGUSR1')
-    // The signal is handled before anything that comes later; then the host says what it knows of its inspector.
+    // Node handles the signal before later input. Then the host prints the URL of its inspector.
     host.stdin.write('say\n')
     const [answer] = (await once(host.stdout, 'data')) as [Buffer]
     host.kill('SIGKILL')
@@ -426,11 +426,11 @@ describe('the inspector of a host', () => {
     process.stdin.once('data', () => setTimeout(() => console.log(String(url())), 300))
     console.log('ready')`
 
-  test('is opened by a signal where nobody thinks of it', async () => {
+  test('opens on a signal by default', async () => {
     expect(await openHost(WAIT)).toEqual({ isOpened: true })
   })
 
-  test(`stays shut in a host that runs scripts ${verifies('PROMISE-8')}`, async () => {
+  test(`stays closed in a host that runs scripts ${verifies('PROMISE-8')}`, async () => {
     const runner = `import { childProcesses } from '@skillstoke/scripts'; childProcesses();${WAIT}`
     expect(await openHost(runner)).toEqual({ isOpened: false })
   })
@@ -448,29 +448,34 @@ const TIERS = [
   ['sandbox', 'require'],
 ] as const satisfies readonly (readonly [keyof Attempt, SandboxMode])[]
 
-// The same once more in processes that waited for the attack without knowing of it.
+// The same attacks in reserve processes, which were started before the attack was written.
 for (const [tier, sandbox] of TIERS)
   describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(
-    `a script that is granted nothing, with ${tier}, from the reserve`,
+    `a script without grants, with ${tier}, from the reserve`,
     () => {
-      test.each(ATTEMPTS)(`may try to $name ${verifies('PROMISE-8')}`, async attempt => {
-        await using world = await makeWorld()
-        await using skills = await openScripts(world.folder.at('skills'), {
-          sandbox,
-          workspace: world.folder.at('work'),
-          hiddenPaths: [world.folder.at('work/state')],
-        })
-        for (const code of ['return 1', 'return 2']) {
-          writeAttack(world, { ...attempt, code })
-          await skills.scripts.execute('attack.attack', world.target)
-        }
-        const waiting = await waitForReserve()
-        writeAttack(world, attempt)
-        expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(attempt[tier])
-        // That the attack came into that process is a part of every entry.
-        expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
-        expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
-      })
+      test.each(ATTEMPTS)(
+        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        async attempt => {
+          await using world = await makeWorld()
+          await using skills = await openScripts(world.folder.at('skills'), {
+            sandbox,
+            workspace: world.folder.at('work'),
+            hiddenPaths: [world.folder.at('work/state')],
+          })
+          for (const code of ['return 1', 'return 2']) {
+            writeAttack(world, { ...attempt, code })
+            await skills.scripts.execute('attack.attack', world.target)
+          }
+          const waiting = await waitForReserve()
+          writeAttack(world, attempt)
+          expect(await judge(attempt, world, () => attackWith(skills, world.target, true))).toBe(
+            attempt[tier],
+          )
+          // The attack must have run in the reserve process.
+          expect(readFileSync(`${waiting}/scripts/attack.mjs`, 'utf8')).toContain(attempt.code)
+          expect(scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(true)
+        },
+      )
     },
   )
 
@@ -478,29 +483,32 @@ describe.each([
   ['nothing', ATTEMPTS],
   ['something, beyond that', BEYOND_GRANTS],
 ] as const)('a script that is granted %s', (_, attempts) => {
-  test.each(attempts)('may try to $name: nothing contains a plain process', async attempt => {
+  test.each(attempts)('succeeds in a plain process when it tries to $name', async attempt => {
     await using world = await makeWorld()
     expect(await judge(attempt, world, () => runPlain(world, attempt.code))).toBe(attempt.plain)
   })
 
   for (const [tier, sandbox] of TIERS) {
     describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}`, () => {
-      test.each(attempts)(`may try to $name ${verifies('PROMISE-8')}`, async attempt => {
-        await using world = await makeWorld()
-        const { granted = [], times = 1 } = attempt
-        writeAttack(world, attempt)
-        await using skills = await openScripts(world.folder.at('skills'), {
-          sandbox,
-          workspace: world.folder.at('work'),
-          hiddenPaths: [world.folder.at('work/state')],
-        })
-        if (granted.length > 0) await skills.review.grant('attack', granted)
-        const outcomes: Outcome[] = []
-        for (let time = 0; time < times; time++)
-          outcomes.push(await judge(attempt, world, () => attackWith(skills, world.target, time === 0)))
-        expect(outcomes[0]).toBe(attempt[tier])
-        expect(outcomes).not.toContain(attempt[tier] === 'escapes' ? 'contained' : 'escapes')
-      })
+      test.each(attempts)(
+        `has the expected outcome when it tries to $name ${verifies('PROMISE-8')}`,
+        async attempt => {
+          await using world = await makeWorld()
+          const { granted = [], times = 1 } = attempt
+          writeAttack(world, attempt)
+          await using skills = await openScripts(world.folder.at('skills'), {
+            sandbox,
+            workspace: world.folder.at('work'),
+            hiddenPaths: [world.folder.at('work/state')],
+          })
+          if (granted.length > 0) await skills.review.grant('attack', granted)
+          const outcomes: Outcome[] = []
+          for (let time = 0; time < times; time++)
+            outcomes.push(await judge(attempt, world, () => attackWith(skills, world.target, time === 0)))
+          expect(outcomes[0]).toBe(attempt[tier])
+          expect(outcomes).not.toContain(attempt[tier] === 'escapes' ? 'contained' : 'escapes')
+        },
+      )
     })
   }
 })
@@ -518,21 +526,21 @@ function writeAttack({ folder }: World, { code, granted = [] }: Attempt): void {
 
 const REFUSED = Symbol('refused')
 
-/** What the attempt returned, or nothing; `REFUSED` when what is granted keeps the skill from having commands. */
+/** Runs the attack. Returns its value, or `REFUSED` if the grants keep the skill from having commands. */
 async function attackWith(skills: SkillRuntime, target: World['target'], isFirst: boolean): Promise<unknown> {
   const done = await skills.scripts.execute('attack.attack', target).catch((thrown: unknown) => thrown)
   if (SkillError.isInstance(done) && done.message.includes(' is granted, but ')) return REFUSED
-  // That it was made at all is a part of every entry.
+  // The attack must have run at all.
   if (isFirst) expect(skills.scripts.list().map(({ id }) => id)).toEqual(['attack.attack'])
   const { returned, thrown } = (done as { value: { returned?: unknown; thrown?: string } }).value
   expect(returned !== undefined || thrown !== undefined).toBe(true)
   return returned ?? ''
 }
 
-// The same for programs of other languages, which nothing contains but a sandbox.
+// The same attacks in programs of other languages, which only a sandbox contains.
 type Program = readonly [name: string, line: string, isEscape: (said: string, world: World) => boolean]
 
-// KEYCTL_GET_KEYRING_ID of the session keyring.
+// KEYCTL_GET_KEYRING_ID of the session keyring
 const KEYRING: Program = [
   'use the keyring of the host',
   `/usr/bin/python3 -c 'import ctypes; print("keyring", ctypes.CDLL(None).syscall(${process.arch === 'arm64' ? 219 : 250}, 0, -3, 0))'`,
@@ -569,11 +577,11 @@ const PROGRAMS: readonly Program[] = [
   ],
   ['connect by TCP', 'bash -c "echo > /dev/tcp/127.0.0.1/$TCP"', (_, { tcp }) => tcp.connections > 0],
   ['send by UDP', 'bash -c "echo x > /dev/udp/127.0.0.1/$UDP"', (_, { udp }) => udp.messages > 0],
-  ['make a namespace of its own', 'unshare -U true && echo made', said => said.includes('made')],
+  ['create its own namespace', 'unshare -U true && echo made', said => said.includes('made')],
   ...(HAS_PYTHON ? [KEYRING] : []),
   ['see other processes', 'ls -d "/proc/$HOST/task" && echo seen', said => said.includes('seen')],
   [
-    'outlive its end',
+    'outlive the call',
     'setsid sh -c "sleep 1; echo x > "$OUTSIDE/late"" > /dev/null 2>&1 &',
     (_, { folder }) => existsSync(folder.at('outside/late')),
   ],
@@ -591,23 +599,30 @@ function toProgram(line: string, { target }: World): string {
   return `${set.join('\n')}\nexport ${Object.keys(names).join(' ')}\n${line}\necho the end\n`
 }
 
-describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language that is granted nothing', () => {
-  test.each(PROGRAMS)(`may try to %s ${verifies('PROMISE-8')}`, async (_, line, isEscape) => {
-    await using world = await makeWorld()
-    const { folder } = world
-    const text = toProgram(line, world)
-    const plain = folder.write('plain.sh', text)
-    const env = { ...process.env, TMPDIR: folder.at('outside'), SKILL_DIRECTORY: folder.at('skills/attack') }
-    // First in the sandbox: what nothing contains leaves traces.
-    folder.write('skills/attack/scripts/attack.sh', text)
-    await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
-    const { stdout } = await skills.scripts.run('attack', 'scripts/attack.sh')
-    expect(stdout).toMatch(/the end\n$/)
-    expect(isEscape(stdout, world)).toBe(false)
-    const child = spawn('/bin/sh', [plain], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-    let said = ''
-    child.stdout.on('data', (data: Buffer) => (said += data.toString()))
-    await once(child, 'close')
-    await expect.poll(() => isEscape(said, world), { timeout: 10_000 }).toBe(true)
-  })
+describe.skipIf(!HAS_BUBBLEWRAP)('a program of another language without grants', () => {
+  test.each(PROGRAMS)(
+    `is contained when it tries to %s ${verifies('PROMISE-8')}`,
+    async (_, line, isEscape) => {
+      await using world = await makeWorld()
+      const { folder } = world
+      const text = toProgram(line, world)
+      const plain = folder.write('plain.sh', text)
+      const env = {
+        ...process.env,
+        TMPDIR: folder.at('outside'),
+        SKILL_DIRECTORY: folder.at('skills/attack'),
+      }
+      // Run in the sandbox first, because the plain process leaves traces.
+      folder.write('skills/attack/scripts/attack.sh', text)
+      await using skills = await openScripts(folder.at('skills'), { sandbox: 'require' })
+      const { stdout } = await skills.scripts.run('attack', 'scripts/attack.sh')
+      expect(stdout).toMatch(/the end\n$/)
+      expect(isEscape(stdout, world)).toBe(false)
+      const child = spawn('/bin/sh', [plain], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+      let said = ''
+      child.stdout.on('data', (data: Buffer) => (said += data.toString()))
+      await once(child, 'close')
+      await expect.poll(() => isEscape(said, world), { timeout: 10_000 }).toBe(true)
+    },
+  )
 })

@@ -31,8 +31,8 @@ const run = async (skills: SkillRuntime, input: unknown = {}): Promise<unknown> 
 const codes = (skills: SkillRuntime): readonly string[] =>
   skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
 
-describe('a source whose changes go live', () => {
-  test(`runs what asks for nothing, and what asks for more when that is granted, whatever is written later ${verifies('PROMISE-8')}`, async () => {
+describe('a trusted source', () => {
+  test(`runs code that asks for nothing at once, and code that asks for more after a grant, also after later edits ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return "first"')
     await using skills = await openScripts(folder.path)
@@ -62,7 +62,7 @@ describe('a source whose changes go live', () => {
     expect(codes(skills)).toEqual(['CAPABILITY_NOT_GRANTED'])
   })
 
-  test('has no commands before the first grant, and none after it is taken back', async () => {
+  test('has no commands before the first grant, and none after it was revoked', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'exec', 'return "ran"')
     await using skills = await openScripts(folder.path)
@@ -78,7 +78,7 @@ describe('a source whose changes go live', () => {
     expect(skills.scripts.list()).toEqual([])
   })
 
-  /** Starts something that goes on until it is ended; resolves when it has begun. */
+  /** Starts work that runs until it is ended. Resolves when the work has begun. */
   const begin = async (
     work: (options: ScriptRunOptions) => Promise<unknown>,
   ): Promise<{ readonly end: Promise<unknown> }> => {
@@ -93,7 +93,7 @@ describe('a source whose changes go live', () => {
   const FOREVER = "context.log('begun'); await new Promise(() => setInterval(() => {}, 1000))"
   const env = { ...process.env, TOKEN: 'a-token' }
 
-  test('ends a call on older code at once when what it may do is taken back', async () => {
+  test('ends a call on older code at once when its capability is revoked', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', FOREVER)
     await using skills = await openScripts(folder.path, { env })
@@ -106,7 +106,7 @@ describe('a source whose changes go live', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('ends what loads, too: older code does not serve meanwhile with what was taken back', async () => {
+  test('does not let older code serve with a revoked capability while newer code loads', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return "older"')
     await using skills = await openScripts(folder.path, { env, loadTimeoutMs: 600_000 })
@@ -121,7 +121,7 @@ describe('a source whose changes go live', () => {
     await expect(run(skills)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('ends what was unloaded and goes on, also when it was loaded again meanwhile', async () => {
+  test('ends a call of unloaded code, even if the skill was loaded again in the meantime', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', `if (input.fine) return 'fine'; ${FOREVER}`)
     await using skills = await openScripts(folder.path, { env })
@@ -136,7 +136,7 @@ describe('a source whose changes go live', () => {
     expect(await unloaded).toBe('unloaded')
   })
 
-  test.skipIf(!HAS_BUBBLEWRAP)('ends a script that is no command', async () => {
+  test.skipIf(!HAS_BUBBLEWRAP)('ends a script that is not a command', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return 1')
     folder.write('deploy/scripts/wait.sh', 'echo begun\nsleep 600\n')
@@ -152,7 +152,7 @@ describe('a source whose changes go live', () => {
     })
   })
 
-  test('waits for code of skills that are gone when everything is closed, and ends what loads', async () => {
+  test('waits for code of removed skills at close(), and ends code that is loading', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, '', 'return 1')
     const skills = await openScripts(folder.path, { loadTimeoutMs: 600_000 })
@@ -168,7 +168,7 @@ describe('a source whose changes go live', () => {
     expect(countScriptProcesses()).toBe(0)
   })
 
-  test('remembers grants, with who gave them', async () => {
+  test('stores grants with their author', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     writeSkill(folder, 'net', 'return "ran"')
@@ -185,7 +185,7 @@ describe('a source whose changes go live', () => {
     expect(await run(second)).toBe('ran')
   })
 
-  test('tells of words that are no capability, and grants none', async () => {
+  test('reports unknown capabilities and grants none', async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'everything', 'return "ran"')
     await using skills = await openScripts(folder.path)
@@ -200,8 +200,8 @@ describe('a source whose changes go live', () => {
   })
 })
 
-describe('a source that is reviewed', () => {
-  test(`has what a revision asked for when it was approved, and nothing of it for the next ${verifies('PROMISE-8')}`, async () => {
+describe('a reviewed source', () => {
+  test(`grants the capabilities of a revision at its approval, and nothing to the next revision ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     writeSkill(folder, 'env:TOKEN', 'return process.env.TOKEN === undefined ? "none" : "granted"')
     await using skills = await openScripts(folder.path, {
@@ -232,10 +232,10 @@ describe('a source that is reviewed', () => {
   })
 })
 
-describe('what is granted', () => {
+describe('granted capabilities', () => {
   const tiers = [['off'], ['require']] as const
   for (const [sandbox] of tiers) {
-    describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(`with the sandbox ${sandbox}`, () => {
+    describe.skipIf(sandbox === 'require' && !HAS_BUBBLEWRAP)(`with sandbox ${sandbox}`, () => {
       const open = async (
         folder: TemporaryFolder,
         grants: readonly string[],
@@ -255,7 +255,7 @@ describe('what is granted', () => {
         folder.write('skills/deploy/scripts/go.js', commandText('go', body))
       }
 
-      test('files: the workspace and named places, to read or to write, and nothing beside them', async () => {
+      test('give access to the workspace and named paths, to read or to write, and to nothing else', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'of the workspace')
         folder.write('named/in.txt', 'of another place')
@@ -281,7 +281,7 @@ describe('what is granted', () => {
         ])
       })
 
-      test('files: a folder is listed, also when something in it is granted for itself', async () => {
+      test('allow listing a folder that contains another granted path', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/sub/in.txt', 'x')
         const words = ['fs.read:sub', 'fs.read']
@@ -290,7 +290,10 @@ describe('what is granted', () => {
         expect(await run(skills)).toBe('sub')
       })
 
-      /** Loads a skill with one command that is granted all it asks for; resolves with its result, or the reason of a refusal. */
+      /**
+       * Loads a skill with one command that is granted everything it asks for. Resolves with its result, or with the
+       * reason of a refusal.
+       */
       const attempt = async (
         folder: TemporaryFolder,
         capabilities: readonly string[],
@@ -307,7 +310,7 @@ describe('what is granted', () => {
         return await run(skills).catch((thrown: unknown) => String(thrown))
       }
 
-      test('files: a path that goes through a link in the workspace is refused', async () => {
+      test('refuse a path through a link in the workspace', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/real/in.txt', 'of the workspace')
         folder.write('private/in.txt', 'of somebody else')
@@ -322,14 +325,14 @@ describe('what is granted', () => {
           )
       })
 
-      test('files: no grant is widened by a link in a folder that may be written', async () => {
+      test('are not widened by a link in a writable folder', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/hooks/kept', 'as it was')
         folder.write('outside/out/in.txt', 'x')
         folder.write('outside/secret.txt', 'a secret')
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         const nested = ['fs.write:out', 'fs.write:out/sub']
-        // While it is a folder the second grant adds nothing.
+        // As long as the path is a folder, the second grant adds nothing.
         const body = "fs.writeFileSync('out/sub/new', 'x'); return fs.readdirSync('out/sub').join()"
         expect(await attempt(folder, ['fs.read', ...nested], body)).toBe('new')
         folder.remove('work/out/sub')
@@ -340,7 +343,7 @@ describe('what is granted', () => {
         symlinkSync('../secret.txt', folder.at('outside/out/link'))
         const elsewhere = [`fs.write:${folder.at('outside/out')}`, `fs.read:${folder.at('outside/out/link')}`]
         expect(await attempt(folder, elsewhere, 'return 1')).toContain('the path goes through a link to')
-        // Nor by another name of the folder.
+        // Another name of the folder does not widen the grant either.
         mkdirSync(folder.at('outside/out/sub'))
         symlinkSync(folder.at('outside'), folder.at('alias'))
         const alias = [`fs.write:${folder.at('outside/out')}`, `fs.write:${folder.at('alias/out/sub')}`]
@@ -348,7 +351,7 @@ describe('what is granted', () => {
         expect(readdirSync(folder.at('work/hooks'))).toEqual(['kept'])
       })
 
-      test('files: nothing that commands git, agents or editors is written by a grant around it', async () => {
+      test('include no file that controls git, agents or editors', async () => {
         for (const name of [
           '.git/hooks/pre-commit',
           '.claude/settings.json',
@@ -369,7 +372,7 @@ describe('what is granted', () => {
           expect(await attempt(folder, [`fs.write:${path}`], 'return 1')).toContain('no script may write to')
       })
 
-      test('files: what is hidden is not seen through a grant around it', async () => {
+      test('do not include hidden paths inside a granted folder', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/in.txt', 'in')
         folder.write('work/state/run/1.json', 'the token')
@@ -387,13 +390,13 @@ describe('what is granted', () => {
           'fs.write:state/run',
         ])
           expect(await attempt(folder, [word], read, { hiddenPaths })).toMatch(/no script (?:sees|writes to)/)
-        // Beside them everything is as it was.
+        // Paths next to the hidden ones stay readable.
         folder.write('work/docs/in.txt', 'docs')
         const docs = `return fs.readFileSync(${JSON.stringify(folder.at('work/docs/in.txt'))}, 'utf8')`
         expect(await attempt(folder, ['fs.read:docs'], docs, { hiddenPaths })).toBe('docs')
       })
 
-      test('files: what another skill lets its scripts change is granted to both or to none', async () => {
+      test('are refused for a path that scripts of another skill can redirect', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out/sub'), { recursive: true })
         writeSkill(folder, 'fs.write:out', 'return 1', 'skills/other')
@@ -410,7 +413,7 @@ describe('what is granted', () => {
         await expect.poll(() => run(skills).catch(String)).toBe(1)
       })
 
-      test('files: a command that makes what commands git or agents fails, and so do all after it', async () => {
+      test('make a command fail, and later calls too, when it creates a file that controls git or agents', async () => {
         for (const [name, path] of [
           ['.git', '.git/hooks/x'],
           ['.claude', 'deep/.claude/x'],
@@ -437,7 +440,7 @@ describe('what is granted', () => {
         }
       })
 
-      test('files: a script that makes what commands git or agents fails, too', async () => {
+      test('make a script fail when it creates a file that controls git or agents', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         write(folder, 'fs.write:out', 'return 1')
@@ -454,7 +457,7 @@ describe('what is granted', () => {
         await expect(make('work/out/fine')).rejects.toMatchObject(refusal)
       })
 
-      test('files: no link is moved so that it leads elsewhere', async () => {
+      test('let no script move a link so that it leads elsewhere', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/x', 'as it was')
         folder.write('work/out/x', 'mine')
@@ -467,7 +470,7 @@ describe('what is granted', () => {
         expect(readFileSync(folder.at('work/x'), 'utf8')).toBe('as it was')
       })
 
-      test('files: a granted path is looked at again before each call', async () => {
+      test('are checked again before each call', async () => {
         using folder = new TemporaryFolder()
         mkdirSync(folder.at('work/out'), { recursive: true })
         folder.write('work/hooks/kept', 'as it was')
@@ -485,7 +488,7 @@ describe('what is granted', () => {
         const call = async (): Promise<unknown> =>
           await run(skills, { work: folder.at('work') }).catch((thrown: unknown) => String(thrown))
         expect(await call()).toBe('first')
-        // Another folder of the same name is the one that is meant.
+        // A new folder with the same name is the granted one.
         renameSync(folder.at('work/docs'), folder.at('work/old'))
         folder.write('work/docs/in.txt', 'second')
         expect(await call()).toBe('second')
@@ -498,7 +501,7 @@ describe('what is granted', () => {
         expect(readFileSync(folder.at('work/hooks/kept'), 'utf8')).toBe('as it was')
       })
 
-      test('files: links in a granted folder lead nowhere, and a star is no wildcard', async () => {
+      test('give no access through a link out of a granted folder, or through a star in a path', async () => {
         using folder = new TemporaryFolder()
         folder.write('outside/secret.txt', 'a secret')
         folder.write('work/docs/deep/in.txt', 'in')
@@ -518,7 +521,7 @@ describe('what is granted', () => {
         expect(star).toContain(sandbox === 'off' ? '"*" in a path' : 'ENOENT')
       })
 
-      test('files: nothing around what is protected may be written, and nothing in it', async () => {
+      test('allow no writes to protected paths, their parents or their contents', async () => {
         using folder = new TemporaryFolder()
         folder.write('work/state/decisions', 'as they were')
         write(folder, 'fs.write', "(await import('node:fs')).writeFileSync('out.txt', 'x')")
@@ -537,7 +540,7 @@ describe('what is granted', () => {
         expect(existsSync(folder.at('work/out.txt'))).toBe(false)
       })
 
-      test('files: places that are links, granted in more than one way', async () => {
+      test('work for paths that are links and are granted in more than one way', async () => {
         using folder = new TemporaryFolder()
         folder.write('real/out/in.txt', 'x')
         symlinkSync(folder.at('real'), folder.at('work'))
@@ -553,7 +556,7 @@ describe('what is granted', () => {
         expect(await run(skills, { work: folder.at('work') })).toEqual(['x', 'new'])
       })
 
-      test('the network', async () => {
+      test('give access to the network', async () => {
         using folder = new TemporaryFolder()
         const server = createServer((_, response) => response.end('answered')).listen(0, '127.0.0.1')
         write(folder, 'net', 'return await (await fetch(input.url)).text()')
@@ -563,7 +566,7 @@ describe('what is granted', () => {
         server.close()
       })
 
-      test('programs', async () => {
+      test('allow starting programs', async () => {
         using folder = new TemporaryFolder()
         write(
           folder,
@@ -574,7 +577,7 @@ describe('what is granted', () => {
         expect(await run(skills)).toBe('hello\n')
       })
 
-      test('variables, by their names and no others', async () => {
+      test('pass the named variables and no others', async () => {
         using folder = new TemporaryFolder()
         write(folder, 'env:ONE env:UNSET', 'return Object.keys(process.env).sort().join()')
         await using skills = await open(folder, ['env:ONE', 'env:UNSET', 'env:TWO'], {
@@ -591,7 +594,7 @@ describe('what is granted', () => {
 })
 
 describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
-  test('shows nothing hidden to a process that runs while it is replaced, moved or made', async () => {
+  test('hides a path from a running process even when the path is replaced, moved or created', async () => {
     using folder = new TemporaryFolder()
     folder.write('work/docs/in.txt', 'x')
     folder.write('work/trust.json', 'the first token')
@@ -630,16 +633,16 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
     folder.write('work/docs/go', '')
     const seen = 'ENOENT,ENOENT,ENOENT,beside'
     expect((await call).value).toEqual([`${seen},ENOENT`, `${seen},ENOENT`])
-    // What is new beside them is there at the next call.
+    // New files next to the hidden ones are visible in the next call.
     expect(await run(skills, { once: true })).toEqual([`${seen},new`, `${seen},new`])
   })
 
-  test('lets nobody write to a folder of which not everything was looked at', async () => {
+  test('refuses writes to a folder that is too large to check completely', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     for (let at = 0; at < 101; at++) {
       const first = folder.write(`work/out/${at}/0`, '')
-      // Entries are what counts, and links to one file are made in less time than files.
+      // Only the number of entries counts, and hard links are created faster than files.
       for (let file = 1; file < 1_000; file++) linkSync(first, folder.at(`work/out/${at}/${file}`))
     }
     folder.write('work/out/z/deep/.git/hooks/pre-commit', 'as it was')
@@ -653,7 +656,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('a sandbox', () => {
   }, 180_000)
 })
 
-test(`a granted secret is in nothing that leaves the script: result, error, lines, progress, events, logs`, async () => {
+test(`a granted secret appears in no output of the script: result, error, lines, progress, events, logs`, async () => {
   using folder = new TemporaryFolder()
   const secret = 'tok-5ecr3t/with+odd=letters'
   const key = '-----BEGIN KEY-----\nfirst-line-of-key\nsecond-line-of-key\n-----END KEY-----'
@@ -693,7 +696,7 @@ test(`a granted secret is in nothing that leaves the script: result, error, line
     expect(text).not.toContain(part)
 })
 
-test('a command whose name was made of a secret is refused, and the secret is not told', async () => {
+test('a command named after a secret is refused without showing the secret', async () => {
   using folder = new TemporaryFolder()
   folder.write(
     'deploy/SKILL.md',

@@ -10,7 +10,7 @@ import { TemporaryFolder } from '../fixtures/skill-folder.ts'
 
 const guide = readFileSync('docs/scripts.md', 'utf8').replace(/\s+/g, ' ')
 
-test(`the guide says what clients keep, what needs a reload, and what to do when something is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
+test(`the guide explains client caches, edits that need a reload, and the way out when a client is stuck ${verifies('OMNI-12', 'OMNI-18', 'OMNI-19', 'OMNI-28')}`, () => {
   for (const sentence of [
     'Clients may cache names, descriptions and parameters of tools',
     'Edit code rather than descriptions and parameters',
@@ -22,7 +22,7 @@ test(`the guide says what clients keep, what needs a reload, and what to do when
     expect(guide).toContain(sentence)
 })
 
-test(`what the guide names is there: verbs, options, tools and capabilities ${verifies('OMNI-B08')}`, async () => {
+test(`every verb, option, tool and capability that the guide names exists ${verifies('OMNI-B08')}`, async () => {
   const help = stoke(['--help']).stdout
   const verbs = new Set([...guide.matchAll(/stoke ([a-z]+)/g)].map(([, verb = '']) => verb))
   for (const verb of verbs) expect(help, verb).toMatch(new RegExp(`^ +${verb}[ |]`, 'm'))
@@ -44,7 +44,7 @@ test(`what the guide names is there: verbs, options, tools and capabilities ${ve
     expect(tools).toContain(name)
 })
 
-test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21')}`, () => {
+test(`the preset omni has the values of its design ${verifies('OMNI-20', 'OMNI-21')}`, () => {
   expect(PRESETS.omni).toEqual({
     runtime: { tuning: { settle: { settleMs: 500, burstMs: 500 } } },
     source: {},
@@ -55,7 +55,7 @@ test(`the preset of omni is what its design says ${verifies('OMNI-20', 'OMNI-21'
   })
 })
 
-test('the resolver of the guide gives a bound agent the commands, and follows them', async () => {
+test('the resolver in the guide gives a bound agent the commands and follows their changes', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))

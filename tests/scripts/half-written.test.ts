@@ -9,7 +9,7 @@ const LINES = Array.from({ length: 20 }, (_, line) => `Line ${line} of the instr
 const textOf = (version: number, lines = LINES.length): string =>
   skillText('pdf', { body: [...LINES.slice(0, lines), `End of version ${version}.`].join('\n') })
 
-/** Writes a file in place, as a slow program does: a part, and the rest after a while. */
+/** Writes a file in place like a slow program: one part, and the rest after a pause. */
 async function writeSlowly(path: string, content: string, at: number, pauseMs: number): Promise<void> {
   const descriptor = openSync(path, 'w')
   writeSync(descriptor, content.slice(0, at))
@@ -18,7 +18,7 @@ async function writeSlowly(path: string, content: string, at: number, pauseMs: n
   closeSync(descriptor)
 }
 
-/** Collects what readers get for as long as something goes on. */
+/** Collects the texts that readers get while `work` runs. */
 async function readWhile(skills: SkillRuntime, work: Promise<void>): Promise<Set<string>> {
   const seen = new Set<string>()
   let isOver = false
@@ -33,7 +33,7 @@ async function readWhile(skills: SkillRuntime, work: Promise<void>): Promise<Set
 }
 
 describe('a text that is written in two parts', () => {
-  test.each(['auto', 'off'] as const)('is never served as half, with watching %s', async watching => {
+  test.each(['auto', 'off'] as const)('is never served in part, with watching %s', async watching => {
     using folder = new TemporaryFolder()
     const path = folder.write('pdf/SKILL.md', textOf(0))
     await using skills = await openScripts(folder.path, {
@@ -41,7 +41,7 @@ describe('a text that is written in two parts', () => {
       runtime: { tuning: { settle: {} } },
     })
     for (let version = 1; version <= 8; version++) {
-      // Longer and shorter ones, cut in a line and at its end, and nothing at all at first.
+      // Longer and shorter texts, cut inside a line, at the end of a line, and at the start of the file.
       const content = textOf(version, version % 2 === 0 ? LINES.length : 10)
       const cut = [Math.floor(content.length / 2), content.indexOf('\n', 120) + 1, 0][version % 3] ?? 0
       for (const body of await readWhile(skills, writeSlowly(path, content, cut, 50)))
@@ -66,7 +66,7 @@ describe('a text that is written in two parts', () => {
   })
 })
 
-test('a shorter text is believed when nobody writes any more', async () => {
+test('a shorter text is served once the writing has stopped', async () => {
   using folder = new TemporaryFolder()
   const path = folder.write('pdf/SKILL.md', textOf(1))
   await using skills = await openScripts(folder.path, { runtime: { tuning: { settle: {} } } })

@@ -29,7 +29,7 @@ const run = async (skills: SkillRuntime, input: unknown = {}, options = {}): Pro
 const codes = (skills: SkillRuntime): readonly string[] =>
   skills.current.reports().flatMap(({ diagnostics }) => diagnostics.map(({ code }) => code))
 
-describe('a text that nobody wrote by hand', () => {
+describe('a generated text', () => {
   const deep = (open: string, close: string, count: number): string =>
     open.repeat(count) + close.repeat(count)
   test.each([
@@ -37,12 +37,12 @@ describe('a text that nobody wrote by hand', () => {
     ['operators', `1${'+1'.repeat(100_000)}`],
     ['functions', `${'a=>'.repeat(40_000)}1`],
     ['blocks', `1;${deep('{', '}', 40_000)}`],
-  ])(`nested %s harm neither the host nor other skills ${verifies('PROMISE-8')}`, async (_, text) => {
+  ])(`with nested %s harms neither the host nor other skills ${verifies('PROMISE-8')}`, async (_, text) => {
     using folder = new TemporaryFolder()
     write(folder, 'return "good"')
     folder.writeSkill('evil')
     folder.write('evil/scripts/a.ts', `${IMPORT}const x = ${text}\n`)
-    // Not seen by the scan, and taken through the same mill all the same.
+    // This file is not scanned, but its types are stripped as well.
     folder.write('evil/assets/b.ts', `const x: number = ${text}\n`)
     folder.write(
       'git/scripts/typed.ts',
@@ -55,7 +55,7 @@ describe('a text that nobody wrote by hand', () => {
     await expect(skills.scripts.execute('evil.x')).rejects.toMatchObject({ code: 'SCRIPT_FAILED' })
   })
 
-  test('constants that stand for ever more of each other are not worked out', async () => {
+  test('with constants that multiply each other is not evaluated', async () => {
     const lines = Array.from({ length: 12 }, (_, i) => `const a${i + 1} = [${`a${i},`.repeat(16)}]`)
     const text = `${IMPORT}const a0 = 'x'\n${lines.join('\n')}\nexport const c = defineCommand({ name: 'c', description: 'd', input: { type: 'object', enum: a12 }, run() {} })`
     const { isComplete } = await scanScripts('git', [
@@ -64,7 +64,7 @@ describe('a text that nobody wrote by hand', () => {
     expect(isComplete).toBe(false)
   })
 
-  test('a file too long to be a script is refused', async () => {
+  test('that is too long for a script is refused', async () => {
     using folder = new TemporaryFolder()
     write(folder, `// ${'x'.repeat(300_000)}\n`)
     await using skills = await openScripts(folder.path)
@@ -72,7 +72,7 @@ describe('a text that nobody wrote by hand', () => {
   })
 })
 
-test('files may have names that mean something in a URL', async () => {
+test('files may have names with special characters of URLs', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   for (const [index, name] of ['100%.js', 'a#b.ts', 'a b?.js', 'größe.ts'].entries())
@@ -89,7 +89,7 @@ test('files may have names that mean something in a URL', async () => {
   await expect(skills.scripts.execute('git.c1', { fail: true })).rejects.toThrow('(scripts/a#b.ts:2:')
 })
 
-test('whatever the reason of an abort is, it is thrown once', async () => {
+test('an aborted call rejects with its reason unchanged', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'context.log("begun"); await new Promise(() => setInterval(() => {}, 1000))')
   await using skills = await openScripts(folder.path)
@@ -100,8 +100,8 @@ test('whatever the reason of an abort is, it is thrown once', async () => {
   await expect(run(skills, {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
 })
 
-describe('taking back', () => {
-  test('works for what came with an approval, until another one', async () => {
+describe('revoking a grant', () => {
+  test('also works for grants that came with an approval, until the next approval', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "ran"', undefined, 'exec')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -118,7 +118,7 @@ describe('taking back', () => {
     expect(await run(skills)).toBe('newer')
   })
 
-  test('ends at once what is at work with it', async () => {
+  test('ends running calls at once', async () => {
     using folder = new TemporaryFolder()
     write(
       folder,
@@ -136,7 +136,7 @@ describe('taking back', () => {
     await failed
   })
 
-  test('a grant is for the revision that was looked at', async () => {
+  test('a grant with a revision is refused after the skill has changed', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return 1', undefined, 'exec')
     await using skills = await openScripts(folder.path, { source: { trust: 'review' } })
@@ -162,7 +162,7 @@ describe('taking back', () => {
   })
 })
 
-test('a granted secret is not in what a module says when it is loaded, nor in what is said of an input', async () => {
+test('a granted secret appears neither in messages of a loading module nor in messages about an input', async () => {
   using folder = new TemporaryFolder()
   const secret = 'tok-5ecr3t-value'
   const head = `---\nname: git\ndescription: d\nmetadata:\n  capabilities: env:TOKEN\n---\nx\n`
@@ -199,8 +199,8 @@ test('a granted secret is not in what a module says when it is loaded, nor in wh
   expect(JSON.stringify(seen)).not.toContain(secret)
 })
 
-describe('calls that wait', () => {
-  test('begin with the newer code when theirs is replaced', async () => {
+describe('waiting calls', () => {
+  test('run on the newer code when their code is replaced', async () => {
     using folder = new TemporaryFolder()
     const text = (answer: string): string =>
       `context.log('begun'); await new Promise(resolve => setTimeout(resolve, 400)); return '${answer}'`
@@ -216,7 +216,7 @@ describe('calls that wait', () => {
     expect(answers.filter(answer => answer === 'new')).toHaveLength(3)
   })
 
-  test('all come to an end when no process can be started any more', async () => {
+  test('all fail when no process can be started any more', async () => {
     using folder = new TemporaryFolder()
     using marks = new TemporaryFolder()
     const words = `fs.read:${marks.path}`
@@ -234,7 +234,7 @@ describe('calls that wait', () => {
     for (const outcome of await Promise.allSettled(calls)) expect(outcome.status).toBe('rejected')
   })
 
-  test('end at their deadline, also before it is their turn or the code is loaded', async () => {
+  test('time out at their deadline even before they start or the code is loaded', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'await new Promise(resolve => setTimeout(resolve, 3_000))')
     await using skills = await openScripts(folder.path, { maxProcesses: 1 })
@@ -253,7 +253,7 @@ describe('calls that wait', () => {
     )
   })
 
-  test('are answered by the older code when the newer one does not come to an end of loading', async () => {
+  test('are answered by the older code when the newer code never finishes loading', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'return "old"')
     await using skills = await openScripts(folder.path, { loadTimeoutMs: 20_000 })
@@ -263,7 +263,7 @@ describe('calls that wait', () => {
   })
 })
 
-test('a process that lies about its commands is ended with the rest', async () => {
+test('a process that reports false commands is ended like the others', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'return "good"')
   const skills = await openScripts(folder.path)
@@ -280,7 +280,7 @@ test('a process that lies about its commands is ended with the rest', async () =
   expect(countScriptProcesses()).toBe(0)
 })
 
-test('closing ends what runs, code of older revisions and other scripts included, and leaves nothing', async () => {
+test('close() ends all running calls, including those of older revisions and other scripts, and leaves no process', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const text = (n: number): string =>
@@ -311,7 +311,7 @@ test('closing ends what runs, code of older revisions and other scripts included
   expect(countScriptProcesses()).toBe(0)
 })
 
-test('what a script says of itself is looked at before anybody else sees it', async () => {
+test('definitions that a script reports are checked before they are published', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('odd')
   const define = (fields: string): string =>
@@ -337,7 +337,7 @@ test('what a script says of itself is looked at before anybody else sees it', as
   }
 })
 
-describe('commands that their author surely meant', () => {
+describe('a mistake in a command file', () => {
   test.each([
     ["import { defineCommand } from 'skillstoke/comand'", 'scripts cannot import "skillstoke/comand"'],
     ["import { defineCommand } from '@skillstoke/core'", 'scripts cannot import "@skillstoke/core"'],
@@ -348,7 +348,7 @@ describe('commands that their author surely meant', () => {
     ["import defineCommand from 'skillstoke/command'", '"skillstoke/command" has no default export'],
     ['', 'defineCommand is used but not imported'],
     ['const =', 'unexpected token'],
-  ])('%s is told, and what was there before goes on', async (head, message) => {
+  ])('such as %s is reported, and the older code serves', async (head, message) => {
     using folder = new TemporaryFolder()
     write(folder, 'return "old"')
     await using skills = await openScripts(folder.path)
@@ -359,7 +359,7 @@ describe('commands that their author surely meant', () => {
     expect(await run(skills)).toBe('old')
   })
 
-  test('go on in a later process, also those that have to be asked for', async () => {
+  test('does not stop the older code in a later process, also if listing its commands needs a process', async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')
@@ -376,12 +376,12 @@ describe('commands that their author surely meant', () => {
   })
 })
 
-test('what the machine could not do is tried again when somebody asks, although nothing was edited', async () => {
+test('a failure of the machine is retried at the next call, without an edit', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
-  // A file where a folder must be: as a full disk, it is nothing that the script can help.
+  // A file in place of a folder simulates a full disk, which is no fault of the script.
   state.write('scripts', '')
   await using skills = await openScripts(folder.path, { directory: state.at('scripts') })
   await expect(skills.scripts.execute('git.one')).rejects.toMatchObject({
@@ -407,7 +407,7 @@ test.skipIf(!HAS_BUBBLEWRAP)('a sandbox that fails once is tried again', async (
   expect(existsSync(marker)).toBe(true)
 })
 
-test('scripts that run without a sandbox say so in the log, once', async () => {
+test('scripts that run without a sandbox log one warning', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/go.js', commandText('go', 'return 1'))
@@ -420,7 +420,7 @@ test('scripts that run without a sandbox say so in the log, once', async () => {
   ])
 })
 
-test('a skill with more code than anybody reads is told so, and the host goes on meanwhile', async () => {
+test('a skill with too much code is refused with a reason, and the host stays responsive', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('large')
   for (let index = 0; index < 8; index++)
@@ -442,7 +442,7 @@ test('a skill with more code than anybody reads is told so, and the host goes on
   expect(await run(skills)).toBe(1)
 })
 
-test('commands that only running code knows are there from the beginning', async () => {
+test('commands that only running code can list are listed from the start', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const define = (name: string): string =>
@@ -474,7 +474,7 @@ export { late }
   ])
 })
 
-test('calls that come while everything of a skill is forgotten find its commands', async () => {
+test('calls during clear() find the commands of the skill', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'await new Promise(resolve => setTimeout(resolve, 5)); return 1')
   await using skills = await openScripts(folder.path)
@@ -489,7 +489,7 @@ test('calls that come while everything of a skill is forgotten find its commands
   expect(await Promise.all(callers)).toEqual([[1], [1], [1], [1]])
 })
 
-test('a text that takes ever longer to read holds up neither other skills nor the end', async () => {
+test('a text that takes very long to parse delays neither other skills nor close()', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'return 1')
   folder.writeSkill('slow')
@@ -510,7 +510,7 @@ test('a text that takes ever longer to read holds up neither other skills nor th
   await slowOnes
 })
 
-test('a text that stands for a very long one is not written out', async () => {
+test('a constant with a very long value is not expanded in messages', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   const long = Array.from({ length: 2_000 }, () => 's').join('+')
@@ -523,7 +523,7 @@ test('a text that stands for a very long one is not written out', async () => {
   expect(String(error).length).toBeLessThan(1_000)
 })
 
-test('older code that comes too late for a skill that is gone is ended', async () => {
+test('older code that finishes loading after its skill was removed is ended', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   folder.writeSkill('git')
@@ -537,7 +537,7 @@ test('older code that comes too late for a skill that is gone is ended', async (
   folder.write('git/scripts/go.js', `throw new Error('broken')\n${good}`)
   const real = childProcesses()
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  // The same, but for loads that do not hear that nobody wants them, and are told late.
+  // A runner whose loads ignore the abort and resolve late.
   const deaf: ScriptRunner = {
     containment: () => real.containment(),
     scan: (...parts) => real.scan(...parts),

@@ -37,18 +37,18 @@ function problems(skills: SkillRuntime, name: string): readonly unknown[] {
 }
 
 describe('a command', () => {
-  test(`runs the code that is on the disk when it is called, by its address ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
+  test(`runs the code that is on the disk at the time of the call, by its address ${verifies('OMNI-01', 'OMNI-02', 'OMNI-14', 'OMNI-15')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const file = folder.write('git/scripts/status.ts', command('status', '"old"'))
-    // Nothing is watched: the call itself has to look.
+    // Watching is off, so the call itself must read the disk.
     await using skills = await openScripts(folder.path, { source: { watching: 'off' } })
     expect(await run(skills, 'git.status')).toBe('old')
     writeFileSync(file, command('status', '"new"'))
     expect(await run(skills, 'git.status')).toBe('new')
   })
 
-  test(`follows an edit of what it imports, an older time and an equal size ${verifies('OMNI-04', 'OMNI-B02')}`, async () => {
+  test(`follows an edit of an imported module, even with an older time and the same size ${verifies('OMNI-04', 'OMNI-B02')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -64,7 +64,7 @@ describe('a command', () => {
     expect(await run(skills, 'git.status')).toBe('two')
   })
 
-  test(`appears, disappears, is renamed and is described anew as its file says ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
+  test(`appears, disappears, is renamed and changes its description as its file says ${verifies('OMNI-08', 'OMNI-10', 'OMNI-11', 'OMNI-X01', 'OMNI-B01')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))
@@ -92,11 +92,11 @@ describe('a command', () => {
     await expect(run(skills, 'git.one')).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
   })
 
-  test(`keeps nothing of the code before, while other skills keep all of theirs ${verifies('OMNI-05', 'OMNI-06', 'OMNI-07', 'OMNI-B04', 'OMNI-B10', 'P23')}`, async () => {
+  test(`keeps no state of the older code, while other skills keep theirs ${verifies('OMNI-05', 'OMNI-06', 'OMNI-07', 'OMNI-B04', 'OMNI-B10', 'P23')}`, async () => {
     using folder = new TemporaryFolder()
     for (const name of ['git', 'git-extra', 'zod']) {
       folder.writeSkill(name)
-      // A function and a state of one name in each; the third skill is called like a library.
+      // Each skill has a function and a state of the same name. The third skill has the name of a library.
       folder.write(`${name}/scripts/lib/count.js`, 'let n = 0\nexport const count = () => ++n\n')
       folder.write(
         `${name}/scripts/count.js`,
@@ -127,7 +127,7 @@ describe('a command', () => {
     expect(lines.filter(line => line.startsWith('commands are loaded'))).toHaveLength(1)
   })
 
-  test(`writes down each reload of code, with its time and its commands ${verifies('OMNI-16', 'OMNI-X09')}`, async () => {
+  test(`logs each reload of code with its duration and number of commands ${verifies('OMNI-16', 'OMNI-X09')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '1'))
@@ -144,7 +144,7 @@ describe('a command', () => {
     expect(lines.at(-1)).toBe('commands do not load {"skill":"git","place":"scripts/a.ts:1:7","reason":"no"}')
   })
 
-  test(`may be synchronous or asynchronous, and its mistakes are named ${verifies('OMNI-X05')}`, async () => {
+  test(`may be synchronous or asynchronous, and reports mistakes in its input by field ${verifies('OMNI-X05')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -181,7 +181,7 @@ describe('a command', () => {
     expect(await message('nobody.status')).toContain('SKILL_NOT_FOUND there is no skill "nobody"')
   })
 
-  test('takes a schema of a library, which is read by running it and says so', async () => {
+  test('accepts a schema of a library, which is read by running the code and marks the command as dynamic', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write(
@@ -213,14 +213,14 @@ describe('code that does not load', () => {
       'export enum Kind { A }',
       ['SCRIPT_INVALID', 'scripts/lib/h.ts', 2, 8],
     ],
-    ['an import that is not there', "import './gone.ts'", ['IMPORT_MISSING', 'scripts/lib/h.ts', 2, 8]],
+    ['an import of a missing file', "import './gone.ts'", ['IMPORT_MISSING', 'scripts/lib/h.ts', 2, 8]],
     [
-      'an import that is not exported',
+      'an import of a missing export',
       "import { gone } from '../a.ts'",
       ['SCRIPT_FAILED', 'scripts/lib/h.ts', 2, undefined],
     ],
     [
-      'an import made at run time',
+      'an import at run time',
       "await import('left' + '-pad')",
       ['SCRIPT_FAILED', 'scripts/lib/h.ts', undefined, undefined],
     ],
@@ -232,7 +232,7 @@ describe('code that does not load', () => {
     ['an early error', 'let a: number; let a: string', ['SCRIPT_INVALID', 'scripts/lib/h.ts', 2, 20]],
     ['an end of its process', 'process.exit(0)', ['SCRIPT_FAILED', 'scripts/a.ts', undefined, undefined]],
   ])(
-    `keeps the old code in service after %s, says where it is, and the next fix recovers ${verifies('OMNI-B03', 'OMNI-X13', 'PROMISE-3')}`,
+    `keeps the old code in service after %s, reports the position, and the next fix recovers ${verifies('OMNI-B03', 'OMNI-X13', 'PROMISE-3')}`,
     async (_, text, expected) => {
       using folder = new TemporaryFolder()
       folder.writeSkill('git')
@@ -258,7 +258,7 @@ describe('code that does not load', () => {
     },
   )
 
-  test('that never comes to an end of loading is given up', async () => {
+  test('is ended when it never finishes loading', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"good"'))
@@ -278,7 +278,7 @@ describe('code that does not load', () => {
     ])
   })
 
-  test('from the beginning has no commands, and says why when one is called', async () => {
+  test('has no commands if it never loaded, and a call fails with the reason', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', `throw new Error('top')\n${command('one', '1')}`)
@@ -291,7 +291,7 @@ describe('code that does not load', () => {
     expect(await run(skills, 'git.one')).toBe('mended')
   })
 
-  test(`stays out of service in a later process, too ${verifies('PROMISE-3')}`, async () => {
+  test(`stays out of service in a later process ${verifies('PROMISE-3')}`, async () => {
     using folder = new TemporaryFolder()
     using state = new TemporaryFolder()
     folder.writeSkill('git')
@@ -322,7 +322,7 @@ describe('code that does not load', () => {
 })
 
 describe('newer code', () => {
-  test(`takes the calls that begin, and lets those under way end on the old ${verifies('P23', 'PROMISE-4')}`, async () => {
+  test(`serves new calls, and lets running calls finish on the old code ${verifies('P23', 'PROMISE-4')}`, async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const waiting = (text: string): string =>
@@ -341,7 +341,7 @@ describe('newer code', () => {
     folder.write('git/note.txt', 'new')
     folder.write('git/scripts/a.js', waiting('new'))
     expect(await run(skills, 'git.wait')).toBe('new new')
-    // Not even when the whole skill is gone.
+    // The running call even survives the removal of the skill.
     rmSync(folder.at('git'), { recursive: true })
     await skills.reload()
     const { value, revision } = await underWay
@@ -349,7 +349,7 @@ describe('newer code', () => {
     expect(revision).not.toBe(skills.current.find('git')?.revision)
   })
 
-  test('is ended with its calls when these do not end in time', async () => {
+  test('ends running calls of the old code that exceed the drain time', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     const waiting = (text: string): string =>
@@ -368,7 +368,7 @@ describe('newer code', () => {
     await failed
   })
 
-  test('is there for a session that wrote nothing of it, in the text of a loaded skill and in its tools', async () => {
+  test('is visible in an open session, in the text of a loaded skill and in its tools', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('git')
     folder.write('git/scripts/a.ts', command('one', '"first"', 'Counts things.'))
@@ -393,7 +393,7 @@ describe('newer code', () => {
   })
 })
 
-test(`a missing folder of scripts leaves everything as it is, and processes end with their skills ${verifies('OMNI-X02', 'OMNI-27')}`, async () => {
+test(`a missing scripts folder changes nothing, and processes end with their skills ${verifies('OMNI-X02', 'OMNI-27')}`, async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('plain')
   folder.writeSkill('git')
@@ -406,12 +406,12 @@ test(`a missing folder of scripts leaves everything as it is, and processes end 
   expect(countScriptProcesses()).toBe(1)
   renameSync(folder.at('git'), folder.at('.gone'))
   await skills.reload()
-  await until(skills, 'git is gone', generation => generation.find('git') === undefined)
+  await until(skills, 'git is removed', generation => generation.find('git') === undefined)
   expect(ids(skills)).toEqual([])
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
-test('a runtime without scripts offers none, and costs nothing', async () => {
+test('a runtime without scripts offers no commands and no script tools', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('git')
   folder.write('git/scripts/a.ts', command('one', '1'))

@@ -22,7 +22,7 @@ function write(folder: TemporaryFolder, name: string, body: string, head = ''): 
   folder.write(`${name}/scripts/${name}.js`, commandText('go', body, head))
 }
 
-test('an exit code is never a success, and the next call gets a process that works', async () => {
+test('exit code 0 without a result is a failure, and the next call gets a working process', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'quits', 'if (input.quit) process.exit(0); return "worked"')
   await using skills = await openScripts(folder.path)
@@ -32,7 +32,7 @@ test('an exit code is never a success, and the next call gets a process that wor
   expect((await skills.scripts.execute('quits.go')).value).toBe('worked')
 })
 
-test('what is written to the channel by hand is no result of anybody else, and harms nobody', async () => {
+test('forged lines on the result channel never become the result of another call', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -59,7 +59,7 @@ test.each([
     `const { writeSync } = await import('node:fs')
      writeSync(3, '{"kind":"log","id":1,"message":' + '['.repeat(20000) + ']'.repeat(20000) + '}\\n'); return 'went on'`,
   ],
-])('a command that answers %s ends nobody but itself', async (_, body) => {
+])('a command that answers with %s harms only itself', async (_, body) => {
   using folder = new TemporaryFolder()
   write(folder, 'deep', `if (input.fine) return 'fine'; ${body}`)
   await using skills = await openScripts(folder.path)
@@ -71,7 +71,7 @@ test.each([
   expect((await skills.scripts.execute('deep.go', { fine: true })).value).toBe('fine')
 })
 
-test('a text comes in as it is, and comes back without control characters', async () => {
+test('input text arrives unchanged, and answers come back without control characters', async () => {
   using folder = new TemporaryFolder()
   folder.writeSkill('echo')
   folder.write('echo/scripts/a\u2028b.js', commandText('go', 'return input'))
@@ -102,8 +102,8 @@ test.each([
       ),
   ],
   ['a bigint', () => ({ n: 1n })],
-  ['more levels than a stack has', () => JSON.parse(`${'['.repeat(9_000)}${']'.repeat(9_000)}`) as unknown],
-])('an input with %s is the fault of the caller', async (_, make) => {
+  ['too many levels for the stack', () => JSON.parse(`${'['.repeat(9_000)}${']'.repeat(9_000)}`) as unknown],
+])('an input with %s is reported as an error of the caller', async (_, make) => {
   using folder = new TemporaryFolder()
   write(folder, 'echo', 'return input')
   await using skills = await openScripts(folder.path)
@@ -112,7 +112,7 @@ test.each([
   expect(error.message).toMatch(/^echo\.go: the input cannot be written as JSON: /)
 })
 
-test('what a call leaves behind is its own: a rejection ends it, and nothing answers for the next one', async () => {
+test('leftovers of a call affect only that call: a late rejection ends it, and a forged answer does not reach the next call', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -134,18 +134,18 @@ test('what a call leaves behind is its own: a rejection ends it, and nothing ans
   expect((await skills.scripts.execute('leaves.go')).value).toBe('honest')
 })
 
-test('a caller who throws while it listens disturbs nobody', async () => {
+test('a listener that throws does not affect the call', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'tells', "context.log('a'); context.progress(1); console.log('b'); return 'done'")
   await using skills = await openScripts(folder.path)
   const refuse = (): never => {
-    throw new Error('not my day')
+    throw new Error('thrown by the test')
   }
   const { value } = await skills.scripts.execute('tells.go', {}, { onLine: refuse, onProgress: refuse })
   expect(value).toBe('done')
 })
 
-test('a command without an end is ended at its deadline, also when it listens to nobody', async () => {
+test('an endless command is ended at its deadline, even if it ignores the signal', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'hangs', 'if (input.spin) for (;;); await new Promise(() => setInterval(() => {}, 1000))')
   await using skills = await openScripts(folder.path)
@@ -155,7 +155,7 @@ test('a command without an end is ended at its deadline, also when it listens to
   }
 })
 
-test('a call that nobody wants any more ends its work: politely first', async () => {
+test('an aborted call is asked to stop before it is killed', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -181,12 +181,12 @@ test('a call that nobody wants any more ends its work: politely first', async ()
       },
     )
     await expect(call).rejects.toThrow('enough')
-    // Whoever listens is kept for the next call; whoever does not is replaced.
+    // A process that reacts to the signal is kept for the next call. A process that ignores it is replaced.
     expect((await who()) === before).toBe(!deaf)
   }
 })
 
-test('memory without bounds ends the process and not the host', async () => {
+test('unlimited memory use ends the process and not the host', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -198,12 +198,12 @@ test('memory without bounds ends the process and not the host', async () => {
     expect(await failure(skills.scripts.execute('grows.go', { heap }))).toMatchObject({
       code: 'SCRIPT_FAILED',
     })
-    // A process that took its place answers the next call.
+    // A new process answers the next call.
     expect((await skills.scripts.execute('grows.go', { heap, count: 1 })).value).toBe(1)
   }
 })
 
-test('an output without bounds is read on and not kept', async () => {
+test('unlimited output is read to its end but not kept', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -221,7 +221,7 @@ test('an output without bounds is read on and not kept', async () => {
   expect(lines.at(-1)?.text).toBe('... more than 1048576 bytes; the rest is not kept')
 })
 
-test('a result or a flood of lines beyond the limits is an error', async () => {
+test('a result or log output beyond the limits fails the call', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,
@@ -238,7 +238,7 @@ test('a result or a flood of lines beyond the limits is an error', async () => {
   })
 })
 
-test('what is no JSON is an error that says so', async () => {
+test('a result that is not JSON fails with the reason', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'odd', 'const self = {}; self.self = self; return input.big ? 1n : self')
   await using skills = await openScripts(folder.path)
@@ -246,7 +246,7 @@ test('what is no JSON is an error that says so', async () => {
   expect((await failure(skills.scripts.execute('odd.go'))).message).toContain('circular')
 })
 
-test('what a granted script has started ends with its process', async () => {
+test('programs that a granted script started end with its process', async () => {
   using folder = new TemporaryFolder()
   const marker = `skillstoke-sleeper-${process.pid}`
   folder.write(
@@ -273,7 +273,7 @@ test('what a granted script has started ends with its process', async () => {
   }
 })
 
-test(`nothing is left when a runtime is closed ${verifies('OMNI-27')}`, async () => {
+test(`closing a runtime leaves no process and no file ${verifies('OMNI-27')}`, async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   write(folder, 'works', 'return context.scratchDirectory')
@@ -287,7 +287,7 @@ test(`nothing is left when a runtime is closed ${verifies('OMNI-27')}`, async ()
   expect(spawnSync('ls', [state.at('scripts')], { encoding: 'utf8' }).stdout).toBe('')
 })
 
-test('what a killed host has left is taken away by the next one', async () => {
+test('the next host removes the folders of a killed host', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   write(folder, 'works', 'return "ok"')
@@ -299,7 +299,7 @@ test('what a killed host has left is taken away by the next one', async () => {
   expect(readFileSync(state.at(`scripts/${process.pid}-mine/kept`), 'utf8')).toContain('there')
 })
 
-test('what a call says after its answer is not heard, and its process goes on', async () => {
+test('log output after the answer is dropped, and the process stays in service', async () => {
   using folder = new TemporaryFolder()
   write(
     folder,

@@ -9,8 +9,8 @@ import { skillText, TemporaryFolder } from '../fixtures/skill-folder.ts'
 const BROKEN_TEXT = '---\nname: [t\n'
 const BROKEN_CODE = '{{ import "skillstoke/command"'
 
-describe('a folder that is moved', () => {
-  test('keeps the last good text, whatever is saved in it at the same moment', async () => {
+describe('a moved folder', () => {
+  test('keeps the last good text, even if a broken text is saved at the same moment', async () => {
     for (const target of ['t2', 'deeper/t']) {
       using folder = new TemporaryFolder()
       folder.writeSkill('t', { body: 'Good.' })
@@ -27,7 +27,7 @@ describe('a folder that is moved', () => {
     }
   })
 
-  test('keeps the last good code, broken before or after it', async () => {
+  test('keeps the last good code, whether the break comes before or after the move', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('t')
     folder.write('t/scripts/go.js', commandText('go', 'return "good"'))
@@ -45,7 +45,7 @@ describe('a folder that is moved', () => {
     expect(await call()).toBe('mended')
   })
 
-  test('loses what is taken back from it, also while code runs that was started before the move', async () => {
+  test('loses a revoked capability, even while code runs that was started before the move', async () => {
     using folder = new TemporaryFolder()
     const fields = 'metadata:\n  capabilities: env:TOKEN'
     folder.write('t/SKILL.md', `---\nname: t\ndescription: Does t.\n${fields}\n---\nRun it.\n`)
@@ -62,7 +62,7 @@ describe('a folder that is moved', () => {
     await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' })
   })
 
-  test('takes its code along: another folder that gets its name has its own, or none', async () => {
+  test('keeps its code to itself: another folder that gets the name runs its own code, or none', async () => {
     using folder = new TemporaryFolder()
     for (const location of ['a', 'b']) folder.write(`${location}/SKILL.md`, skillText('t', {}))
     folder.write('a/scripts/go.js', commandText('go', 'return "of a"'))
@@ -77,7 +77,7 @@ describe('a folder that is moved', () => {
     expect(await call()).toBe('of b')
   })
 
-  test('keeps it when it moves and breaks in one step, also over a restart', async () => {
+  test('keeps the last good code when it moves and breaks in one step, also after a restart', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/t')
     folder.write('skills/t/scripts/go.js', commandText('go', 'return "good"'))
@@ -115,7 +115,7 @@ describe('a folder that is moved', () => {
 })
 
 describe.each(['auto', 'polling', 'off'] as const)('right after a save, with watching %s', watching => {
-  test('every door has what was saved', async () => {
+  test('every way to read skills returns the saved files', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('category/first')
     await using skills = await openScripts(folder.path, { source: { watching } })
@@ -149,7 +149,7 @@ describe.each(['auto', 'polling', 'off'] as const)('right after a save, with wat
   })
 })
 
-test('handlers that are added later hear nothing of what was there before', async () => {
+test('handlers that subscribe later get no events for existing skills', async () => {
   using folder = new TemporaryFolder()
   for (const name of ['a', 'b']) {
     folder.writeSkill(name)

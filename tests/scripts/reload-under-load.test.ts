@@ -9,11 +9,11 @@ const CALLERS = 20
 const EDITS = 60
 const EDIT_EVERY_MS = 50
 
-// A short form of benchmark B9: many callers, and edits that come faster than code can be loaded.
-test(`calls never fail, see code that is whole, and nothing older than when they began ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
+// A short form of benchmark B9: many callers, and edits that are faster than code can load.
+test(`calls never fail, never see code of two versions, and never see code older than their start ${verifies('OMNI-01', 'PROMISE-2', 'PROMISE-4')}`, async () => {
   using folder = new TemporaryFolder()
   const write = (version: number): void => {
-    // Both files have to be of one version: a call that sees two has run half-new code.
+    // Both files must have the same version: a call that sees two versions has run half-new code.
     folder.write('git/scripts/lib/version.ts', `export const helper: number = ${version}\n`)
     folder.write(
       'git/scripts/version.ts',
@@ -47,7 +47,7 @@ test(`calls never fail, see code that is whole, and nothing older than when they
   const callers = Array.from({ length: CALLERS }, caller)
   for (let version = 1; version <= EDITS; version++) {
     write(version)
-    // Only what is whole on the disk can be demanded.
+    // A call can only be expected to see complete versions.
     written = version
     await delay(EDIT_EVERY_MS)
   }
@@ -56,7 +56,7 @@ test(`calls never fail, see code that is whole, and nothing older than when they
   expect(wrong).toEqual([])
   expect(calls).toBeGreaterThan(CALLERS)
   expect((await skills.scripts.execute('git.version')).value).toEqual([EDITS, EDITS])
-  // The process in reserve, with the one that contains it, comes on top of those that serve.
+  // The process in reserve and the process that contains it are added to the processes that serve.
   await expect.poll(countScriptProcesses, { timeout: 10_000 }).toBeLessThanOrEqual(4 + 2)
   await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 3 * 4)
 })

@@ -21,7 +21,7 @@ const TIERS = [
   ['sandbox', 'require'],
 ] as const satisfies readonly (readonly [name: string, mode: SandboxMode])[]
 
-// What a module can know of where it is.
+// Everything that a module can learn about its location.
 const LOOK = `
   const fs = await import('node:fs')
   const here = import.meta.dirname
@@ -63,14 +63,14 @@ async function look(skills: SkillRuntime): Promise<Look> {
   return (await skills.scripts.execute('look.look')).value as Look
 }
 
-/** The processes that read a folder, without bubblewrap around them. */
+/** Returns the processes that read a folder, without the bubblewrap processes around them. */
 function findContained(folder: string): readonly number[] {
   const { stdout } = spawnSync('ps', ['-e', '-ww', '-o', 'pid=,comm=,args='], { encoding: 'utf8' })
   const lines = stdout.split('\n').filter(line => line.includes(folder) && !/^ *\d+ bwrap/.test(line))
   return lines.map(line => Number.parseInt(line, 10))
 }
 
-/** Edits until a process waits, and returns the folder that it waits for. */
+/** Edits until a process waits in reserve. Returns the folder of that process. */
 async function edit(folder: TemporaryFolder, skills: SkillRuntime): Promise<string> {
   write(folder, 1)
   await look(skills)
@@ -79,20 +79,20 @@ async function edit(folder: TemporaryFolder, skills: SkillRuntime): Promise<stri
   return await waitForReserve()
 }
 
-test('a host whose scripts nobody edits has no process in reserve', async () => {
+test('a host whose scripts are never edited keeps no process in reserve', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   await using skills = await openScripts(folder.path, { sandbox: 'off', idleMs: 20 })
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
-  // The first process after that is started for its call, and for one call nothing is kept.
+  // This process starts for its call, and a single call does not fill the reserve.
   await look(skills)
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
 for (const [tier, sandbox] of TIERS)
   describe.skipIf(tier === 'sandbox' && !HAS_BUBBLEWRAP)(`with ${tier}, new code`, () => {
-    test(`is loaded in the process that waits for it ${verifies('PROMISE-2')}`, async () => {
+    test(`loads in the process in reserve ${verifies('PROMISE-2')}`, async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -101,7 +101,7 @@ for (const [tier, sandbox] of TIERS)
       write(folder, 3)
       const third = await look(skills)
       expect(third).toMatchObject({ version: 3, folder: waiting, cwd: waiting, writable: false })
-      // It sees what a process sees that is started for its revision.
+      // The code sees the same as code in a process that was started for its revision.
       const toForm = (each: Look): string =>
         JSON.stringify(each)
           .replaceAll(each.folder, '<folder>')
@@ -110,7 +110,7 @@ for (const [tier, sandbox] of TIERS)
       expect(toForm(third)).toEqual(toForm(first))
     })
 
-    test('has the place of what it throws', async () => {
+    test('reports the position of an error that it throws', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -120,7 +120,7 @@ for (const [tier, sandbox] of TIERS)
       await expect(look(skills)).rejects.toThrow(/broken \(scripts\/look\.ts:\d+:11\)/)
     })
 
-    test('sees nothing of other skills there, and neither does what waits', async () => {
+    test('sees nothing of other skills in a reserve process, and neither does the reserve process', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       folder.writeSkill('other')
@@ -140,7 +140,7 @@ for (const [tier, sandbox] of TIERS)
       expect(await look(skills)).toEqual({ folder: waiting, seen: [], other: [] })
     })
 
-    test('with a secret or files that were granted gets a process of its own', async () => {
+    test('gets its own process if a secret or files are granted to it', async () => {
       using folder = new TemporaryFolder()
       using work = new TemporaryFolder()
       work.write('docs/a', 'text')
@@ -155,14 +155,14 @@ for (const [tier, sandbox] of TIERS)
       await look(skills)
       write(folder, 2, { fields })
       await look(skills)
-      // Without grants from here on.
+      // No grants from here on.
       const waiting = await edit(folder, skills)
       const body = "return { folder: context.skillDirectory, hasToken: process.env.LOOK_TOKEN === 'token' }"
       write(folder, 3, { fields, body })
       const granted = await look(skills)
       expect(granted).toMatchObject({ hasToken: true })
       expect(granted.folder).not.toBe(waiting)
-      // What waits still knows nothing of it.
+      // The process in reserve has no access to the token.
       write(folder, 4, { body })
       expect(await look(skills)).toEqual({ folder: waiting, hasToken: false })
     })
@@ -170,7 +170,7 @@ for (const [tier, sandbox] of TIERS)
     test.each([
       ['was killed', 'SIGKILL'],
       ['stalls', 'SIGSTOP'],
-    ] as const)('is loaded although what waited %s', async (_name, signal) => {
+    ] as const)('loads although the process in reserve %s', async (_name, signal) => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox })
@@ -183,7 +183,7 @@ for (const [tier, sandbox] of TIERS)
       expect((await look(skills)).version).toBe(4)
     })
 
-    test('that is called when none of its processes is left is loaded there, too', async () => {
+    test('loads in the process in reserve when all its own processes have ended', async () => {
       using folder = new TemporaryFolder()
       write(folder, 1)
       await using skills = await openScripts(folder.path, { sandbox, idleMs: 20 })
@@ -192,7 +192,7 @@ for (const [tier, sandbox] of TIERS)
       await expect.poll(countScriptProcesses).toBe(1)
       const called = await look(skills)
       expect(called).toMatchObject({ version: 2, folder: waiting, text: 'notes 2' })
-      // What it returned may name a file, as long as its code serves.
+      // An answer may name a file, so the folder stays as long as its code serves.
       await expect.poll(() => scriptProcesses().some(({ args }) => args.includes(waiting))).toBe(false)
       expect(existsSync(join(waiting, 'notes.txt'))).toBe(true)
       write(folder, 3)
@@ -201,29 +201,32 @@ for (const [tier, sandbox] of TIERS)
     })
   })
 
-test.skipIf(!HAS_BUBBLEWRAP)('code with the network is loaded only where the network is', async () => {
-  using folder = new TemporaryFolder()
-  write(folder, 1)
-  await using skills = await openScripts(folder.path, { sandbox: 'require' })
-  await look(skills)
-  const offline = await edit(folder, skills)
-  const fields = 'metadata:\n  capabilities: net\n'
-  await skills.review.grant('look', ['net'])
-  write(folder, 3, { fields })
-  expect(await look(skills)).toMatchObject({ version: 3, folder: expect.not.stringContaining(offline) })
-  await expect.poll(() => existsSync(offline)).toBe(false)
-  const online = await waitForReserve()
-  expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
-  write(folder, 4, { fields })
-  expect(await look(skills)).toMatchObject({ version: 4, folder: online })
-  // Nothing is granted to this one, so it must not get what waits by now.
-  await expect.poll(async () => await waitForReserve()).not.toBe(online)
-  write(folder, 5)
-  const { folder: plain } = await look(skills)
-  expect(scriptProcesses().find(({ args }) => args.includes(plain))?.args).not.toContain('--share-net')
-})
+test.skipIf(!HAS_BUBBLEWRAP)(
+  'code with network access loads only in a process with network access',
+  async () => {
+    using folder = new TemporaryFolder()
+    write(folder, 1)
+    await using skills = await openScripts(folder.path, { sandbox: 'require' })
+    await look(skills)
+    const offline = await edit(folder, skills)
+    const fields = 'metadata:\n  capabilities: net\n'
+    await skills.review.grant('look', ['net'])
+    write(folder, 3, { fields })
+    expect(await look(skills)).toMatchObject({ version: 3, folder: expect.not.stringContaining(offline) })
+    await expect.poll(() => existsSync(offline)).toBe(false)
+    const online = await waitForReserve()
+    expect(scriptProcesses().find(({ args }) => args.includes(online))?.args).toContain('--share-net')
+    write(folder, 4, { fields })
+    expect(await look(skills)).toMatchObject({ version: 4, folder: online })
+    // This revision has no grants, so it must not get the process with network access that waits by now.
+    await expect.poll(async () => await waitForReserve()).not.toBe(online)
+    write(folder, 5)
+    const { folder: plain } = await look(skills)
+    expect(scriptProcesses().find(({ args }) => args.includes(plain))?.args).not.toContain('--share-net')
+  },
+)
 
-test('what waits is ended some time after the last edit', async () => {
+test('the process in reserve is ended some time after the last edit', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   await using skills = await openScripts(folder.path, { sandbox: 'off', reserveMs: 1_000 })
@@ -234,7 +237,7 @@ test('what waits is ended some time after the last edit', async () => {
   expect((await look(skills)).version).toBe(2)
 })
 
-test('what waits is ended when everything is closed, and nothing waits if nothing should', async () => {
+test('close() ends the process in reserve, and reserveMs 0 keeps none', async () => {
   using folder = new TemporaryFolder()
   write(folder, 1)
   const skills = await openScripts(folder.path, { sandbox: 'off' })
@@ -250,7 +253,7 @@ test('what waits is ended when everything is closed, and nothing waits if nothin
   await expect.poll(countScriptProcesses).toBe(0)
 })
 
-test('what waits ends with a host that is killed, and the next host removes its folder', async () => {
+test('the process in reserve ends with a killed host, and the next host removes its folder', async () => {
   using folder = new TemporaryFolder()
   using state = new TemporaryFolder()
   const options = { sandbox: 'off', directory: state.path } as const
@@ -269,7 +272,7 @@ test('what waits ends with a host that is killed, and the next host removes its 
   await expect.poll(() => readdirSync(state.path), { timeout: 10_000 }).toEqual([])
 })
 
-/** A host that edits its only skill until a process waits, and goes on. */
+/** Returns the program of a host that edits its only skill until a process waits, and then keeps running. */
 function toHost(path: string, options: ScriptRunnerOptions): string {
   return `
   import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'

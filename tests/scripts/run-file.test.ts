@@ -14,7 +14,7 @@ const open = async (folder: TemporaryFolder, setup: ScriptSetup = {}): Promise<S
 
 describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
   test.skipIf(!HAS_PYTHON)(
-    'a Python script runs with its arguments, and its outputs and its exit code are told',
+    'a Python script runs with its arguments, and its output and exit code are returned',
     async () => {
       using folder = new TemporaryFolder()
       write(
@@ -42,7 +42,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
     },
   )
 
-  test('a shell script sees neither files, nor processes, nor the network of the host', async () => {
+  test('a shell script sees no files, processes or network of the host', async () => {
     using folder = new TemporaryFolder()
     folder.write('secret', 'the-secret')
     write(
@@ -58,7 +58,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
     expect(stderr).toMatch(/SKILL\.md: (Read-only file system|Permission denied)/)
   })
 
-  test('with the workspace granted it works there, and what it writes stays', async () => {
+  test('a script with a grant for the workspace runs there, and its files stay', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('work'))
     write(folder, 'scripts/make.sh', 'pwd; echo made > result.txt\n')
@@ -70,7 +70,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)('in the sandbox', () => {
 })
 
 describe('without a sandbox', () => {
-  test(`nothing runs that nobody could contain, unless exec is granted ${verifies('PROMISE-8')}`, async () => {
+  test(`a program that cannot be contained is refused, unless exec is granted ${verifies('PROMISE-8')}`, async () => {
     using folder = new TemporaryFolder()
     write(folder, 'scripts/hello.sh', 'echo "hello $1"\n')
     await using skills = await open(folder, { sandbox: 'off' })
@@ -83,7 +83,7 @@ describe('without a sandbox', () => {
     expect((await skills.scripts.run('pdf', 'scripts/hello.sh', ['you'])).stdout).toBe('hello you\n')
   })
 
-  test('where one is required nothing runs at all', async () => {
+  test('nothing runs if a sandbox is required', async () => {
     using folder = new TemporaryFolder()
     write(folder, 'scripts/hello.sh', 'echo hello\n')
     write(
@@ -102,7 +102,7 @@ describe('without a sandbox', () => {
     })
   })
 
-  test('a script for Node is contained by its permissions', async () => {
+  test('a Node script is contained by the permissions of Node', async () => {
     using folder = new TemporaryFolder()
     folder.write('secret', 'the-secret')
     write(
@@ -118,7 +118,7 @@ describe('without a sandbox', () => {
   })
 })
 
-test('it ends at its deadline, and when nobody waits for it any more', async () => {
+test('a script ends at its deadline and when its call is aborted', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/wait.sh', 'echo begun\nsleep 1000 &\nsleep 1000\n')
   await using skills = await open(folder)
@@ -134,7 +134,7 @@ test('it ends at its deadline, and when nobody waits for it any more', async () 
   ).rejects.toThrow('enough')
 })
 
-test('what it leaves running does not hold up the answer', async () => {
+test('processes that a script leaves running do not delay its answer', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/leave.sh', 'sleep 1000 &\necho done\n')
   await using skills = await open(folder)
@@ -145,7 +145,7 @@ test('what it leaves running does not hold up the answer', async () => {
   })
 })
 
-test('a wrong path names the scripts there are, and an unknown kind says what is missing', async () => {
+test('a wrong path is answered with the existing scripts, and an unknown file type with the missing information', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/a.sh', 'echo a\n')
   write(folder, 'scripts/data.bin', 'nothing to run\n')
@@ -165,7 +165,7 @@ test('a wrong path names the scripts there are, and an unknown kind says what is
   await expect(skills.scripts.run('nobody', 'x.sh')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
 })
 
-test('the newest text of a script runs, and what was begun goes on with the old one', async () => {
+test('the newest text of a script runs', async () => {
   using folder = new TemporaryFolder()
   write(folder, 'scripts/a.sh', 'echo one\n')
   await using skills = await open(folder)

@@ -11,7 +11,7 @@ const SYSTEM_CALLS: Readonly<Record<string, Readonly<Record<string, number>>>> =
 }
 const CALLS = SYSTEM_CALLS[process.arch]
 
-/** The command lines of all processes of this machine, zombies left out. */
+/** Returns the command lines of all processes of this machine, except zombies. */
 function commandLines(): readonly string[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -19,7 +19,7 @@ function commandLines(): readonly string[] {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
       } catch {
-        return '' // gone meanwhile
+        return '' // ended in the meantime
       }
     })
 }
@@ -36,14 +36,14 @@ describe.skipIf(!HAS_BUBBLEWRAP || !HAS_PYTHON)('the sandbox', () => {
     }
   }
 
-  test(`ends everything of a program before its result or error is there ${verifies('PROMISE-8')}`, async () => {
+  test(`ends all processes of a program before its result or error is returned ${verifies('PROMISE-8')}`, async () => {
     for (const [end, timeoutMs, expected] of [
       ["print('done'); sys.exit(0)", 10_000, /^done\n$/],
       ['time.sleep(60)', 700, /it took longer than/],
     ] as const) {
       for (let round = 0; round < 3; round++) {
         using folder = new TemporaryFolder()
-        // Busy ones, so that the machine takes its time to end them.
+        // Busy processes, which the machine ends slowly.
         const program = `import os, sys, time
 for _ in range(30):
     if os.fork() == 0:
@@ -57,7 +57,7 @@ ${end}`
     }
   })
 
-  test('leads no removal out of the scratch folder of a program that runs to its deadline', async () => {
+  test('removes nothing outside the scratch folder of a program that swaps folders for links until its deadline', async () => {
     using folder = new TemporaryFolder()
     mkdirSync(folder.at('foreign/victim'), { recursive: true })
     for (let index = 0; index < 300; index++) folder.write(`foreign/victim/${index}`, 'x')
@@ -76,7 +76,7 @@ while True:
     expect(readdirSync(folder.at('foreign/victim'))).toHaveLength(300)
   })
 
-  test('gives the result of a program that makes its scratch folder hard to remove, and removes it', async () => {
+  test('returns the result of a program whose scratch folder is hard to remove, and removes the folder', async () => {
     using folder = new TemporaryFolder()
     folder.writeSkill('skills/attack')
     folder.write(
@@ -100,7 +100,7 @@ print('done')`,
   test.skipIf(CALLS === undefined)('shares no keyring with the host', async () => {
     using folder = new TemporaryFolder()
     const calls = CALLS ?? {}
-    // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it.
+    // KEYCTL_GET_KEYRING_ID of the session keyring, and the calls that add to it and search it
     const program = `import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(*arguments):
@@ -116,7 +116,7 @@ print('request_key', attempt(${calls['requestKey']}, b'user', b'mark', None, -3)
     )
   })
 
-  test.skipIf(CALLS === undefined)('lets nobody make user namespaces of their own', async () => {
+  test.skipIf(CALLS === undefined)('prevents programs from creating user namespaces', async () => {
     using folder = new TemporaryFolder()
     const program = `import ctypes, os, subprocess
 libc = ctypes.CDLL(None, use_errno=True)
@@ -130,11 +130,11 @@ print('threads', subprocess.run(['/usr/bin/python3', '-c', 'import threading; th
     expect(await runPython(folder, program)).toBe('unshare 1\nprogram 1\nthreads 0\n')
   })
 
-  test('leaves no descriptor of ours in a program', async () => {
+  test('passes no file descriptor of the host to a program', async () => {
     using folder = new TemporaryFolder()
     const program = `import os
 for name in sorted(os.listdir('/proc/self/fd')):
-    if len(name) > 1: continue # whoever started these tests may have left some open
+    if len(name) > 1: continue # the parent of the test run may have left some open
     try: print(os.readlink('/proc/self/fd/' + name).split(':')[0])
     except FileNotFoundError: pass # the folder that was listed`
     const places = (await runPython(folder, program)).trim().split('\n')

@@ -5,7 +5,7 @@ import { verifies } from '@skillstoke/requirements'
 import { scanScripts } from '@skillstoke/scripts'
 import { describe, expect, test } from 'vitest'
 
-// Contents in memory only: nothing here needs a folder, and no skill is altered.
+// Contents in memory only, so no test needs a folder.
 const file = (path: string, text = ''): ScriptText => ({
   path,
   text,
@@ -29,7 +29,7 @@ export const status = defineCommand({
 `
 
 describe('scanScripts()', () => {
-  test(`finds commands with everything that is written about them ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
+  test(`finds commands with their complete definitions ${verifies('OMNI-22', 'OMNI-23', 'OMNI-26', 'OMNI-X12')}`, async () => {
     const { commands, modules, isComplete, diagnostics } = await scan({ 'scripts/status.ts': STATUS })
     expect({ modules, isComplete, diagnostics }).toEqual({
       modules: ['scripts/status.ts'],
@@ -52,7 +52,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test(`works where nothing may be read or written but its own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
+  test(`works without any file access except to its own code ${verifies('OMNI-22', 'OMNI-26')}`, () => {
     const program = `
       import { scanScripts } from '@skillstoke/scripts'
       const files = [{ path: 'scripts/status.ts', text: ${JSON.stringify(STATUS)}, digest: 'sha256:0' }]
@@ -80,7 +80,7 @@ describe('scanScripts()', () => {
     expect(await ids({ 'scripts/status.ts': STATUS })).toEqual(['git.status'])
   })
 
-  test('reads literals in whatever way they are written down', async () => {
+  test('reads literals in every notation', async () => {
     const { commands, isComplete } = await scan({
       'scripts/a.ts': `${IMPORT}
         const KIND = 'string' as const
@@ -112,7 +112,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`takes a description from the comment before, or makes one ${verifies('OMNI-X12')}`, async () => {
+  test(`takes a missing description from the preceding comment, or generates one ${verifies('OMNI-X12')}`, async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}
         /**
@@ -128,10 +128,10 @@ describe('scanScripts()', () => {
   })
 
   test.each([
-    ['a schema that a library makes', "import { z } from 'zod'\n", 'input: z.object({}), '],
+    ['a schema from a library', "import { z } from 'zod'\n", 'input: z.object({}), '],
     ['a schema with a function call', '', 'input: { type: "object", title: String(1) }, '],
-    ['a schema with something spread into it', 'const base = {}\n', 'input: { ...base }, '],
-  ])('%s has to be asked for', async (_, head, input) => {
+    ['a schema with a spread', 'const base = {}\n', 'input: { ...base }, '],
+  ])('%s must be listed by running the module', async (_, head, input) => {
     const { commands, isComplete } = await scan({
       'scripts/a.ts': `${IMPORT}${head}export const a = defineCommand({ name: 'a', description: 'd', ${input}run() {} })`,
     })
@@ -142,13 +142,13 @@ describe('scanScripts()', () => {
 
   test.each([
     [
-      'a command that a function makes',
+      'a command that a function creates',
       'const make = n => defineCommand({ name: n, run() {} })\nexport const a = make("x")',
     ],
-    ['a name that is computed', 'export const a = defineCommand({ name: "a".trim(), run() {} })'],
-    ['a definition from elsewhere', 'import { d } from "./d.ts"\nexport const a = defineCommand(d)'],
+    ['a computed name', 'export const a = defineCommand({ name: "a".trim(), run() {} })'],
+    ['an imported definition', 'import { d } from "./d.ts"\nexport const a = defineCommand(d)'],
     ['a module that exports no command', 'export const x = 1'],
-  ])('%s is known when the module has run', async (_, code) => {
+  ])('%s is known only after the module has run', async (_, code) => {
     const { commands, isComplete, modules } = await scan({
       'scripts/a.ts': IMPORT + code,
       'scripts/d.ts': 'export const d = {}',
@@ -160,7 +160,7 @@ describe('scanScripts()', () => {
     })
   })
 
-  test(`looks at nothing that is no module with commands ${verifies('OMNI-X12')}`, async () => {
+  test(`ignores files that are not modules with commands ${verifies('OMNI-X12')}`, async () => {
     const { modules, commands, diagnostics } = await scan({
       'scripts/_private.ts': STATUS,
       'scripts/status.test.ts': STATUS,
@@ -185,10 +185,10 @@ describe('scanScripts()', () => {
 
   test.each([
     ['a syntax error', 'scripts/a.ts', 'const ä = 1\nconst x = {{\n', 'SCRIPT_INVALID', 3, 12],
-    ['one in a helper', 'scripts/lib/h.ts', 'export const h = (\n', 'SCRIPT_INVALID', 2, 1],
+    ['a syntax error in a helper', 'scripts/lib/h.ts', 'export const h = (\n', 'SCRIPT_INVALID', 2, 1],
     ['a package', 'scripts/lib/h.ts', "import 'left-pad'\n", 'IMPORT_REFUSED', 1, 8],
     [
-      'a module of Node without its prefix',
+      'a Node module without its prefix',
       'scripts/lib/h.ts',
       "import fs from 'fs'\n",
       'IMPORT_REFUSED',
@@ -196,7 +196,7 @@ describe('scanScripts()', () => {
       16,
     ],
     [
-      'a way out of the folder',
+      'a path out of the folder',
       'scripts/lib/h.ts',
       "export * from '../../../x.ts'\n",
       'IMPORT_REFUSED',
@@ -205,15 +205,8 @@ describe('scanScripts()', () => {
     ],
     ['an absolute path', 'scripts/lib/h.ts', "import '/etc/x.js'\n", 'IMPORT_REFUSED', 1, 8],
     ['a URL', 'scripts/lib/h.ts', "import 'https://example.com/x.js'\n", 'IMPORT_REFUSED', 1, 8],
-    [
-      'a file that is not there',
-      'scripts/lib/h.ts',
-      "\nimport { x } from './missing.ts'\n",
-      'IMPORT_MISSING',
-      2,
-      19,
-    ],
-  ])('tells of %s with its place', async (_, path, text, code, line, column) => {
+    ['a missing file', 'scripts/lib/h.ts', "\nimport { x } from './missing.ts'\n", 'IMPORT_MISSING', 2, 19],
+  ])('reports %s with its position', async (_, path, text, code, line, column) => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h.ts'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -223,7 +216,7 @@ describe('scanScripts()', () => {
     expect(diagnostics[0]).toMatchObject({ severity: 'error', code, path, line, column })
   })
 
-  test('says what to write instead of an import that leads nowhere', async () => {
+  test('suggests the existing file for an import of a missing one', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import './lib/h'\nimport './lib/h.js'\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'scripts/lib/h.ts': '',
@@ -231,7 +224,7 @@ describe('scanScripts()', () => {
     expect(diagnostics.map(({ fix }) => fix)).toEqual(['write "./lib/h.ts"', 'write "./lib/h.ts"'])
   })
 
-  test('lets types come from anywhere: they are gone before anything runs', async () => {
+  test('allows type imports from anywhere, because they are removed before the code runs', async () => {
     const { diagnostics } = await scan({
       'scripts/a.ts': `${IMPORT}import type { X } from 'somewhere'\nexport type { Y } from 'elsewhere'\nimport { readFile } from 'node:fs/promises'\nimport data from '../assets/data.json' with { type: 'json' }\nexport const a = defineCommand({ name: 'a', run() {} })`,
       'assets/data.json': '{}',
@@ -239,7 +232,7 @@ describe('scanScripts()', () => {
     expect(diagnostics).toEqual([])
   })
 
-  test('tells of a command that is there twice, and of names that no command may have', async () => {
+  test('reports a command that is defined twice, and invalid command names', async () => {
     const named = (name: string): string =>
       `${IMPORT}export const a = defineCommand({ name: '${name}', run() {} })`
     const { diagnostics } = await scan({
@@ -263,7 +256,7 @@ describe('scanScripts()', () => {
     ])
   })
 
-  test('names no field by assignment', async () => {
+  test('keeps a field named __proto__ as an ordinary field', async () => {
     const { commands } = await scan({
       'scripts/a.js': `${IMPORT}export const a = defineCommand({ name: 'a', description: 'd', input: { type: 'object', properties: { "__proto__": { type: 'string' } } }, run() {} })`,
     })
@@ -273,7 +266,7 @@ describe('scanScripts()', () => {
   })
 })
 
-test('a command that is not exported, and a type that there is not, are told with their places', async () => {
+test('a command that is not exported, and an unknown type, are reported with their positions', async () => {
   const kept = await scan({ 'scripts/a.ts': STATUS.replace('export const', 'const') })
   expect(kept.commands).toEqual([])
   expect(kept.diagnostics).toMatchObject([
