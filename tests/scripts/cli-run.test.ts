@@ -185,7 +185,7 @@ test('grant and revoke decide for later processes, with a note in the history', 
   )
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
-  expect(refused.stderr).toContain('the scripts ask for net env:TOKEN without a grant')
+  expect(refused.stderr).toContain('the scripts lack a grant for net env:TOKEN')
   // A grant of whatever a skill asks for is a grant of what nobody has read.
   const unsaid = it.run('grant', 'net')
   expect([unsaid.status, unsaid.stderr]).toEqual([
@@ -369,7 +369,7 @@ test('what stands in the way of commands is told by every verb that looks at the
   expect(refused.stderr).toContain('a person can: stoke grant git env:NO_SUCH_THING\n')
   const why = it.run('why', 'git')
   expect(why.status).toBe(1)
-  expect(why.stdout).toMatch(/^no {3}commands {2}the scripts ask for env:NO_SUCH_THING without a grant/m)
+  expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
   // What nobody knows keeps nobody from granting the rest.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(

@@ -45,7 +45,7 @@ describe('a source whose changes go live', () => {
         diagnostics: [
           {
             code: 'CAPABILITY_NOT_GRANTED',
-            message: 'the scripts ask for env:TOKEN without a grant',
+            message: 'the scripts lack a grant for env:TOKEN',
             fix: 'stoke grant deploy env:TOKEN',
           },
         ],
@@ -69,7 +69,7 @@ describe('a source whose changes go live', () => {
     await expect(run(skills)).rejects.toMatchObject({
       code: 'SCRIPT_REFUSED',
       message:
-        'there is no command "deploy.go"; the scripts ask for exec without a grant; a person can: stoke grant deploy exec',
+        'there is no command "deploy.go"; the scripts lack a grant for exec; a person can: stoke grant deploy exec',
     })
     await skills.review.grant('deploy', ['exec'])
     expect(await run(skills)).toBe('ran')

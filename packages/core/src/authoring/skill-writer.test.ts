@@ -275,7 +275,7 @@ describe('write_skill_file', () => {
   })
 })
 
-describe('two layers', () => {
+describe('a writer with two layers', () => {
   test(`copies a skill of the read-only layer before a change, and serves the writable copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
     await using it = await open({
       '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
@@ -297,7 +297,7 @@ describe('two layers', () => {
     expect((await it.files.list('/instance')).map(({ name }) => name)).toEqual(['.keep', 'tone'])
   })
 
-  test(`reload both, and serve files of the layer that serves the skill ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
+  test(`reloads both layers, and reads files of the layer that serves the skill ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
     await using it = await open({ '/bundled/tone/SKILL.md': text('tone', 'Bundled.') })
     it.files.write('/bundled/other/SKILL.md', text('other'))
     it.files.write('/instance/tone/SKILL.md', text('tone', 'Instance.'))
@@ -314,7 +314,7 @@ describe('two layers', () => {
     })
   })
 
-  test(`keep their skills when a reload fails, and report the failure ${verifies('FOX-X01')}`, async () => {
+  test(`keeps its skills when a reload fails, and reports the failure ${verifies('FOX-X01')}`, async () => {
     await using it = await open(
       { '/instance/tone/SKILL.md': text('tone') },
       {},

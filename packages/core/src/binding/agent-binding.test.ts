@@ -180,7 +180,7 @@ describe('SkillRuntime.bind()', () => {
 })
 
 describe('concurrent bind() and unbind()', () => {
-  test(`leave an agent that is bound while it is unbound with its tools ${verifies('EXO-B06')}`, async () => {
+  test(`leave the agent with its tools when it is bound again during an unbind ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -196,7 +196,7 @@ describe('concurrent bind() and unbind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`follow the last of several calls without an await ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+  test(`apply the last of several calls that are not awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const calls = [

@@ -1,4 +1,4 @@
-/** Declared properties of a command, for callers. */
+/** The behaviour of a command, as its script declares it to callers. */
 export interface CommandHints {
   /** True if the command changes nothing outside itself. */
   readonly readOnly?: boolean

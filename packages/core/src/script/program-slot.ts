@@ -411,7 +411,7 @@ function describeMissing(skill: Skill, missing: readonly ScriptCapability[]): Di
   return {
     code: 'CAPABILITY_NOT_GRANTED',
     severity: 'warning',
-    message: `the scripts ask for ${words} without a grant`,
+    message: `the scripts lack a grant for ${words}`,
     fix: `stoke grant ${skill.name} ${words}`,
   }
 }

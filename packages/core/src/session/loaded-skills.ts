@@ -15,7 +15,7 @@ import {
 } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
-/** The updates of the ledger that one message causes. */
+/** The ledger updates that one message causes. */
 export interface LoadedMarks {
   /** The skills that the message names, each at its current revision; `undefined` for a removed skill. */
   readonly said: ReadonlyMap<string, Skill | undefined>

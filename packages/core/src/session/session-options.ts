@@ -15,7 +15,7 @@ export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
  * - `append`: as messages at its end. Bytes that were already sent stay unchanged.
  * - `rebuild`: in a new catalog, for a system prompt that the host renders before every model call.
  * - `silent`: not at all. Tools still answer from the newest generation.
- * - `pinned`: not at all. The conversation keeps the generation that it began with, tools included.
+ * - `pinned`: the conversation keeps the generation that it began with, tools included.
  */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number]
 
