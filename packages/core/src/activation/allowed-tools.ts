@@ -16,7 +16,7 @@ export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
  * An entry is the name of a tool, in which `*` matches any characters. A pattern in parentheses restricts the input.
  * `Bash(git:*)` permits `git` with any arguments, `Read(docs/*)` permits a path. The pattern must match every field
  * whose usual name says that it holds a command, a path or an address. If there is no such field, it must match the
- * only text. Command lists and paths with `..` are matched by `*` only.
+ * only text. Only `*` matches a chain of commands or a path with `..`.
  */
 export function isToolAllowed(entries: readonly string[], tool: string, input: unknown): boolean {
   return entries.some(entry => {

@@ -319,7 +319,7 @@ describe('failures', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('by time-out are reported, and a late success counts', async () => {
+  test('of a call that times out are reported, and a late success counts', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()

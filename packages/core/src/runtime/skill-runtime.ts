@@ -97,7 +97,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source. Everything on disk before the call is visible afterwards, or the report has the error.
+   * Sweeps every source. Everything on disk before the call is visible afterwards, or the report contains the error.
    * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
    * for it
    */

@@ -56,7 +56,7 @@ interface Attempt {
 const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
 
 /**
- * The code of one folder: the code that serves, the code that is attempted, and the swap from one to the other.
+ * The code of one skill folder: the serving code, the requested code, and the swap from one to the other.
  *
  * ```text
  *   #attempt     want()          #follow()            it loads, or the script is faulty

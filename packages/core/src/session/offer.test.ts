@@ -307,7 +307,7 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toContain('<name>maps</name>')
   })
 
-  test.each(['offers nothing with %s', 'pinned'] as const)('%s offers nothing', async delivery => {
+  test.each(['silent', 'pinned'] as const)('offers nothing with %s', async delivery => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery })
     await loadSkill(session, 'pdf')

@@ -19,8 +19,8 @@ export interface FrozenCatalog extends SkillCatalog {
 }
 
 /**
- * The reports to a conversation and its loaded skills, as a JSON value. Store it with the messages. When the
- * conversation continues, in this process or another, pass it to `SkillRuntime.session` as `resume`.
+ * The record of one conversation as a JSON value: its reported skills and its loaded skills. Store it with the messages.
+ * When the conversation continues, in this process or another, pass it to `SkillRuntime.session` as `resume`.
  */
 export interface SessionState {
   /**
