@@ -87,7 +87,7 @@ test.each([
   [
     ['run', 'git', 'scripts/a.js'],
     2,
-    'error: "scripts/a.js" is no program of "git", but commands; run git.fail, git.greet\n',
+    'error: "scripts/a.js" is not a program of "git"; run git.fail, git.greet instead\n',
   ],
   [
     ['run', 'git', 'greet'],
@@ -182,7 +182,7 @@ test('grant and revoke apply to later processes and are recorded in the history'
   )
   const refused = it.run('run', 'net.go')
   expect(refused).toMatchObject({ status: 2 })
-  expect(refused.stderr).toContain('the scripts ask for net env:TOKEN, which nobody has granted')
+  expect(refused.stderr).toContain('the scripts lack a grant for net env:TOKEN')
   // Granting everything that a skill asks for would approve capabilities that the user has not read.
   const unsaid = it.run('grant', 'net')
   expect([unsaid.status, unsaid.stderr]).toEqual([
@@ -366,9 +366,7 @@ test('every verb that shows the skill reports the obstacle to its commands', () 
   expect(refused.stderr).toContain('a person can: stoke grant git env:NO_SUCH_THING\n')
   const why = it.run('why', 'git')
   expect(why.status).toBe(1)
-  expect(why.stdout).toMatch(
-    /^no {3}commands {2}the scripts ask for env:NO_SUCH_THING, which nobody has granted/m,
-  )
+  expect(why.stdout).toMatch(/^no {3}commands {2}the scripts lack a grant for env:NO_SUCH_THING/m)
   expect(why.stdout).toMatch(/^yes {2}listed/m)
   // An unknown capability does not prevent granting the others.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(

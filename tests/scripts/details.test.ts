@@ -76,7 +76,7 @@ test('a model learns why the newest commands of a skill are missing, when it loa
   folder.write('git/scripts/a.js', commandText('one', 'return 1'))
   await using skills = await openScripts(folder.path)
   const load = async (): Promise<string> => await call(skills, 'skill', { name: 'git' })
-  const missing = 'the scripts ask for net, which nobody has granted; a person can: stoke grant git net'
+  const missing = 'the scripts lack a grant for net; a person can: stoke grant git net'
   expect(await load()).toContain(`\nIts newest commands are not there: ${missing}\n`)
   expect(skills.describeUnknownTool('git.one', [])).toBe(
     `there is no tool "git.one"; not all commands of "git" are there: ${missing}`,

@@ -45,7 +45,7 @@ describe('a trusted source', () => {
         diagnostics: [
           {
             code: 'CAPABILITY_NOT_GRANTED',
-            message: 'the scripts ask for env:TOKEN, which nobody has granted',
+            message: 'the scripts lack a grant for env:TOKEN',
             fix: 'stoke grant deploy env:TOKEN',
           },
         ],
@@ -69,7 +69,7 @@ describe('a trusted source', () => {
     await expect(run(skills)).rejects.toMatchObject({
       code: 'SCRIPT_REFUSED',
       message:
-        'there is no command "deploy.go"; the scripts ask for exec, which nobody has granted; a person can: stoke grant deploy exec',
+        'there is no command "deploy.go"; the scripts lack a grant for exec; a person can: stoke grant deploy exec',
     })
     await skills.review.grant('deploy', ['exec'])
     expect(await run(skills)).toBe('ran')
@@ -148,7 +148,7 @@ describe('a trusted source', () => {
     await skills.review.revoke('deploy', ['env:TOKEN'])
     expect(await file.end).toMatchObject({
       code: 'SCRIPT_REFUSED',
-      message: 'what deploy may do was taken back while it ran',
+      message: 'permission to run deploy was revoked while it ran',
     })
   })
 

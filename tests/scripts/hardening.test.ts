@@ -325,10 +325,10 @@ test('definitions that a script reports are checked before they are published', 
   expect(skills.scripts.find('odd.c')?.hints).toEqual({ destructive: true })
   expect(skills.scripts.find('odd.c')?.description).toHaveLength(4_096)
   for (const [input, words] of [
-    ["{ type: 'object', required: 'a' }", 'what its input requires is "a"; use a list of names'],
+    ["{ type: 'object', required: 'a' }", '"required" of its input is "a"; use a list of names'],
     ["{ type: 'string' }", 'the type of its input is "string"; use "object"'],
     ["{ type: 'object', properties: [] }", 'the properties of its input are []'],
-    ["(() => ({ type: 'object', required: [1] }))()", 'what its input requires is [1]'],
+    ["(() => ({ type: 'object', required: [1] }))()", '"required" of its input is [1]'],
   ] as const) {
     folder.write('odd/scripts/a.js', define(`description: 'd', input: ${input}`))
     await skills.reload()

@@ -177,7 +177,9 @@ describe('a command', () => {
     expect(await message('git.unknown-one')).toBe(
       'COMMAND_NOT_FOUND there is no command "git.unknown-one"; there are: git.fail, git.log, git.sync',
     )
-    expect(await message('status')).toBe('COMMAND_NOT_FOUND "status" is no command; use "skill.command"')
+    expect(await message('status')).toBe(
+      'COMMAND_NOT_FOUND "status" is not a command id; use "skill.command"',
+    )
     expect(await message('nobody.status')).toContain('SKILL_NOT_FOUND there is no skill "nobody"')
   })
 
@@ -421,7 +423,7 @@ test('a runtime without scripts offers no commands and no script tools', async (
   expect(skills.scripts.canRun).toBe(false)
   expect(skills.scripts.list()).toEqual([])
   await expect(skills.scripts.execute('git.one')).rejects.toThrow(
-    'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses()',
+    'the runtime has no runner for scripts; pass scripts: childProcesses()',
   )
   expect(skills.session({ id: 's' }).tools).toHaveLength(2)
 })

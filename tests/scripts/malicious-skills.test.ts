@@ -218,7 +218,7 @@ test(`code that an agent wrote runs only after an approval ${verifies('PROMISE-8
   const run = session.tools.find(({ name }) => name === 'run_skill_command')
   expect(await run?.execute({ skill: 'made', command: 'go' })).toMatchObject({
     isError: true,
-    text: 'the scripts of "made" are not served; they run when somebody has approved them',
+    text: 'the scripts of "made" are not served; they run after a person approves them',
   })
   expect(skills.scripts.list()).toEqual([])
   await skills.review.approve('made')

@@ -4,17 +4,19 @@ import { toWildcard } from '../skill/wildcard.ts'
 export const ALLOWED_TOOLS_POLICIES = ['ignore', 'advise', 'enforce'] as const
 
 /**
- * What `allowed-tools` of active skills does. `ignore`: nothing. `advise`: the model is told. `enforce`: the model is told,
- * and other tools are refused while such a skill is active.
+ * The effect of `allowed-tools` of active skills.
+ * - `ignore`: none.
+ * - `advise`: the model sees the list.
+ * - `enforce`: the model sees the list, and other tools are refused while such a skill is active.
  */
 export type AllowedToolsPolicy = (typeof ALLOWED_TOOLS_POLICIES)[number]
 
 /**
- * Whether one of the entries of `allowed-tools` lets a call through. An entry is a tool's name in which `*` stands for any
- * characters, or such a name with a pattern for what it is called with: `Bash(git:*)` is `git` and everything after it,
- * `Read(docs/*)` a path. The pattern has to fit every field of the input that holds a command, a path or an address (by
- * their usual names), or the only text when there is none of these. Commands that are several, and paths with `..`, fit
- * nothing but `*`.
+ * True if one of the entries of `allowed-tools` permits a call.
+ * An entry is the name of a tool, in which `*` matches any characters. A pattern in parentheses restricts the input.
+ * `Bash(git:*)` permits `git` with any arguments, `Read(docs/*)` permits a path. The pattern must match every field
+ * whose usual name says that it holds a command, a path or an address. If there is no such field, it must match the
+ * only text. Only `*` matches a chain of commands or a path with `..`.
  */
 export function isToolAllowed(entries: readonly string[], tool: string, input: unknown): boolean {
   return entries.some(entry => {
@@ -35,7 +37,7 @@ function matchesText(pattern: string, text: string): boolean {
   return text === prefix || text.startsWith(`${prefix} `)
 }
 
-/** What a call is about. `unknown`: a text whose field does not tell. */
+/** A text in the input of a call. `unknown` means that the name of its field reveals no kind. */
 interface Subject {
   readonly kind: 'command' | 'path' | 'address' | 'unknown'
   readonly text: string
@@ -63,13 +65,13 @@ function kindOf(name: string): Subject['kind'] {
   return KINDS.find(([, pattern]) => pattern.test(plain))?.[0] ?? 'unknown'
 }
 
-/** Texts in lists count one by one. */
+/** Returns a text, or every text in a list. */
 function flatten(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   return Array.isArray(value) ? value.flatMap(flatten) : []
 }
 
-/** A shell would run more than the command that was allowed, or a path lead elsewhere. */
+/** True if a shell would run more than the permitted command, or if a path leads elsewhere. */
 function isEvasive({ kind, text }: Subject): boolean {
   const isPath = kind === 'path' || kind === 'unknown'
   const isCommand = kind === 'command' || kind === 'unknown'

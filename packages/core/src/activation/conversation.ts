@@ -3,18 +3,18 @@ import type { Skill } from '../skill/skill.ts'
 import type { AllowedToolsPolicy } from './allowed-tools.ts'
 import { ForgetfulLedger, type Ledger } from './ledger.ts'
 
-/** One conversation as its tools see it: what it may read, and what it has loaded. */
+/** One conversation as its tools see it. */
 export interface Conversation {
   readonly reader: SkillReader
   readonly ledger: Ledger
   readonly allowedTools: AllowedToolsPolicy
-  /** Notes that the instructions of a skill enter the conversation, under the name by which it can be found again. */
+  /** Records that the instructions of a skill enter the conversation, under a name that finds the skill again. */
   activate(skill: Skill, name: string): void
-  /** Answers a name that no skill has, from the skills in scope. @default near names, or what a search finds */
+  /** Renders the answer to an unknown name, from the skills in scope. @default near names, or what a search finds */
   describeUnknownSkill?(name: string, skills: readonly Skill[]): string
 }
 
-/** Returns a conversation for callers that keep none: every call starts from nothing. */
+/** Returns a conversation that records nothing, for callers that keep none. */
 export function withoutMemory(reader: SkillReader): Conversation {
   return { reader, ledger: new ForgetfulLedger(), allowedTools: 'advise', activate: () => undefined }
 }

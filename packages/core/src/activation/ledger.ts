@@ -1,30 +1,30 @@
 import type { Digest } from '../skill/digest.ts'
 import type { RetainedRevisions } from './retained-revisions.ts'
 
-/** One skill that a conversation has in its context. */
+/** One skill in the context of a conversation. */
 export interface LedgerEntry {
   readonly name: string
-  /** The revision whose instructions the conversation was given last. */
+  /** The revision whose instructions the conversation received last. */
   readonly revision: Digest
-  /** The newest revision that the conversation was told of; equal to `revision` until the skill changes. */
+  /** The newest revision that was reported to the conversation; equal to `revision` until the skill changes. */
   readonly toldRevision: Digest | undefined
 }
 
-/** What one conversation has loaded. */
+/** The skills that one conversation has loaded. */
 export interface Ledger {
   entries(): readonly LedgerEntry[]
   find(name: string): LedgerEntry | undefined
   record(entry: LedgerEntry): void
   forget(name: string): void
-  /** Notes that the conversation was given something of a revision. */
+  /** Records that the conversation received content of a revision. */
   saw(name: string, revision: Digest): void
-  /** The newest hundred revisions of a skill of which the conversation was given something, newest last. */
+  /** Returns the newest hundred revisions of a skill that the conversation has seen, newest last. */
   seen(name: string): readonly Digest[]
-  /** All of those, by name. */
+  /** Returns `seen` for every name. */
   allSeen(): Readonly<Record<string, readonly Digest[]>>
 }
 
-// A conversation that follows every edit for days would keep all of them.
+// Without a limit, a conversation that follows every edit for days would retain all revisions.
 const MAX_SEEN_OF_NAME = 100
 
 export class MemoryLedger implements Ledger {
@@ -52,7 +52,7 @@ export class MemoryLedger implements Ledger {
   saw(name: string, revision: Digest): void {
     const seen = this.#seen.get(name) ?? new Set()
     this.#seen.set(name, seen)
-    // Seen again, it is the newest.
+    // A revision that is seen again becomes the newest.
     if (!seen.delete(revision)) this.#retained.add(revision)
     seen.add(revision)
     if (seen.size <= MAX_SEEN_OF_NAME) return
@@ -76,7 +76,7 @@ export class MemoryLedger implements Ledger {
   }
 }
 
-/** For readers that keep no conversation: nothing is remembered. */
+/** A ledger that records nothing, for readers that keep no conversation. */
 export class ForgetfulLedger implements Ledger {
   entries(): readonly LedgerEntry[] {
     return []

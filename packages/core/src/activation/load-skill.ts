@@ -6,19 +6,19 @@ import { isAddressable, normalizeName } from '../skill/skill-name.ts'
 import { foldText } from '../skill/text.ts'
 import type { Conversation } from './conversation.ts'
 
-/** What asking for a skill leads to. */
+/** The outcome of a request for a skill. */
 export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly skill: Skill; readonly body: string; readonly generation: Generation }
-  /** Nothing was asked for: everything in scope. */
+  /** The request was empty: all skills in scope. */
   | { readonly kind: 'list'; readonly skills: readonly Skill[]; readonly generation: Generation }
-  /** There is no such skill, but these match the words. */
+  /** No skill has this name, but these match the words. */
   | {
       readonly kind: 'matches'
       readonly query: string
       readonly skills: readonly Skill[]
       readonly generation: Generation
     }
-  /** The skill is there, was never good, and so cannot be served. */
+  /** The skill exists but has never been valid, so it cannot be served. */
   | { readonly kind: 'broken'; readonly report: SkillReport; readonly generation: Generation }
   | {
       readonly kind: 'not-found'
@@ -31,8 +31,8 @@ export type LoadOutcome =
 const MAX_MATCHES = 5
 
 /**
- * Loads by name or slash id: name guard, fresh reading of that skill, scope, exact name, folder's name, near names,
- * ranked search, parts of words. What is out of scope is treated as if it did not exist.
+ * Loads a skill by name or slash id, after a fresh reading of that skill. Tries the exact name, the name of the folder,
+ * near names, a ranked search, and parts of words, in this order. A skill out of scope counts as missing.
  * @throws the reason of the signal when it aborts; the conversation has not loaded the skill then
  */
 export async function loadSkill(
@@ -76,7 +76,7 @@ function findOthers(query: string, generation: Generation, conversation: Convers
   return { kind: 'not-found', query, suggestions, available: names.length, generation }
 }
 
-/** The skills with the text in their name or description, in whatever case: parts of words that no index has. */
+/** Returns the skills whose name or description contains the text, ignoring case. The index only finds whole words. */
 function findContaining(query: string, skills: readonly Skill[]): readonly Skill[] {
   const wanted = foldText(query)
   return skills.filter(

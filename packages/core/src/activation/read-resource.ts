@@ -18,21 +18,21 @@ export interface ResourceContent {
   readonly digest: Digest
   readonly bytes: Uint8Array
   readonly generation: Generation
-  /** The revision that the conversation loaded, when it is another one. */
+  /** The revision that the conversation loaded, if it is another one. */
   readonly loadedRevision?: Digest
 }
 
 export interface ResourceRequest {
   readonly skill: string
   readonly path: string
-  /** A revision as `sha256:` and 64 digits or its first eight digits or more; the newest by default. */
+  /** A revision as `sha256:` and 64 digits, or at least its first eight digits. Without it, the newest one is read. */
   readonly revision?: string
 }
 
 /**
  * Reads a file by digest, so that bytes and revision always belong together.
- * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each saying what there is; the
- * reason of the signal when it aborts
+ * @throws {SkillError} INVALID_PATH, SKILL_NOT_FOUND, REVISION_NOT_FOUND, FILE_NOT_FOUND, each with what is available;
+ * the reason of the signal when it aborts
  */
 export async function readResource(
   request: ResourceRequest,
@@ -95,8 +95,8 @@ async function findRevision(
   const matches = (revision: Digest): boolean =>
     digits.length >= MIN_DIGITS && revision.slice(7).startsWith(digits)
   if (matches(skill.revision)) return { revision: skill.revision, files: skill.files }
-  // A revision is a digest of files and says nothing of whose they are: only what this conversation was given of
-  // this skill may be asked for, or a scope could be walked around with a digest.
+  // A digest does not show to which skill its files belong. Accept only revisions of this skill that this conversation
+  // has seen, or a digest could bypass the scope.
   const revision = seen.find(matches)
   const files = revision === undefined ? undefined : await reader.listFiles(revision)
   if (revision === undefined || files === undefined) {

@@ -1,15 +1,15 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** A store that keeps what is in use; `SkillStore` is one. */
+/** A store that keeps the revisions in use; `SkillStore` is one. */
 export interface RetainingStore {
   retain(revision: Digest): void
   release(revision: Digest): void
 }
 
-/** The revisions that one conversation was given something of: its store keeps them readable until `release`. */
+/** The revisions that one conversation has seen. The store keeps them readable until `release`. */
 export class RetainedRevisions {
   readonly #store: RetainingStore
-  /** How often each was added. */
+  /** Number of `add` calls for each revision. */
   readonly #revisions = new Map<Digest, number>()
   #isReleased = false
 
@@ -24,7 +24,7 @@ export class RetainedRevisions {
     if (count === 0) this.#store.retain(revision)
   }
 
-  /** Takes back one `add`; after the last one the store may collect the revision. */
+  /** Undoes one `add`. After the last one, the store may collect the revision. */
   remove(revision: Digest): void {
     const count = this.#revisions.get(revision)
     if (count === undefined) return
@@ -36,7 +36,7 @@ export class RetainedRevisions {
     this.#store.release(revision)
   }
 
-  /** Lets them go, for good. */
+  /** Releases all revisions for good. */
   release(): void {
     this.#isReleased = true
     for (const revision of this.#revisions.keys()) this.#store.release(revision)

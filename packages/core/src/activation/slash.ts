@@ -7,26 +7,27 @@ import { isLoadableName, normalizeName } from '../skill/skill-name.ts'
 import type { Conversation } from './conversation.ts'
 import { readArgumentNames, substituteArguments } from './substitute-arguments.ts'
 
-/** What became of a message that may begin with a slash command. */
+/** The result of expanding a message. */
 export interface SlashExpansion {
-  /** The message for the model; the same text when it names no skill. */
+  /** The message for the model; unchanged if it names no skill. */
   readonly text: string
-  /** The skill whose instructions the text has; absent when the message is unchanged. */
+  /** The skill whose instructions the text contains; absent if the message is unchanged. */
   readonly skill?: Skill
-  /** What followed the name, trimmed. */
+  /** The text after the name, trimmed. */
   readonly arguments?: string
 }
 
 export interface SlashOptions {
-  /** Commands of the host, without the slash: these are never taken for skills. @default [] */
+  /** Commands of the host, without the slash. They never expand to skills. @default [] */
   readonly reserved?: readonly string[]
 }
 
 export const KNOWN_SLASH: KnownOptions<SlashOptions> = { reserved: true }
 
 /**
- * Puts the instructions of a skill into a message that begins with `/` and its name, before a model sees it. The longest
- * name that fits wins, so `/greet_foo` is not `greet`. Unknown, broken and out-of-scope names leave the message alone.
+ * Puts the instructions of a skill into a message that begins with `/` and its name, before a model sees it. The
+ * longest matching name wins, and it must end where a word ends: `/greet_foo` does not match `greet`. A message with an
+ * unknown, broken or out-of-scope name stays unchanged.
  */
 export async function expandSlash(
   message: string,
@@ -59,7 +60,7 @@ function findCommand(
   conversation: Conversation,
 ): { skill: Skill; rest: string } | undefined {
   const generation = conversation.reader.current
-  // Compared in the form that names have; what follows the name is taken from the message as it was typed.
+  // Names are compared in normal form. The text after the name stays as it was typed.
   const text = command.normalize('NFKC')
   let best: Skill | undefined
   for (const skill of generation.list()) {
@@ -72,14 +73,14 @@ function findCommand(
   return skill === undefined ? undefined : { skill, rest: command.slice(length).trim() }
 }
 
-/** How many characters of the command spell the name, which may be longer or shorter than its normal form. */
+/** Returns how many characters of the command spell the name. The normal form may be longer or shorter. */
 function lengthOfName(command: string, name: string): number {
   let length = 0
   while (length < command.length && command.slice(0, length).normalize('NFKC') !== name) length++
   return length
 }
 
-/** crabtalk's block. The instructions cannot end it: a closing tag in them is written as text. */
+/** Renders the block of crabtalk. A closing tag in the instructions is escaped, so that it cannot end the block. */
 function renderBlock(name: string, body: string): string {
   return `<skill name="${escapeText(name)}">\n${escapeEndTag(body, 'skill')}\n</skill>`
 }

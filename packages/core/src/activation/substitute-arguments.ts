@@ -1,4 +1,4 @@
-/** Names of the arguments in an `argument-hint` such as `[issue] [priority]` or `<file>`, in their order. */
+/** Returns the names of the arguments in an `argument-hint` such as `[issue] [priority]` or `<file>`, in order. */
 export function readArgumentNames(hint: unknown): readonly string[] {
   const text = Array.isArray(hint)
     ? hint.map(item => `[${item}]`).join(' ')
@@ -9,9 +9,10 @@ export function readArgumentNames(hint: unknown): readonly string[] {
 }
 
 /**
- * Fills arguments into instructions, in one pass, so that what a user typed is never itself filled in: `$ARGUMENTS` is
- * everything, `$1` the first argument, `$issue` the one of that name in the hint. Quotes keep words together. `$` before a
- * number stays as it is when there is neither such an argument nor a name for it (`costs $5`), and after a backslash.
+ * Fills arguments into instructions, in one pass, so that typed text is never expanded.
+ * `$ARGUMENTS` is the whole text, `$1` the first argument, `$issue` the argument with that name in the hint. Quotes
+ * keep words together. A `$` after a backslash stays, and so does a number without an argument or a name, as in `costs
+ * $5`.
  */
 export function substituteArguments(body: string, typed: string, names: readonly string[]): string {
   const given = splitArguments(typed)

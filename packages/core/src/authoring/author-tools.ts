@@ -7,15 +7,18 @@ import { TOOL_NAMES } from '../tool/tool-names.ts'
 import { type AgentAuthor, checkAuthor, type SkillWriteResult, type SkillWriter } from './skill-writer.ts'
 
 export interface AuthorToolsOptions {
-  /** Which names may be written. @default all that the writer allows */
+  /** Whether a name may be written. @default all that the writer allows */
   readonly isInScope?: (name: string) => boolean
-  /** Who writes with them. Give the conversation, or nothing that is written is live before somebody approves it. */
+  /** The agent that writes. Without a conversation, nothing that it writes is live before an approval. */
   readonly author?: AgentAuthor
 }
 
 const KNOWN: KnownOptions<AuthorToolsOptions> = { isInScope: true, author: true }
 
-/** The tools with which a model writes skills: `write_skill_file` and `reload_skills`. @throws {SkillError} INVALID_OPTION */
+/**
+ * Creates the tools with which a model writes skills: `write_skill_file` and `reload_skills`. @throws {SkillError}
+ * INVALID_OPTION
+ */
 export function createAuthorTools(
   writer: SkillWriter,
   options: AuthorToolsOptions = {},
@@ -98,8 +101,8 @@ function toAnswer(result: SkillWriteResult, { conversation }: AgentAuthor): Tool
   if (result.isHeld) {
     lines.push(
       conversation === undefined
-        ? 'It is held: it is live once somebody has approved it.'
-        : 'It is live in this conversation, and everywhere else once somebody has approved it.',
+        ? 'It is held until a person approves it.'
+        : 'It is live in this conversation. Elsewhere it is held until a person approves it.',
     )
   }
   for (const error of result.errors) lines.push(`Not live yet: ${error}`)

@@ -7,24 +7,24 @@ import type { Skill } from '../skill/skill.ts'
 import type { SkillPath } from '../skill/skill-path.ts'
 import { adviseRepairs, reviewSkill } from './review-skill.ts'
 
-/** One file that is about to be written. */
+/** A file that is about to be written. */
 export interface FileDraft {
-  /** Name of the skill that it belongs to. */
+  /** Name of the skill that the file belongs to. */
   readonly skill: string
   readonly path: SkillPath
   readonly bytes: Uint8Array
-  /** What the text of that skill is called. */
+  /** File name of the text of that skill. */
   readonly skillFile: string
 }
 
-/** By which rules the source that is written to will read the file. */
+/** The rules by which the source will read the file. */
 export interface ServingRules {
   readonly reading?: Partial<ReadingPolicy>
   readonly limits?: SkillLimits
 }
 
 /**
- * Checks that the source will serve what is written, by its own rules; returns what could be better.
+ * Checks that the source will serve the file, by its own rules. Returns advice for the author.
  * @throws {SkillError} SKILL_INVALID, TOO_LARGE
  */
 export function checkWrite(
@@ -38,7 +38,7 @@ export function checkWrite(
   if (path !== skillFile) return path.split('/').length > 2 ? ['keep files one level below the skill'] : []
   if (bytes.length === 0)
     throw new SkillError('SKILL_INVALID', `${path} is empty; write frontmatter and instructions`)
-  // A text with another name would not make the skill live that the author asked for, whatever the source tolerates.
+  // A text with another name would not update the requested skill, even if the source tolerates it.
   const policy: Partial<ReadingPolicy> = { ...rules.reading, matchDirectory: 'error' }
   const parsed = parseSkill(bytes, { directoryName: draft.skill, limits, policy })
   if (parsed.ok && !parsed.diagnostics.some(isError))
@@ -55,7 +55,7 @@ export function checkWrite(
   })
 }
 
-/** A skill that is too large would be broken as a whole. */
+/** Refuses a file that makes its skill too large, because the whole skill would then be broken. */
 function checkSize({ path, bytes }: FileDraft, served: Skill | undefined, limits: SkillLimits): void {
   const { maxFolderBytes, maxFiles, maxFolderDepth } = limits
   const others = (served?.files ?? []).filter(file => file.path !== path)

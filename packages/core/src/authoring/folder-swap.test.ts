@@ -6,7 +6,7 @@ const file = (content: string) => [
   { path: 'SKILL.md', bytes: new TextEncoder().encode(content), isExecutable: false },
 ]
 
-/** Has no room for the new folder when the old one is gone. */
+/** A disk without space for the new folder once the old one was moved. */
 class FullDisk extends MemoryFileSystem {
   override move(...[from, to, options]: Parameters<MemoryFileSystem['move']>): void {
     if (to === '/root/pdf' && from.includes('.swap')) throw new Error('the disk is full')
@@ -14,7 +14,7 @@ class FullDisk extends MemoryFileSystem {
   }
 }
 
-test('a replacement that fails between its two moves puts the old folder back', async () => {
+test('replaceFolder() puts the old folder back when its second move fails', async () => {
   const fileSystem = new FullDisk({ '/root/pdf/SKILL.md': 'Old.' })
   await expect(
     replaceFolder({ fileSystem, root: '/root', location: 'pdf' }, file('New.'), '1'),
@@ -23,7 +23,7 @@ test('a replacement that fails between its two moves puts the old folder back', 
   expect(new TextDecoder().decode(bytes)).toBe('Old.')
 })
 
-test('what is not a name of a folder keeps no other replacement from being ended', async () => {
+test('finishSwaps() removes entries with invalid names, and finishes the others', async () => {
   const fileSystem = new MemoryFileSystem({
     '/root/.trash/.swap/%E0%A4%A': 'x',
     '/root/.trash/.swap/..%2Fhome/SKILL.md': 'x',

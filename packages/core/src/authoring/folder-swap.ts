@@ -3,7 +3,7 @@ import type { WritableFileSystem } from '../fs/writable-file-system.ts'
 import { compareText } from '../skill/compare.ts'
 import { findPathFault } from '../skill/skill-path.ts'
 
-/** A file as it is to be in a folder. */
+/** A file of the new folder. */
 export interface FolderFile {
   readonly path: string
   readonly bytes: Uint8Array
@@ -12,20 +12,20 @@ export interface FolderFile {
 
 export interface FolderSwap {
   readonly fileSystem: WritableFileSystem
-  /** Absolute folder of the source. */
+  /** Absolute path of the source's folder. */
   readonly root: string
-  /** The folder within it; not empty. */
+  /** Path of the folder within the source; not empty. */
   readonly location: string
 }
 
 const TRASH = '.trash'
-// Beside what was put aside, where no source looks. A folder is here for a moment only, between two moves.
+// In the trash, where no source looks. A folder is here only between the two moves.
 const SWAPS = `${TRASH}/.swap`
 
 /**
- * Replaces a whole folder. Everything new is written aside first; then the old folder is moved to the trash and the new one
- * into its place, so readers see the one or the other and, for the moment between two moves, neither. A process that is killed in
- * that moment leaves the new folder ready for `finishSwaps`. Returns where the old folder is, if there was one.
+ * Replaces a whole folder. Writes all new files aside, moves the old folder to the trash, and moves the new folder into
+ * its place. Readers see the old or the new folder, or no folder between the two moves. A process that is killed
+ * between them leaves the new folder ready for `finishSwaps`. Returns the new path of the old folder, if there was one.
  */
 export async function replaceFolder(
   { fileSystem, root, location }: FolderSwap,
@@ -57,7 +57,7 @@ export async function replaceFolder(
       if (wasThere) await fileSystem.move(aside, target, inside)
       await fileSystem.remove(ready, inside)
     } catch (again) {
-      throw new SkillError('IO_FAILED', `${toMessage(thrown)}; what was there is in ${aside}`, {
+      throw new SkillError('IO_FAILED', `${toMessage(thrown)}; the old folder is in ${aside}`, {
         cause: again,
       })
     }
@@ -66,14 +66,14 @@ export async function replaceFolder(
   return wasThere ? aside : undefined
 }
 
-/** Whether a process has begun to replace a folder: one that is at it, or was killed. */
+/** True if a process has started to replace a folder. It may still run, or may have been killed. */
 export async function hasSwaps(fileSystem: WritableFileSystem, root: string): Promise<boolean> {
   return (await listIfThere(fileSystem, `${root}/${SWAPS}`)).length > 0
 }
 
 /**
- * Ends what a killed process had begun: a folder that is in no place any more gets its new contents. To be called by the one who
- * has the write lock, so that nobody is at it.
+ * Finishes the swaps of killed processes: a folder that is missing gets its new contents. The caller must hold the
+ * write lock, so that no other process is replacing a folder.
  */
 export async function finishSwaps(fileSystem: WritableFileSystem, root: string): Promise<void> {
   const inside = { inside: root }
@@ -82,14 +82,15 @@ export async function finishSwaps(fileSystem: WritableFileSystem, root: string):
     const ready = `${root}/${SWAPS}/${name}`
     const location = name.startsWith('.tmp-') ? undefined : decode(name)
     const target = `${root}/${location}`
-    // Half written, or the old folder is still in its place: the swap has not begun. Other names are nobody's here.
+    // The swap has not begun if the new folder is half written or the old one is still in place. Remove it, and unknown
+    // names.
     const isBegun = location !== undefined && !(await isThere(fileSystem, target))
     if (isBegun) await fileSystem.move(ready, target, inside)
     else await fileSystem.remove(ready, inside)
   }
 }
 
-/** The folder that a name stands for, if it is one of ours: anybody may have put something there. */
+/** Returns the folder that a name stands for. Returns `undefined` for names that other programs put there. */
 function decode(name: string): string | undefined {
   try {
     const location = decodeURIComponent(name)

@@ -8,7 +8,7 @@ import { parseSkill } from '../skill/parse-skill.ts'
 import type { ReadingPolicy } from '../skill/reading-policy.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** The folder that is written to. */
+/** The folder that a writer writes to. */
 export interface WritableLayer {
   /** Label of its source. */
   readonly label: string
@@ -17,34 +17,34 @@ export interface WritableLayer {
   readonly fileSystem: WritableFileSystem
   /** Absolute, without a slash at its end. */
   readonly root: string
-  /** What the text of a skill may be called there, best name first. */
+  /** Allowed file names for the text of a skill, best name first. */
   readonly fileNames: readonly string[]
-  /** How forgiving its texts are read. @default DEFAULT_READING */
+  /** The rules for reading its texts. @default DEFAULT_READING */
   readonly reading?: Partial<ReadingPolicy>
   /** @default DEFAULT_LIMITS */
   readonly limits?: SkillLimits
-  /** Whether the source looks for no skill in a folder of this name. @default in none */
+  /** Whether the source ignores folders of this name. @default in none */
   isSkipped?(name: string): boolean
 }
 
-/** A folder, and the skill that it is expected to hold. */
+/** A folder, and the skill that it should contain. */
 export interface ExpectedFolder {
   readonly name: string
   readonly folder: string
-  /** The folder within the source. */
+  /** Path of the folder within the source. */
   readonly location: string
   readonly skillFile: string
-  /** Whether the text of the skill has to be there. */
+  /** Whether the text of the skill must exist. */
   readonly isThere: boolean
-  /** Digest of that text as it was read last; absent when it was broken. */
+  /** Digest of that text when it was read last; absent if the text was broken. */
   readonly known?: Digest | undefined
 }
 
-/** A file, and the digest at which its writer knows it. */
+/** A file, and the digest that its writer expects. */
 export interface BaseCheck {
   readonly skill: string
   readonly path: string
-  /** Eight or more digits, or `none` when there must not be a file. @default any */
+  /** At least eight digits, or `none` if the file must not exist. @default any */
   readonly baseDigest?: string
 }
 
@@ -54,7 +54,7 @@ export interface LayerFilesOptions {
   readonly clock: Clock
 }
 
-/** Reads the files of the folder that is written to, and checks that they are what a writer believes them to be. */
+/** Reads the files of the writable folder, and checks that they match what a writer expects. */
 export class LayerFiles {
   readonly #layer: WritableLayer
   readonly #reader: SkillReader
@@ -68,7 +68,7 @@ export class LayerFiles {
     this.#clock = clock
   }
 
-  /** Checks that every file of a skill is as it was read. @throws {SkillError} CHANGED_SINCE_READ */
+  /** Checks that no file of a skill changed since it was read. @throws {SkillError} CHANGED_SINCE_READ */
   async checkFolder(folder: string, { name, files }: Skill): Promise<void> {
     for (const { path, digest } of files) {
       const actual = (await this.read(`${folder}/${path}`))?.digest
@@ -77,8 +77,9 @@ export class LayerFiles {
   }
 
   /**
-   * Checks that a folder still holds the skill: by its name, or because its text is as it was read last. Folders are renamed
-   * and exchanged while a write waits for its turn. A broken text has no name, and may replace a broken text only.
+   * Checks that a folder still contains the skill: its name matches, or its text is the last one that was read. Folders
+   * may be renamed or exchanged while a write waits for the lock. A broken text has no name, and is accepted only if
+   * the last text was broken, too.
    * @throws {SkillError} SKILL_NOT_FOUND when the folder is gone; CHANGED_SINCE_READ when it holds another skill
    */
   async checkSkill({ name, folder, location, skillFile, isThere, known }: ExpectedFolder): Promise<void> {
@@ -99,12 +100,12 @@ export class LayerFiles {
     const found = parsed.ok ? `now holds the skill ${JSON.stringify(parsed.value.name)}` : 'has changed'
     throw new SkillError(
       'CHANGED_SINCE_READ',
-      `the folder ${JSON.stringify(folder)} of ${JSON.stringify(name)} ${found}; nothing was done, so read the skill again and decide anew`,
+      `the folder ${JSON.stringify(folder)} of ${JSON.stringify(name)} ${found}; nothing was changed; read the skill again before you retry`,
       { data: { name, folder } },
     )
   }
 
-  /** Reads a file of the layer; `undefined` when it is not there. */
+  /** Reads a file of the layer. Returns `undefined` if it does not exist. */
   async read(
     target: string,
   ): Promise<{ bytes: Uint8Array; digest: Digest; isExecutable: boolean } | undefined> {
@@ -122,7 +123,9 @@ export class LayerFiles {
     }
   }
 
-  /** Checks that a file is at the digest that its writer knows. @throws {SkillError} CHANGED_SINCE_READ, INVALID_OPTION */
+  /**
+   * Checks that a file has the digest that its writer expects. @throws {SkillError} CHANGED_SINCE_READ, INVALID_OPTION
+   */
   checkBase({ baseDigest, path, skill }: BaseCheck, actual: Digest | undefined): void {
     if (baseDigest === undefined) return
     const wanted = baseDigest.replace(/^sha256:/, '').toLowerCase()
@@ -137,11 +140,11 @@ export class LayerFiles {
     const now = actual === undefined ? 'there is no such file' : `it is now ${shortDigest(actual)}`
     throw new SkillError(
       'CHANGED_SINCE_READ',
-      `${JSON.stringify(path)} of ${JSON.stringify(skill)} is not at ${JSON.stringify(baseDigest)}: ${now}; read it again and decide anew`,
+      `${JSON.stringify(path)} of ${JSON.stringify(skill)} is not at ${JSON.stringify(baseDigest)}: ${now}; read it again before you retry`,
       { data: { expected: baseDigest, actual } },
     )
   }
-  /** `undefined` when there is no such folder. */
+  /** Returns `undefined` if the folder does not exist. */
   async #namesIn(folder: string): Promise<readonly string[] | undefined> {
     try {
       return (await this.#layer.fileSystem.list(folder)).map(({ name }) => name)
@@ -151,8 +154,8 @@ export class LayerFiles {
   }
 
   /**
-   * Copies a skill of a read-only source. A new folder appears as a whole; a folder that is there and is no skill yet gets the
-   * files that it lacks, the text last. Returns whether anything was copied.
+   * Copies a skill of a read-only source. A new folder appears as a whole. An existing folder without the text of a
+   * skill gets its missing files, the text last. Returns whether anything was copied.
    */
   async copyUp(skill: Skill, folder: string): Promise<boolean> {
     const { fileSystem, root } = this.#layer
@@ -190,8 +193,8 @@ export class LayerFiles {
   }
 }
 
-/** The error for a skill whose folder went away while it was to be changed. */
+/** Returns the error for a skill whose folder was removed before a change. */
 export function createGone(name: string, cause?: unknown): SkillError {
-  const message = `the folder of ${JSON.stringify(name)} is not there any more; look at the skills again and decide anew`
+  const message = `the folder of ${JSON.stringify(name)} no longer exists; list the skills again before you retry`
   return new SkillError('SKILL_NOT_FOUND', message, { cause, data: { name } })
 }

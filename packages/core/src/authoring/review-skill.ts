@@ -4,7 +4,7 @@ import type { ParsedSkill } from '../skill/skill-fields.ts'
 const MAX_LINES = 500
 const MAX_DEPTH = 2
 
-/** What could be better about a skill that is whole, as advice to its author. */
+/** Returns advice to the author of a valid skill. */
 export function reviewSkill(skill: ParsedSkill, files: readonly string[]): readonly string[] {
   const advice: string[] = []
   if (!/^use (?:this skill )?when\b/i.test(skill.description))
@@ -20,7 +20,7 @@ export function reviewSkill(skill: ParsedSkill, files: readonly string[]): reado
   return advice
 }
 
-/** Advice about fields that are not valid YAML and were read all the same, which other clients may not do. */
+/** Returns advice about fields that are invalid YAML. This library reads them anyway, but other clients may not. */
 export function adviseRepairs(diagnostics: readonly Diagnostic[]): readonly string[] {
   return diagnostics
     .filter(({ code }) => code === 'YAML_REPAIRED')

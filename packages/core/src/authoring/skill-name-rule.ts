@@ -3,15 +3,18 @@ import { findNameFaults, isLoadableName } from '../skill/skill-name.ts'
 /** The values of `WritableNames` that have a name. */
 export const WRITABLE_NAMES = ['strict', 'lenient'] as const
 
-/** Names that new skills may have: `strict` are ASCII and follow the specification, `lenient` follow it in any script. */
+/**
+ * The rule for names of new skills. `strict` follows the specification and allows ASCII only. `lenient` follows it in
+ * any script.
+ */
 export type WritableNames = (typeof WRITABLE_NAMES)[number] | RegExp
 
-/** Words that belong to somebody else. */
+/** Words that belong to other products. */
 export const RESERVED_WORDS: readonly string[] = Object.freeze(['anthropic', 'claude'])
 
 const MAX_LENGTH = 64
 
-/** Why a skill may not be called so, as the second half of a sentence; `undefined` when it may. */
+/** Returns the fault of a name, as the second half of a sentence; `undefined` if the name is allowed. */
 export function findNameFault(
   name: string,
   rule: WritableNames,
@@ -31,7 +34,7 @@ export function findNameFault(
   )
   if (word !== undefined) return `has the reserved word ${JSON.stringify(word)}`
   if (rule instanceof RegExp) {
-    // A pattern that remembers where it was would refuse every second name.
+    // With the flags g or y, a pattern keeps its position and would refuse every second name.
     const pattern = new RegExp(rule.source, rule.flags.replace(/[gy]/g, ''))
     return pattern.test(name) ? undefined : `does not match ${rule.source}`
   }

@@ -22,7 +22,7 @@ interface Harness extends AsyncDisposable {
   write(skill: string, path: string, content: string, more?: object): Promise<ToolResult>
 }
 
-/** Two layers: `/instance` is written to, `/bundled` is not. */
+/** Opens a runtime with two sources: `/instance` is writable, `/bundled` is not. */
 async function open(
   files: Readonly<Record<string, string>> = {},
   options: SkillWriterOptions = {},
@@ -42,7 +42,7 @@ async function open(
     sources: [source('instance'), source('bundled')],
     tuning: { settle: NO_SETTLE },
     clock,
-    // As RustFox has it; what is held by default is tried with the reviews.
+    // RustFox behaves like this. The tests of the review cover the default.
     review: { agentWrites: 'live' },
     ...runtime,
   })
@@ -70,7 +70,7 @@ const read = async (files: MemoryFileSystem, path: string): Promise<string> =>
   new TextDecoder().decode((await files.read(path, { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe('write_skill_file', () => {
-  test(`writes a skill of several files, live in the same conversation ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
+  test(`writes a skill of several files, which is live in the same conversation ${verifies('FOX-02', 'FOX-03', 'FOX-08', 'FOX-10', 'FOX-13', 'FOX-14', 'FOX-15', 'FOX-X01', 'P20')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'templates/mail.md', 'Dear ...')).text).toMatch(
       /^Written: \/instance\/tone\/templates\/mail\.md\nbase_digest: [0-9a-f]{8}$/,
@@ -142,7 +142,7 @@ describe('write_skill_file', () => {
     },
   )
 
-  test('keeps a skill that is called skill.md, a single file, and the root of a source', async () => {
+  test('keeps the name skill.md, a single file, and a skill in the root of a source', async () => {
     const fileSystem = new MemoryFileSystem({
       '/w/lower/skill.md': text('lower'),
       '/w/note.md': text('note'),
@@ -168,7 +168,7 @@ describe('write_skill_file', () => {
     await expect(writer.quarantine('w')).rejects.toMatchObject({ code: 'READ_ONLY' })
   })
 
-  test('names by a pattern are still safe folder names, and every one of them is asked', async () => {
+  test('checks every name against a pattern, and refuses unsafe folder names all the same', async () => {
     await using it = await open({}, { names: /^[a-z._/-]+$/g })
     for (const name of ['.git', 'a/b', '..', 'claude-x'])
       expect((await it.write(name, 'SKILL.md', text('x'))).isError).toBe(true)
@@ -176,7 +176,7 @@ describe('write_skill_file', () => {
       expect((await it.write(name, 'SKILL.md', text(name))).isError).toBe(false)
   })
 
-  test('two writers of one runtime take turns', async () => {
+  test('makes two writers of one runtime take turns', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     const baseDigest = it.skills.current.get('tone').files[0]?.digest ?? ''
     const outcomes = await Promise.allSettled(
@@ -189,7 +189,7 @@ describe('write_skill_file', () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test(`takes two dots inside a name ${verifies('FOX-B02', 'P19')}`, async () => {
+  test(`accepts two dots inside a name ${verifies('FOX-B02', 'P19')}`, async () => {
     await using it = await open()
     expect((await it.write('tone', 'notes..md', 'x')).isError).toBe(false)
     expect(await read(it.files, '/instance/tone/notes..md')).toBe('x')
@@ -202,7 +202,7 @@ describe('write_skill_file', () => {
     ['---\nname: other\ndescription: x\n---\n', 'differs from its folder "tone"'],
     ['---\nname: tone\ndescription: "x\n---\n', 'line 3: '],
   ])(
-    `does not write a SKILL.md that could not be served: %j ${verifies('FOX-X07', 'PROMISE-3')}`,
+    `refuses a SKILL.md that cannot be served: %j ${verifies('FOX-X07', 'PROMISE-3')}`,
     async (content, reason) => {
       await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
       const result = await it.write('tone', 'SKILL.md', content)
@@ -211,7 +211,7 @@ describe('write_skill_file', () => {
     },
   )
 
-  test(`refuses to overwrite what somebody else has changed ${verifies('FOX-X07', 'P20')}`, async () => {
+  test(`refuses to overwrite the change of another writer ${verifies('FOX-X07', 'P20')}`, async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     const seen = await it.call('read_skill_file', { skill: 'tone', path: 'SKILL.md' })
     const base_digest = /^<(file_[0-9a-f]+) /.exec(seen.text)?.[1]
@@ -232,7 +232,7 @@ describe('write_skill_file', () => {
     )
   })
 
-  test(`gives advice, and names wrong fields ${verifies('FOX-19')}`, async () => {
+  test(`gives advice, and names unknown fields ${verifies('FOX-19')}`, async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: You write mails.\n---\n'
     const { text: answer } = await it.write('tone', 'SKILL.md', content)
@@ -251,7 +251,7 @@ describe('write_skill_file', () => {
     })
   })
 
-  test('says which fields are not valid YAML, though they are read', async () => {
+  test('names fields that are invalid YAML but can be read', async () => {
     await using it = await open()
     const content = '---\nname: tone\ndescription: Use when asked.\nargument-hint: [a] or [b]\n---\nBody.\n'
     const { text: answer, isError } = await it.write('tone', 'SKILL.md', content)
@@ -262,7 +262,7 @@ describe('write_skill_file', () => {
     expect(answer).toContain('in double quotes')
   })
 
-  test('can leave reloading to reload_skills, and keep to a scope', async () => {
+  test('can leave the reload to reload_skills, and respects a scope', async () => {
     await using it = await open({}, { afterWrite: 'none' })
     await it.write('tone', 'SKILL.md', text('tone'))
     expect(it.skills.current.find('tone')).toBeUndefined()
@@ -275,8 +275,8 @@ describe('write_skill_file', () => {
   })
 })
 
-describe('two layers', () => {
-  test(`a skill of the read-only layer is copied up before it is changed; the writable one wins ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
+describe('a writer with two layers', () => {
+  test(`copies a skill of the read-only layer before a change, and serves the writable copy ${verifies('FOX-X05', 'FOX-B05')}`, async () => {
     await using it = await open({
       '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
       '/bundled/tone/reference.md': 'Bundled reference.',
@@ -297,7 +297,7 @@ describe('two layers', () => {
     expect((await it.files.list('/instance')).map(({ name }) => name)).toEqual(['.keep', 'tone'])
   })
 
-  test(`reload covers both, and what is read belongs to the layer that serves ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
+  test(`reloads both layers, and reads files of the layer that serves the skill ${verifies('FOX-16', 'FOX-B01', 'FOX-B03', 'FOX-B05', 'FOX-05')}`, async () => {
     await using it = await open({ '/bundled/tone/SKILL.md': text('tone', 'Bundled.') })
     it.files.write('/bundled/other/SKILL.md', text('other'))
     it.files.write('/instance/tone/SKILL.md', text('tone', 'Instance.'))
@@ -314,7 +314,7 @@ describe('two layers', () => {
     })
   })
 
-  test(`a reload that fails keeps what there was, and says so ${verifies('FOX-X01')}`, async () => {
+  test(`keeps its skills when a reload fails, and reports the failure ${verifies('FOX-X01')}`, async () => {
     await using it = await open(
       { '/instance/tone/SKILL.md': text('tone') },
       {},
@@ -335,7 +335,7 @@ describe('two layers', () => {
   })
 })
 
-test('a folder that is no skill yet gets what it lacks when its skill is copied up', async () => {
+test('copying a skill into a folder without a skill adds only the missing files', async () => {
   await using it = await open({
     '/instance/tone/notes.txt': 'Mine.',
     '/bundled/tone/SKILL.md': text('tone', 'Bundled.'),
@@ -350,7 +350,7 @@ test('a folder that is no skill yet gets what it lacks when its skill is copied 
   expect((await it.skills.load('tone')).body).toBe('Changed.')
 })
 
-test('says when something else is served than what was written', async () => {
+test('write() reports that another source serves the skill', async () => {
   const fileSystem = new MemoryFileSystem({
     '/first/tone/SKILL.md': text('tone', 'First.'),
     '/second/.keep': '',
@@ -368,12 +368,12 @@ test('says when something else is served than what was written', async () => {
   const { errors } = await skills
     .writer()
     .write({ skill: 'tone', path: 'SKILL.md', content: text('tone', 'Second.') })
-  expect(errors).toEqual(['"tone" is served from the source "first", which comes first'])
+  expect(errors).toEqual(['"tone" is served from the source "first", which has precedence'])
   fileSystem.write('/second/tone/SKILL.md', '---\nname: "tone\n---\n')
   expect((await skills.reloadSkill('tone')).status).toBe('reloaded')
 })
 
-test('reload_skills of a scoped agent tells of its own skills', async () => {
+test('reload_skills of a scoped agent reports only its own skills', async () => {
   await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
   const [, reload] = createAuthorTools(it.skills.writer(), { isInScope: name => name === 'tone' })
   it.files.write('/instance/secret/SKILL.md', '---\nname: secret\n---\n')
@@ -381,7 +381,7 @@ test('reload_skills of a scoped agent tells of its own skills', async () => {
   expect((await reload?.execute({}))?.text).toBe('Skills reloaded. 1 skill(s) now active.')
 })
 
-test('a skill that is put aside is gone, also while events tell of it', async () => {
+test('quarantine() removes a skill even while events report the move', async () => {
   const fileSystem = new MemoryFileSystem({ '/w/a/SKILL.md': text('a'), '/w/c/SKILL.md': text('c') })
   const source = new FileSource({ fileSystem, writable: fileSystem, root: '/w', label: 'w' })
   await using skills = await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
@@ -391,7 +391,7 @@ test('a skill that is put aside is gone, also while events tell of it', async ()
 })
 
 describe('SkillWriter.quarantine()', () => {
-  test(`puts a skill where no source looks; it does not come back ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
+  test(`moves a skill to the trash, and the skill does not come back ${verifies('FOX-X07', 'FOX-B04')}`, async () => {
     await using it = await open({
       '/instance/tone/SKILL.md': text('tone'),
       '/bundled/fixed/SKILL.md': text('fixed'),
@@ -405,21 +405,21 @@ describe('SkillWriter.quarantine()', () => {
     await expect(writer.quarantine('tone')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     await expect(writer.quarantine('fixed')).rejects.toMatchObject({
       code: 'READ_ONLY',
-      message: '"fixed" is in the source "bundled", which is not written to',
+      message: '"fixed" is in the source "bundled", which is read-only',
     })
   })
 
-  test('a folder that somebody else has removed is told, and no longer served', async () => {
+  test('reports a folder that another program removed, and stops serving it', async () => {
     await using it = await open({ '/instance/tone/SKILL.md': text('tone') })
     it.files.remove('/instance/tone')
     await expect(it.skills.writer().quarantine('tone')).rejects.toMatchObject({
       code: 'SKILL_NOT_FOUND',
-      message: 'the folder of "tone" is not there any more; look at the skills again and decide anew',
+      message: 'the folder of "tone" no longer exists; list the skills again before you retry',
     })
     expect(it.skills.current.find('tone')).toBeUndefined()
   })
 
-  test('without a writable source there is no writer', async () => {
+  test('needs a writable source', async () => {
     await using skills = await createSkillRuntime({ sources: [] })
     expect(() => skills.writer()).toThrow(expect.objectContaining({ code: 'READ_ONLY' }))
   })

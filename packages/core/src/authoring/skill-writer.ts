@@ -16,7 +16,7 @@ import { createGone, type ExpectedFolder, LayerFiles, type WritableLayer } from 
 import { findNameFault, RESERVED_WORDS, WRITABLE_NAMES, type WritableNames } from './skill-name-rule.ts'
 import { InProcessWriteLock, type WriteLock } from './write-lock.ts'
 
-/** Makes what was written visible. */
+/** The functions that make writes visible. */
 export interface SkillReloading {
   /** Reads every source again. */
   reload(): Promise<{ readonly generation: Generation; readonly errors: ReloadedSkills['errors'] }>
@@ -24,50 +24,53 @@ export interface SkillReloading {
   reloadSkill(name: string): Promise<{ readonly errors: ReloadedSkills['errors'] }>
 }
 
-/** What a writer works with. */
+/** The parts of the runtime that a writer uses. */
 export interface SkillWriterParts {
   readonly registry: SkillRegistry
   readonly reader: SkillReader
   readonly sources: SourceReaders
   readonly reloads: SkillReloading
-  /** Records what an agent is about to write, so that it waits for approval; absent when it goes live. */
+  /** Records a write of an agent before it happens, so that it waits for approval. Absent if it goes live. */
   readonly noteWrite?: (write: NotedWrite) => Promise<void>
 }
 
 export interface NotedWrite {
-  /** The folder of the skill within the source that is written to. */
+  /** Path of the skill folder within the writable source. */
   readonly location: string
   readonly path: string
   readonly digest: Digest
   readonly author: AgentAuthor
 }
 
-/** An agent that writes. */
+/** The agent that writes. */
 export interface AgentAuthor {
-  /** For people, in the history of the skill. @default 'an agent' */
+  /** Shown to people, in the history of the skill. @default 'an agent' */
   readonly name?: string
-  /** The conversation in which it writes, where what it wrote is live at once. */
+  /** The conversation in which the agent writes. Its writes are live there at once. */
   readonly conversation?: string
 }
 
-/** What there is after everything was looked at again. */
+/** The result of a reload of all sources. */
 export interface ReloadedSkills {
   /** The served skills. */
   readonly names: readonly string[]
-  /** What could not be made live; `skill` is missing when a whole source could not be read. */
+  /** The errors that keep skills from going live; `skill` is missing if a whole source could not be read. */
   readonly errors: readonly { readonly skill?: string; readonly message: string }[]
 }
 
 const AFTER_WRITE = ['reload', 'none'] as const
 
 export interface SkillWriterOptions {
-  /** Keeps writers apart; one that other processes respect, too, when they write to the same folder. @default within this process */
+  /**
+   * Prevents concurrent writes. If several processes write to the same folder, use a lock that they share. @default
+   * within this process
+   */
   readonly lock?: WriteLock
   /** @default 'strict' */
   readonly names?: WritableNames
-  /** Words that no name may have between its hyphens. @default RESERVED_WORDS */
+  /** Words that a name must not contain between its hyphens. @default RESERVED_WORDS */
   readonly reservedNames?: readonly string[]
-  /** Whether what was written is live at once, or when somebody reloads. @default 'reload' */
+  /** Whether a write is live at once, or only after a reload. @default 'reload' */
   readonly afterWrite?: (typeof AFTER_WRITE)[number]
   readonly hasher?: Hasher
   readonly clock?: Clock
@@ -88,15 +91,18 @@ export interface SkillWriteRequest {
   readonly path: string
   readonly content: string | Uint8Array
   /**
-   * Digest of the file as the writer knows it, whole or its first eight digits and more; `none` when there must not be
-   * one. Without it the file is replaced whatever it is.
+   * The digest of the file that the writer expects: all of it, or at least its first eight digits. `none` means that
+   * the file must not exist. Without a digest, the file is replaced in any case.
    */
   readonly baseDigest?: string
   /** @default as it was, false for a new file */
   readonly isExecutable?: boolean
-  /** The agent whose text this is: it is held beyond its conversation. @default none: whoever runs this program */
+  /**
+   * The agent that wrote the content. The write is held outside its conversation. @default none: the user of this
+   * program
+   */
   readonly agent?: AgentAuthor
-  /** Ends the wait for the disk and for other writers. A write that has begun is finished all the same. */
+  /** Ends the wait for the disk and for other writers. A write that has started is still finished. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -121,20 +127,20 @@ export interface SkillWriteResult {
   readonly path: string
   readonly digest: Digest
   readonly isNew: boolean
-  /** The skill was only in a read-only source: its other files were copied over first. */
+  /** True if the skill was only in a read-only source. Its other files were copied first. */
   readonly isCopiedUp: boolean
-  /** Why the skill cannot be served as it was written; empty when it can, or nothing was reloaded. */
+  /** Reasons why the skill cannot be served as written; empty if it can be, or if nothing was reloaded. */
   readonly errors: readonly string[]
-  /** It waits for approval; in the conversation that wrote it, it is live. */
+  /** True if the write waits for approval. In the conversation that wrote it, it is live. */
   readonly isHeld: boolean
-  /** What could be better about it. */
+  /** Advice for the author. */
   readonly advice: readonly string[]
 }
 
-/** Where the files of a skill are written. */
+/** The place where the files of a skill are written. */
 interface Place extends ExpectedFolder {
   readonly served: Skill | undefined
-  /** Whether it is in a source that is not written to. */
+  /** True if another source serves the skill. */
   readonly isElsewhere: boolean
 }
 
@@ -143,8 +149,8 @@ const TRASH = '.trash'
 const encoder = new TextEncoder()
 
 /**
- * Writes skills into one folder, whole files at a time, and nothing that would not be a skill. Skills of other sources
- * are copied there before they are changed; removed ones are put aside, not deleted.
+ * Writes skills into one folder, one whole file at a time. Refuses a file that would make the skill invalid. Skills of
+ * other sources are copied into the folder before a change. Removed skills are moved to the trash, not deleted.
  */
 export class SkillWriter {
   readonly #layer: WritableLayer
@@ -153,7 +159,7 @@ export class SkillWriter {
   readonly #files: LayerFiles
   readonly #lock: WriteLock
 
-  /** Made by `SkillRuntime.writer`. */
+  /** Used by `SkillRuntime.writer`. */
   constructor(layer: WritableLayer, parts: SkillWriterParts, options: SkillWriterOptions = {}) {
     checkOptions('writer()', options, KNOWN_OPTIONS)
     checkChoice('afterWrite', options.afterWrite, AFTER_WRITE)
@@ -174,19 +180,19 @@ export class SkillWriter {
   }
 
   /**
-   * Writes one file of a skill, which need not exist yet. Looks at the skill first, so the file goes where the skill is now.
+   * Writes one file of an existing or new skill. Reads the skill first, so that the file goes to its current folder.
    * @throws {SkillError} INVALID_NAME, INVALID_PATH, SKILL_INVALID (nothing is written that could not be served),
-   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its folder holds another
-   * skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
+   * INVALID_OPTION, TOO_LARGE, OUTSIDE_ROOT, IO_FAILED; CHANGED_SINCE_READ when the file is not at `baseDigest`, or its
+   * folder holds another skill; SKILL_NOT_FOUND when the skill was removed; the reason of the signal when it aborts
    */
   async write(request: SkillWriteRequest): Promise<SkillWriteResult> {
-    // A misspelt baseDigest must not overwrite, and a misspelt agent must not go live.
+    // A misspelt baseDigest would overwrite a file, and a misspelt agent would go live.
     checkOptions('write()', request, KNOWN_REQUEST)
     checkAuthor('write()', request.agent, 'agent')
     const { skill: name, content, signal } = request
     signal?.throwIfAborted()
     if (typeof name !== 'string' || typeof request.path !== 'string')
-      throw new SkillError('INVALID_OPTION', 'a write needs the texts skill and path')
+      throw new SkillError('INVALID_OPTION', 'write() needs the strings "skill" and "path"')
     if (typeof content !== 'string' && !(content instanceof Uint8Array))
       throw new SkillError('INVALID_OPTION', `content is ${typeof content}; use a text or bytes`)
     await untilAborted(signal, this.#look(name))
@@ -203,7 +209,10 @@ export class SkillWriter {
     return { ...written, errors, isHeld, advice }
   }
 
-  /** Runs work when no other writer is at it. After an abort it is not begun; work that has begun is waited for. */
+  /**
+   * Runs work under the write lock. After an abort, work that has not started is skipped. Started work is always
+   * awaited.
+   */
   async #runLocked<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     let isBegun = false
     const turn = this.#lock.run(async () => {
@@ -218,9 +227,9 @@ export class SkillWriter {
   }
 
   /**
-   * Puts the folder of a skill aside, with everything in it, where no source looks; returns where it is.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when its folder holds another skill by now; READ_ONLY when it is in
-   * another source, or has no folder of its own
+   * Moves the folder of a skill to the trash, where no source looks. Returns its new path.
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when its folder now holds another skill; READ_ONLY when it
+   * is in another source, or has no folder of its own
    */
   async quarantine(name: string): Promise<string> {
     await this.#look(name)
@@ -232,11 +241,11 @@ export class SkillWriter {
   }
 
   /**
-   * Makes the folder of a skill what an earlier revision of it was, as a new change; nobody sees a part of it. `present` is
-   * what it is believed to be, and absent when its text is broken. Returns where the folder as it was is kept, when it was
+   * Restores an earlier revision in the folder of a skill, as one new change. `present` is the expected current
+   * revision; it is absent if the current text is broken. Returns the new path of the old folder, if the folder was
    * replaced as a whole.
-   * @throws {SkillError} READ_ONLY when it is in another source; CHANGED_SINCE_READ when its folder is not at `present`;
-   * REVISION_NOT_FOUND when the old files are no longer stored
+   * @throws {SkillError} READ_ONLY when it is in another source; CHANGED_SINCE_READ when its folder is not at
+   * `present`; REVISION_NOT_FOUND when the old files are no longer stored
    */
   async restore(earlier: Skill, present: Skill | undefined): Promise<string | undefined> {
     try {
@@ -246,7 +255,10 @@ export class SkillWriter {
     }
   }
 
-  /** Looks at all sources again, read-only ones included; tells what a conversation sees, if one is named. */
+  /**
+   * Reads all sources again, including read-only ones. With `conversation`, returns the skills that this conversation
+   * sees.
+   */
   async reload(conversation?: string): Promise<ReloadedSkills> {
     const { generation, errors } = await this.#parts.reloads.reload()
     const seen = conversation === undefined ? generation : generation.forConversation(conversation)
@@ -260,7 +272,7 @@ export class SkillWriter {
     if (skill.source !== this.#layer.label) {
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} is in the source ${JSON.stringify(skill.source)}, which is not written to`,
+        `${JSON.stringify(name)} is in the source ${JSON.stringify(skill.source)}, which is read-only`,
       )
     }
     const { root, fileSystem } = this.#layer
@@ -294,7 +306,7 @@ export class SkillWriter {
       const shown = JSON.stringify(earlier.source)
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} is in the source ${shown}, which is not written to`,
+        `${JSON.stringify(name)} is in the source ${shown}, which is read-only`,
       )
     }
     const folder = location === '' || location === skillFile ? root : `${root}/${location}`
@@ -321,12 +333,14 @@ export class SkillWriter {
     return await replaceFolder({ fileSystem, root, location }, files, this.#timestamp())
   }
 
-  /** The served skill. */
+  /** Returns the served skill. */
   #find(name: string): Skill | undefined {
     return this.#parts.registry.current.find(name)
   }
 
-  /** The newest text of a skill in the source that is written to, served or not; `undefined` when it is broken. */
+  /**
+   * Returns the newest revision of a skill in the writable source, served or not; `undefined` if its text is broken.
+   */
   #findOwn(name: string): Skill | undefined {
     return this.#reportsOf(name).flatMap(({ location }) => this.#findNewest(location) ?? [])[0]
   }
@@ -353,7 +367,7 @@ export class SkillWriter {
     return newest?.files.find(({ path }) => path === newest.skillFile)?.digest
   }
 
-  /** What the caller wants to change may have been moved or removed a moment ago. */
+  /** Reads the skill again, because it may have been moved or removed a moment ago. */
   async #look(name: string): Promise<void> {
     const isThere = (): boolean => (this.#find(name) ?? this.#findOwn(name)) !== undefined
     const wasThere = isThere()
@@ -365,19 +379,19 @@ export class SkillWriter {
     return new Date(this.#options.clock.now()).toISOString().replaceAll(/[:.]/g, '-')
   }
 
-  /** The rule is for new names: a skill that is there may be changed under the name that it has. */
+  /** Checks a name. The rule applies to new names only, so an existing skill keeps its name. */
   #checkName(name: string, served: Skill | undefined): void {
     const { names, reservedNames } = this.#options
     const isKnown = served?.name === name && isLoadableName(name)
     const isSkipped = served?.source !== this.#layer.label && this.#layer.isSkipped?.(name) === true
     const fault =
       (isKnown ? undefined : findNameFault(name, names, reservedNames)) ??
-      (isSkipped ? 'is that of a folder in which no skills are looked for; use another' : undefined)
+      (isSkipped ? 'is the name of a folder that the source skips; use another name' : undefined)
     if (fault !== undefined)
       throw new SkillError('INVALID_NAME', `skill name ${JSON.stringify(name)} ${fault}`, { data: { name } })
   }
 
-  /** Where a file goes. Texts of skills are written as such, one for each skill, and never inside another. */
+  /** Returns where a file goes. Each skill has exactly one text, and never inside another skill. */
   #locate(name: string, text: string): { readonly place: Place; readonly path: SkillPath } {
     const path = checkPath(text)
     const { root, label, fileNames } = this.#layer
@@ -409,9 +423,9 @@ export class SkillWriter {
   async #makeLive(name: string): Promise<Pick<SkillWriteResult, 'errors' | 'isHeld'>> {
     const { errors, isHeld } = await this.#reloadSkill(name)
     const served = this.#find(name)
-    // One that is held is expected to be served as it was.
+    // A held write is not served yet, so the other source still serves the skill.
     if (served === undefined || served.source === this.#layer.label || isHeld) return { errors, isHeld }
-    const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which comes first`
+    const message = `${JSON.stringify(name)} is served from the source ${JSON.stringify(served.source)}, which has precedence`
     return { errors: [...errors, message], isHeld }
   }
 
@@ -430,7 +444,7 @@ export class SkillWriter {
     this.#files.checkBase(request, before?.digest)
     const digest = digestOf(bytes, this.#options.hasher)
     const isLive = !isElsewhere && served?.files.some(file => file.path === path && file.digest === digest)
-    // Noted first: a watcher may see the file before this call goes on.
+    // Record it first, because a watcher may see the file before this call continues.
     if (request.agent !== undefined && isLive !== true)
       await this.#parts.noteWrite?.({ location, path, digest, author: request.agent })
     const isCopiedUp = isElsewhere && served !== undefined && (await this.#files.copyUp(served, folder))
@@ -440,7 +454,7 @@ export class SkillWriter {
   }
 }
 
-/** The file that has to be written to come from one revision to another, when it is one alone. */
+/** Returns the file to write if two revisions differ in this file only. */
 function findOnlyDifference(from: Skill, to: Skill): SkillFile | undefined {
   const known = new Map(from.files.map(file => [file.path, file]))
   const kept = new Set(to.files.map(({ path }) => path))

@@ -1,12 +1,12 @@
-/** Lets one writer at a time work on the skills of a source. */
+/** A lock that lets one writer at a time change the skills of a source. */
 export interface WriteLock {
-  /** Runs the work when nobody else is at it, and gives back what it gives. */
+  /** Runs work while no other writer runs, and returns its result. */
   run<T>(work: () => Promise<T>): Promise<T>
-  /** Frees what the lock holds open, after the work under way. Idempotent. */
+  /** Releases the resources of the lock, after the running work. Idempotent. */
   close?(): Promise<void>
 }
 
-/** For sources that only this process writes to. Work under it must not take it again. */
+/** A lock for sources that only this process writes to. Work under the lock must not take it again. */
 export class InProcessWriteLock implements WriteLock {
   #queue: Promise<unknown> = Promise.resolve()
 

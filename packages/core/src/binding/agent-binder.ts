@@ -4,16 +4,16 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 import { type AgentBinderOptions, AgentBinding, type BindOptions } from './agent-binding.ts'
 import type { BindableAgent } from './owned-tools.ts'
 
-// An agent that takes longer is no longer waited for: the other agents go on, and it catches up by itself.
+// Limit of the wait for one agent. A slower agent catches up by itself and does not delay the others.
 const PATIENCE_MS = 250
 
-/** The agents that follow one registry. Each is brought up to date by itself, at the same time as the others. */
+/** The agents that follow one registry. All agents are updated concurrently and independently. */
 export class AgentBinder {
   readonly #options: AgentBinderOptions
   readonly #bindings = new Map<BindableAgent, AgentBinding>()
-  /** Bindings that ran out of patience and are not waited for while they are busy. */
+  /** Bindings that exceeded the limit. While they are busy, the binder does not wait for them. */
   readonly #slow = new WeakSet<AgentBinding>()
-  /** How often each agent was unbound, so that a bind() that is still waiting knows that it was taken back. */
+  /** Number of unbind() calls for each agent, so that a waiting bind() notices an unbind(). */
   readonly #unbindings = new WeakMap<BindableAgent, number>()
 
   constructor(options: AgentBinderOptions) {
@@ -21,8 +21,8 @@ export class AgentBinder {
   }
 
   /**
-   * Gives an agent the tools and instructions of what exists now; an agent that is bound already keeps its binding. If
-   * `unbind` is called while an earlier binding is still being taken off, returns that ended binding.
+   * Adds the tools and instructions of the current skills to an agent. An agent that is already bound keeps its
+   * binding. If `unbind` is called while an earlier binding still ends, returns that ended binding.
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -35,7 +35,7 @@ export class AgentBinder {
         await known.settled()
         return known
       }
-      await known.unbind() // what it has added is taken off before somebody else adds
+      await known.unbind() // removes the old tools before a new binding adds any
       if (this.#unbindings.get(key) !== unbindings) return known
     }
     const binding = new AgentBinding(key, this.#options, options, ended => this.#forget(ended))
@@ -50,19 +50,19 @@ export class AgentBinder {
     await this.#bindings.get(agent)?.unbind()
   }
 
-  /** To be called in the phase of tools. */
+  /** Updates the tools of all agents. Called in the phase `tools`. */
   async syncTools({ changes }: RegistryUpdate): Promise<void> {
     const names = changes.map(change => change.name)
     await this.#syncAll(binding => binding.syncTools(names))
   }
 
-  /** To be called in the phase of instructions. */
+  /** Updates the instructions of all agents. Called in the phase `instructions`. */
   async syncInstructions({ changes }: RegistryUpdate): Promise<void> {
     if (changes.length === 0) return
     await this.#syncAll(binding => binding.syncInstructions())
   }
 
-  /** Stops following; the agents keep what they have. */
+  /** Stops following. The agents keep their tools and instructions. */
   close(): void {
     for (const binding of this.#bindings.values()) binding.stop()
     this.#bindings.clear()
@@ -72,7 +72,7 @@ export class AgentBinder {
     for (const [agent, binding] of this.#bindings) if (binding === ended) this.#bindings.delete(agent)
   }
 
-  /** Waits for every agent, but only once for one that hangs: it is left alone until it is done. */
+  /** Updates every agent. Waits once for an agent that hangs, and not again until it is done. */
   async #syncAll(sync: (binding: AgentBinding) => Promise<void>): Promise<void> {
     const pending = new Set<AgentBinding>()
     const work: Promise<void>[] = []

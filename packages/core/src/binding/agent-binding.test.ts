@@ -53,7 +53,7 @@ interface Harness extends AsyncDisposable {
   readonly files: MemoryFileSystem
   readonly skills: SkillRuntime
   readonly clock: FakeClock
-  /** Makes what was written visible, and waits until everybody was told. */
+  /** Makes all writes visible, and waits until every subscriber was called. */
   settle(): Promise<void>
 }
 
@@ -79,11 +79,11 @@ async function open(names: readonly string[]): Promise<Harness> {
 }
 
 const tool = (name: string): NamedTool => ({ name })
-/** A new tool for each revision of a skill, called after it. */
+/** Returns a new tool for each revision of a skill, named after the skill. */
 const perSkill = { resolve: (skill: Skill): NamedTool[] => [{ name: `${skill.name}_tool` }] }
 
 describe('SkillRuntime.bind()', () => {
-  test(`replays what exists, then follows additions, modifications and removals ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
+  test(`adds the tools of existing skills, then follows additions, modifications and removals ${verifies('EXO-03', 'EXO-B06', 'EXO-22', 'EXO-23', 'EXO-24', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -101,7 +101,7 @@ describe('SkillRuntime.bind()', () => {
     expect(binding.tools()).toEqual([{ name: 'pdf_tool', skills: ['pdf'] }])
   })
 
-  test(`unbinding takes off what was added, and nothing else; or leaves it ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
+  test(`removes only what it added when unbound, or keeps it on request ${verifies('EXO-18', 'EXO-B06', 'P27')}`, async () => {
     await using it = await open(['pdf'])
     const own = tool('own')
     const agent = new Agent([own], 'Be kind.')
@@ -124,7 +124,7 @@ describe('SkillRuntime.bind()', () => {
     await it.skills.unbind(new Agent())
   })
 
-  test(`never touches a tool that the agent owned ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`never changes a tool that the agent owned ${verifies('EXO-B04', 'P27')}`, async () => {
     for (const create of [
       (own: NamedTool[]) => new Agent(own),
       (own: NamedTool[]) => new AskableAgent(own),
@@ -143,7 +143,7 @@ describe('SkillRuntime.bind()', () => {
     }
   })
 
-  test(`a tool of two skills stays until the last of them is gone ${verifies('EXO-B04', 'P27')}`, async () => {
+  test(`keeps a tool of two skills until the last of them is removed ${verifies('EXO-B04', 'P27')}`, async () => {
     await using it = await open(['a', 'b'])
     const agent = new Agent()
     const [fromA, fromB] = [tool('shared'), tool('shared')]
@@ -157,7 +157,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`skills that were there before are known, so their first change duplicates nothing ${verifies('EXO-B05')}`, async () => {
+  test(`does not duplicate the tools of an existing skill at its first change ${verifies('EXO-B05')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     await it.skills.bind(agent, { tools: perSkill })
@@ -167,7 +167,7 @@ describe('SkillRuntime.bind()', () => {
     expect(agent.names).toEqual(['pdf_tool'])
   })
 
-  test(`an agent that is bound twice keeps its binding, and each agent has its scope ${verifies('P18', 'CRAB-15')}`, async () => {
+  test(`keeps the binding of an agent that is bound twice, and applies the scope of each agent ${verifies('P18', 'CRAB-15')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const [all, scoped] = [new Agent(), new Agent()]
     const binding = await it.skills.bind(all, { tools: perSkill })
@@ -179,8 +179,8 @@ describe('SkillRuntime.bind()', () => {
   })
 })
 
-describe('bind() and unbind() at the same time', () => {
-  test(`an agent that is bound while it is unbound has its tools in the end ${verifies('EXO-B06')}`, async () => {
+describe('concurrent bind() and unbind()', () => {
+  test(`leave the agent with its tools when it is bound again during an unbind ${verifies('EXO-B06')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new AskableAgent()
     agent.before = async call => {
@@ -196,7 +196,7 @@ describe('bind() and unbind() at the same time', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`of bind and unbind calls that nobody waits for, the last one counts ${verifies('EXO-B06', 'EXO-18')}`, async () => {
+  test(`apply the last of several calls that are not awaited ${verifies('EXO-B06', 'EXO-18')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const calls = [
@@ -211,7 +211,7 @@ describe('bind() and unbind() at the same time', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('a tool that is being added when the agent is unbound does not stay', async () => {
+  test('do not leave a tool that was being added during the unbind', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ describe('bind() and unbind() at the same time', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('an agent that does not let go is told, and asked again', async () => {
+  test('report an agent that keeps a tool, and can be called again', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -240,7 +240,7 @@ describe('bind() and unbind() at the same time', () => {
     expect(agent.names).toEqual([])
   })
 
-  test('nothing is retried once the runtime is closed', async () => {
+  test('retry nothing once the runtime is closed', async () => {
     const it = await open(['pdf'])
     const agent = new Agent()
     let calls = 0
@@ -257,7 +257,7 @@ describe('bind() and unbind() at the same time', () => {
 })
 
 describe('failures', () => {
-  test(`of one agent do not hold up another, and are retried until they are gone ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
+  test(`of one agent do not delay another, and are retried until they succeed ${verifies('EXO-27', 'EXO-B01', 'P26')}`, async () => {
     await using it = await open(['pdf'])
     const [weak, strong] = [new Agent(), new Agent()]
     weak.before = call => {
@@ -278,7 +278,7 @@ describe('failures', () => {
     expect([weak.names, binding.problems()]).toEqual([['maps_tool', 'pdf_tool'], []])
   })
 
-  test(`of the resolver keep the tools that were there, and lose none of the rest ${verifies('EXO-B01', 'EXO-08')}`, async () => {
+  test(`of the resolver keep the previous tools of the skill, and do not affect other skills ${verifies('EXO-B01', 'EXO-08')}`, async () => {
     await using it = await open(['a', 'b', 'c'])
     let isBroken = false
     const agent = new Agent()
@@ -303,7 +303,7 @@ describe('failures', () => {
     expect(agent.names).toEqual(['a_19', 'b_19', 'c_19'])
   })
 
-  test(`a removal that fails is not forgotten`, async () => {
+  test(`of a removal are retried`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: perSkill })
@@ -319,7 +319,7 @@ describe('failures', () => {
     expect([agent.names, binding.problems(), binding.tools()]).toEqual([[], [], []])
   })
 
-  test('an agent that hangs is given up on for now; when it is done after all, it counts', async () => {
+  test('of a call that times out are reported, and a late success counts', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const gate = Promise.withResolvers<void>()
@@ -336,7 +336,7 @@ describe('failures', () => {
     expect(agent.names).toEqual([])
   })
 
-  test(`one agent whose addTool never resolves delays no other agent ${verifies('EXO-27', 'P26')}`, async () => {
+  test(`in an addTool that never resolves delay no other agent ${verifies('EXO-27', 'P26')}`, async () => {
     await using it = await open([])
     const [hung, other] = [new Agent(), new Agent()]
     hung.before = () => new Promise<void>(() => undefined)
@@ -355,22 +355,22 @@ describe('failures', () => {
       'maps,pdf',
       ['maps', 'pdf'],
     ])
-    // It hangs in its first call still, so what is told at once needs no time at all.
+    // The agent still hangs in its first call, so the next update does not wait for it.
     it.files.write('/skills/zip/SKILL.md', text('zip'))
     await it.settle()
     expect([other.names.length, told.length]).toEqual([3, 3])
   })
 
-  test('what is no list of tools is told', async () => {
+  test('of a resolver that returns no list are reported', async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     const binding = await it.skills.bind(agent, { tools: { resolve: () => 'tool' as never } })
-    expect(binding.problems()[0]).toContain('the resolver gave something else than a list of tools')
+    expect(binding.problems()[0]).toContain('the resolver returned something other than a list of tools')
   })
 })
 
 describe('instructions', () => {
-  test(`are the agent's own and the block behind them, rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
+  test(`follow the agent's own text, and are rebuilt after each change ${verifies('EXO-25', 'EXO-43', 'EXO-B08', 'P16')}`, async () => {
     await using it = await open(['maps', 'pdf'])
     const agent = new Agent([], 'Be kind.')
     await it.skills.bind(agent, {
@@ -393,7 +393,7 @@ describe('instructions', () => {
     expect(agent.instructions).toMatch(/^Be brief\.\n\n# Skills\n- \*\*new/)
   })
 
-  test('the block is found in what the owner has written around it', async () => {
+  test('replace their block even if the owner added text around it', async () => {
     await using it = await open(['a'])
     const agent = new Agent([], 'Base.')
     const binding = await it.skills.bind(agent, {
@@ -407,7 +407,7 @@ describe('instructions', () => {
     expect(agent.instructions).toBe('Base.\nToday is Monday.')
   })
 
-  test(`of a builder that throws stay as they were, and are built later ${verifies('EXO-B01')}`, async () => {
+  test(`stay unchanged when the builder throws, and are built later ${verifies('EXO-B01')}`, async () => {
     await using it = await open(['pdf'])
     const agent = new Agent()
     let isBroken = false
@@ -430,7 +430,7 @@ describe('instructions', () => {
   })
 })
 
-test(`effects come in their order: registry, tools, instructions, events ${verifies('P06', 'EXO-B13', 'EXO-08')}`, async () => {
+test(`effects follow the order registry, tools, instructions, events ${verifies('P06', 'EXO-B13', 'EXO-08')}`, async () => {
   await using it = await open([])
   const told: string[] = []
   const note = (what: string): void =>

@@ -8,25 +8,28 @@ import type { LoadedSkill, Skill } from '../skill/skill.ts'
 import { type NamedTool, type ToolMap, type ToolResolver, toToolResolver } from '../tool/tool-resolver.ts'
 import { type BindableAgent, OwnedTools } from './owned-tools.ts'
 
-/** Writes the part of an agent's instructions that is about its skills; gets them sorted by name, with their bodies. */
+/** Builds the part of an agent's instructions that is about its skills. Receives them sorted by name, with bodies. */
 export type InstructionsBuilder = (skills: readonly LoadedSkill[]) => string | Promise<string>
 
 /** The values of `UnbindMode`. */
 export const UNBIND_MODES = ['remove', 'keep'] as const
 
-/** Whether an agent that is unbound loses what it was given. */
+/** Whether an unbound agent loses or keeps what the binding added. */
 export type UnbindMode = (typeof UNBIND_MODES)[number]
 
 export interface BindOptions<Tool extends NamedTool = NamedTool> {
-  /** Which tools belong to which skill. @default none */
+  /** The tools of each skill. @default none */
   readonly tools?: ToolResolver<Tool> | ToolMap<Tool>
-  /** Appended to the instructions that the agent has of its own, and kept up to date there. @default none */
+  /** Builds the text that is appended to the agent's own instructions and kept up to date there. @default none */
   readonly instructions?: InstructionsBuilder
-  /** Which skills the agent may see. @default all */
+  /** The skills that the agent may see. @default all */
   readonly scope?: SkillScope
-  /** Whether unbinding takes off what the binding had added. @default 'remove' */
+  /** Whether unbinding removes what the binding added. @default 'remove' */
   readonly unbind?: UnbindMode
-  /** How long a call of the agent, the resolver or the builder may take, in milliseconds; `Infinity` is no limit. @default 30,000 */
+  /**
+   * Time limit for a call of the agent, the resolver or the builder, in milliseconds; `Infinity` for none. @default
+   * 30,000
+   */
   readonly timeoutMs?: number
 }
 
@@ -51,8 +54,8 @@ const LAST_RETRY_MS = 60_000
 const INSTRUCTIONS = Symbol('instructions')
 
 /**
- * An agent that follows the skills: it has the tools of those it may see, and instructions built from them. What its
- * agent, resolver or builder fail with is retried, so nothing is lost and no other agent waits for it.
+ * Keeps an agent up to date: it has the tools of the skills that it may see, and instructions built from them. Failures
+ * of the agent, the resolver or the builder are retried and delay no other agent.
  */
 export class AgentBinding implements AsyncDisposable {
   readonly #agent: BindableAgent
@@ -62,20 +65,20 @@ export class AgentBinding implements AsyncDisposable {
   readonly #options: BindOptions
   readonly #resolver: ToolResolver | undefined
   readonly #tools: OwnedTools<NamedTool>
-  /** The skills whose tools the agent has, as they were resolved. */
+  /** The skills whose tools the agent has, at the revision that was resolved. */
   readonly #applied = new Map<string, Skill>()
-  /** What went wrong and is to be done again: names of skills, or the instructions. */
+  /** Failures to retry, by name of the skill, or of the instructions. */
   readonly #owed = new Map<string | typeof INSTRUCTIONS, unknown>()
   readonly #hadInstructions: boolean
-  /** What was written last behind, or in, the agent's own instructions. */
+  /** The text that was last written into the agent's instructions. */
   #block = ''
   #hasWritten = false
   #queue: Promise<void> = Promise.resolve()
-  /** How many turns are in the queue, the running one included. */
+  /** Number of turns in the queue, including the running one. */
   #turns = 0
-  /** Names whose tools the next turn brings up to date; `all` is every name there is when it begins. */
+  /** Names whose tools the next turn updates; `all` stands for every name at its start. */
   #due: Set<string> | 'all' | undefined
-  /** The turns that wait in the queue: later changes join them, so a hanging agent collects no backlog. */
+  /** The turns that wait in the queue. Later changes join them, so a hanging agent collects no backlog. */
   #nextTools: Promise<void> | undefined
   #nextInstructions: Promise<void> | undefined
   #retries = 0
@@ -83,7 +86,7 @@ export class AgentBinding implements AsyncDisposable {
   #unbinding: Promise<void> | undefined
   #isStopped = false
 
-  /** Made by `SkillRuntime.bind`. */
+  /** Used by `SkillRuntime.bind`. */
   constructor(
     agent: BindableAgent,
     host: AgentBinderOptions,
@@ -101,17 +104,17 @@ export class AgentBinding implements AsyncDisposable {
     this.#tools = new OwnedTools(agent, (what, call) => this.#guard(what, call))
   }
 
-  /** The tools that it has put on the agent, with the skills that have each. */
+  /** Returns the tools that the binding put on the agent, each with its skills. */
   tools(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
     return this.#tools.list()
   }
 
-  /** What could not be done yet, as sentences; it is retried. */
+  /** Returns the failures that are still to be retried, as sentences. */
   problems(): readonly string[] {
     return [...this.#owed.values()].map(toMessage)
   }
 
-  /** Brings the tools of these skills up to date, of all skills when none are named; never rejects. */
+  /** Updates the tools of the named skills, or of all skills. Never rejects. */
   async syncTools(names?: readonly string[]): Promise<void> {
     this.#due = names === undefined || this.#due === 'all' ? 'all' : new Set([...(this.#due ?? []), ...names])
     this.#nextTools ??= this.#enqueue(async () => {
@@ -121,7 +124,7 @@ export class AgentBinding implements AsyncDisposable {
     await this.#nextTools
   }
 
-  /** Writes the instructions anew; never rejects. */
+  /** Rebuilds the instructions. Never rejects. */
   async syncInstructions(): Promise<void> {
     this.#nextInstructions ??= this.#enqueue(async () => {
       this.#nextInstructions = undefined
@@ -130,30 +133,30 @@ export class AgentBinding implements AsyncDisposable {
     await this.#nextInstructions
   }
 
-  /** Resolves when everything asked for so far is done or has failed. */
+  /** Resolves when everything requested so far is done or has failed. */
   async settled(): Promise<void> {
     await this.#queue
   }
 
-  /** Whether work for its agent is under way or waits for its turn. */
+  /** True if work for the agent is running or queued. */
   get isBusy(): boolean {
     return this.#turns > 0
   }
 
-  /** Whether it no longer follows. */
+  /** True if the binding no longer follows the skills. */
   get isUnbound(): boolean {
     return this.#isStopped
   }
 
-  /** Stops following, and leaves everything as it is. */
+  /** Stops following, and leaves the agent unchanged. */
   stop(): void {
     this.#isStopped = true
     this.#cancelRetry?.()
   }
 
   /**
-   * Stops following, and takes off what was added unless the options say otherwise. Idempotent.
-   * @throws {SkillError} HOOK_FAILED when the agent would not let go of something; calling it again tries again
+   * Stops following, and removes what was added unless the options keep it. Idempotent.
+   * @throws {SkillError} HOOK_FAILED when the agent does not remove a tool; call it again to retry
    */
   unbind(): Promise<void> {
     this.#unbinding ??= this.#takeOff().catch((thrown: unknown) => {
@@ -195,7 +198,7 @@ export class AgentBinding implements AsyncDisposable {
     const wanted =
       due === 'all' ? [...generation.list().map(skill => skill.name), ...this.#applied.keys()] : due
     for (const name of new Set([...owed, ...wanted])) {
-      // An agent that hangs and is unbound is not asked for the rest.
+      // An agent that was unbound while it hung gets no further calls.
       if (this.#isStopped) return
       await this.#syncSkill(name, generation)
     }
@@ -243,11 +246,11 @@ export class AgentBinding implements AsyncDisposable {
     if (Array.isArray(tools) && tools.every(isTool)) return tools
     throw new SkillError(
       'INVALID_OPTION',
-      `the resolver gave something else than a list of tools with names for ${JSON.stringify(skill.name)}`,
+      `the resolver returned something other than a list of tools with names for ${JSON.stringify(skill.name)}`,
     )
   }
 
-  /** The agent's own text stays in front, also when its owner has changed it around the block that was there. */
+  /** Writes the block behind the agent's own text, even if the owner changed the text around the old block. */
   #write(block: string): void {
     const own = this.#ownText()
     this.#block = own === '' || block === '' ? block : `\n\n${block}`
@@ -276,7 +279,7 @@ export class AgentBinding implements AsyncDisposable {
     return result
   }
 
-  /** One thing after the other, and nothing once it is unbound. */
+  /** Runs one turn after the other, and none once the agent is unbound. */
   async #enqueue(work: () => Promise<void>): Promise<void> {
     this.#turns++
     const turn = this.#queue
@@ -291,7 +294,7 @@ export class AgentBinding implements AsyncDisposable {
     await turn
   }
 
-  /** One timer at a time; the wait doubles only when a retry has failed again. */
+  /** Keeps one timer at a time. The delay doubles after each failed retry. */
   #retryLater(): void {
     if (this.#cancelRetry !== undefined || this.#isStopped) return
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries)
@@ -312,11 +315,11 @@ export class AgentBinding implements AsyncDisposable {
   }
 
   #tell(failure: unknown): void {
-    this.#host.logger.warn('an agent could not be brought up to date; it is retried', { error: failure })
+    this.#host.logger.warn('an agent could not be updated; the update is retried', { error: failure })
   }
 }
 
-/** @throws {SkillError} INVALID_OPTION with what is wrong and what would be right */
+/** @throws {SkillError} INVALID_OPTION with the fault and a valid value */
 function checkBinding(agent: BindableAgent, options: BindOptions): void {
   checkOptions('bind()', options, KNOWN_OPTIONS)
   const { addTool, removeTool } = (agent ?? {}) as Partial<Record<'addTool' | 'removeTool', unknown>>

@@ -4,27 +4,29 @@ import type { NamedTool } from '../tool/tool-resolver.ts'
 /** An agent whose tools and instructions can change while it runs. */
 export interface BindableAgent<Tool extends NamedTool = NamedTool> {
   addTool(tool: Tool): unknown
-  /** What it gives back is not looked at. */
+  /** The result is ignored. */
   removeTool(name: string): unknown
-  /** Lets tools that the agent has from elsewhere be told from those of skills. Without it, `addTool` has to throw for a name that is taken. */
+  /**
+   * Returns whether the agent has a tool of any origin. Without it, `addTool` has to throw for a name that is taken.
+   */
   hasTool?(name: string): boolean | Promise<boolean>
-  /** What the agent is told; written when the binding builds instructions. */
+  /** The agent's instructions; written when the binding builds instructions. */
   instructions?: string
 }
 
-/** Calls into somebody else's code: resolves when it is done, rejects when it fails or takes too long. */
+/** Calls code of the host. Rejects when the call fails or exceeds its time limit. */
 export type Guard = <T>(what: string, call: () => T | Promise<T>) => Promise<T>
 
 interface Slot<Tool> {
-  /** The tools of this name by the skill that has them. */
+  /** The tools of this name, by the skill that provides them. */
   readonly providers: Map<string, Tool>
-  /** What this binding has put on the agent. */
+  /** The tool that this binding put on the agent. */
   current: { readonly skill: string; readonly tool: Tool } | undefined
 }
 
 /**
- * The tools that one binding has put on its agent. A tool stays as long as one skill has it, and tools that the agent
- * owned before are never touched.
+ * The tools that one binding has put on its agent. A tool stays as long as one skill provides it. Tools that the agent
+ * owned before are never changed.
  */
 export class OwnedTools<Tool extends NamedTool> {
   readonly #agent: BindableAgent<Tool>
@@ -38,7 +40,7 @@ export class OwnedTools<Tool extends NamedTool> {
     this.#guard = guard
   }
 
-  /** The tools on the agent, by name, with the skills that have each, sorted. */
+  /** Returns the tools on the agent, sorted by name, each with its sorted skills. */
   list(): readonly { readonly name: string; readonly skills: readonly string[] }[] {
     return [...this.#slots]
       .filter(([, slot]) => slot.current !== undefined)
@@ -46,7 +48,7 @@ export class OwnedTools<Tool extends NamedTool> {
       .sort((a, b) => compareText(a.name, b.name))
   }
 
-  /** Gives a skill these tools in place of those that it had; returns what went wrong, and may be called again then. */
+  /** Replaces the tools of a skill. Returns the failures; a second call retries them. */
   async replace(skill: string, tools: readonly Tool[]): Promise<readonly unknown[]> {
     const names = new Set(tools.map(tool => tool.name))
     const gone = (this.#bySkill.get(skill) ?? []).filter(name => !names.has(name))
@@ -66,7 +68,7 @@ export class OwnedTools<Tool extends NamedTool> {
     return failures
   }
 
-  /** Takes everything off the agent again, what is still being added included; returns what went wrong. */
+  /** Removes every tool from the agent, including tools that are still being added. Returns the failures. */
   async clear(): Promise<readonly unknown[]> {
     this.#isCleared = true
     const failures: unknown[] = []
@@ -80,7 +82,7 @@ export class OwnedTools<Tool extends NamedTool> {
     return slot
   }
 
-  /** Brings what is on the agent in line with what skills have. */
+  /** Updates the tool of one name on the agent to match the skills. */
   async #settle(name: string): Promise<void> {
     const slot = this.#slotOf(name)
     const { current, providers } = slot
@@ -90,7 +92,7 @@ export class OwnedTools<Tool extends NamedTool> {
       if (skill !== undefined) slot.current = { skill, tool }
       return
     }
-    // What is on the agent is noted inside the calls: one that takes too long still ends some time.
+    // Record changes inside the calls, because a call that exceeds its limit may still succeed later.
     if (current !== undefined) {
       await this.#guard(`removeTool(${JSON.stringify(name)})`, async () => {
         await this.#agent.removeTool(name)

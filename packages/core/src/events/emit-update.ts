@@ -9,14 +9,14 @@ import { logUpdate } from './log-update.ts'
 export interface EmitOptions {
   readonly bus: EventBus
   readonly logger: Logger
-  /** A change in none of these facets makes no `skill:modified`; the batch has it all the same. */
+  /** The facets whose changes emit `skill:modified`. The batch contains every change. */
   readonly modifiedOn: ReadonlySet<SkillFacet>
 }
 
-/** Logs the problems of a registry update, then tells a bus of each change, each problem and the batch. */
+/** Logs the problems of a registry update, then emits each change, each problem and the batch. */
 export function createEmitter({ bus, logger, modifiedOn }: EmitOptions): UpdateSubscriber {
   return async update => {
-    logUpdate(logger, update) // first, because a handler of the bus may take its time
+    logUpdate(logger, update) // log first, because a handler of the bus may be slow
     await emitUpdate(update, bus, modifiedOn)
   }
 }

@@ -13,7 +13,7 @@ const batch = (generation: number): SkillEvents['skills:batch'] => ({
   changes: [],
 })
 
-test('handlers are called in their order, asynchronous ones waited for', async () => {
+test('emit() calls handlers in order, and waits for asynchronous ones', async () => {
   const bus = new InProcessEventBus()
   const told: string[] = []
   bus.on('skills:batch', async () => {
@@ -27,7 +27,7 @@ test('handlers are called in their order, asynchronous ones waited for', async (
   expect(told).toEqual(['first', 'second', 'first'])
 })
 
-test('one that throws harms no other, and its error is told', async () => {
+test('emit() calls all handlers when one throws, and reports the error', async () => {
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
     onHandlerError: (error, name) => void errors.push([String(error), name]),
@@ -48,7 +48,7 @@ test('one that throws harms no other, and its error is told', async () => {
   ])
 })
 
-test('a hook that throws harms nobody either', async () => {
+test('emit() continues when the error hook throws', async () => {
   const bus = new InProcessEventBus({
     onHandlerError: () => {
       throw new Error('the hook')
@@ -63,7 +63,7 @@ test('a hook that throws harms nobody either', async () => {
   expect(told).toEqual([1, 2, 3])
 })
 
-test('one that hangs holds up nobody after its deadline, and gets what it missed in order', async () => {
+test('emit() stops waiting for a handler at its deadline, and delivers the missed events in order', async () => {
   const clock = new FakeClock()
   const errors: unknown[] = []
   const bus = new InProcessEventBus({
@@ -94,7 +94,7 @@ test('one that hangs holds up nobody after its deadline, and gets what it missed
   expect(slow).toEqual([1, 2, 3])
 })
 
-test(`the events of a runtime: what happened to each skill, each problem, then the batch ${verifies('P34')}`, async () => {
+test(`a runtime emits each change, then each problem, then the batch ${verifies('P34')}`, async () => {
   const text = (name: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\nx`
   const fileSystem = new MemoryFileSystem({
     '/one/a/SKILL.md': text('a'),

@@ -11,7 +11,7 @@ import type { SkillFacet } from '../skill/diff-skills.ts'
 import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** Everything that may be told outside, by event name. */
+/** The events of a runtime, by event name. */
 export interface SkillEvents extends ScriptEvents {
   'skill:added': { readonly skill: Skill }
   'skill:modified': {
@@ -20,25 +20,27 @@ export interface SkillEvents extends ScriptEvents {
     readonly changed: readonly SkillFacet[]
   }
   'skill:removed': { readonly skill: Skill }
-  /** Two skills have one name: this one is not served. */
+  /** Another skill with the same name has precedence, so this one is not served. */
   'skill:shadowed': SkillProblem
-  /** The newest text of a skill cannot be served; `serving` is the last good revision, if there is one. */
+  /** The newest text of a skill cannot be served. `serving` is the last good revision, if there is one. */
   'skill:error': SkillProblem
-  /** The newest text of a skill waits for approval; `serving` is what is served meanwhile, if anything is. */
+  /**
+   * The newest text of a skill waits for approval. `serving` is the revision that is served meanwhile, if there is one.
+   */
   'skill:pending': SkillProblem
-  /** Somebody approved, rejected, pinned or disabled something, here or in another process. */
+  /** A decision was recorded, in this process or in another one. */
   'skill:decided': FolderPlace & { readonly decision: RecordedDecision }
-  /** Once for each new generation, after the events of its skills. */
+  /** Emitted once for each new generation, after the events of its skills. */
   'skills:batch': {
     readonly generation: number
     readonly digest: Digest
     readonly changes: readonly SkillChange[]
   }
-  /** Somebody asked for everything to be read again, and it was. */
+  /** A requested reload of all sources has ended. */
   'skills:reloaded': {
     readonly generation: number
     readonly digest: Digest
-    /** How many skills are served. */
+    /** Number of served skills. */
     readonly count: number
     readonly added: readonly string[]
     readonly modified: readonly string[]
@@ -61,18 +63,18 @@ export type SkillEventHandler<Name extends SkillEventName> = (
   payload: SkillEvents[Name],
 ) => void | Promise<void>
 
-/** Where events go. The bus in this package stays in the process; another may carry them on. */
+/** The receiver of events. The bus of this package stays in the process. Another bus may forward events. */
 export interface EventBus {
-  /** Returns a function that takes the handler off again. */
+  /** Adds a handler. Returns a function that removes it. */
   on<Name extends SkillEventName>(name: Name, handler: SkillEventHandler<Name>): () => void
-  /** Resolves when every handler is done; never rejects. */
+  /** Emits an event. Resolves when every handler is done. Never rejects. */
   emit<Name extends SkillEventName>(name: Name, payload: SkillEvents[Name]): Promise<void>
 }
 
 export interface InProcessEventBusOptions {
-  /** Told what a handler threw, or that it is too slow; the other handlers are called all the same. */
+  /** Receives the error of a handler that threw or is too slow. The other handlers are still called. */
   readonly onHandlerError?: (error: unknown, name: SkillEventName) => void
-  /** How long one handler holds up the next ones, in milliseconds; `Infinity` is until it is done. @default 1,000 */
+  /** How long one handler may delay the next ones, in milliseconds; `Infinity` for no limit. @default 1,000 */
   readonly handlerDeadlineMs?: number
   readonly clock?: Clock
 }
@@ -85,12 +87,12 @@ const KNOWN: KnownOptions<InProcessEventBusOptions> = {
 
 export const DEFAULT_HANDLER_DEADLINE_MS = 1_000
 
-// A handler that is behind by more events than this loses the oldest ones: nobody may fill the memory by hanging.
+// Limits the memory that a hanging handler can use. Beyond this backlog, the handler loses the oldest events.
 const MAX_BACKLOG = 1_000
 
 /**
- * Calls handlers one after the other, in the order in which they were added, waiting for asynchronous ones. A handler
- * past its deadline is no longer waited for: it gets what it missed, in order, when it is done.
+ * Calls handlers one after the other, in the order in which they were added, and waits for asynchronous ones. A handler
+ * past its deadline no longer delays the others. Once it is done, it gets the missed events in order.
  */
 export class InProcessEventBus implements EventBus {
   readonly #lanes = new Map<SkillEventName, Set<HandlerLane>>()
@@ -122,7 +124,7 @@ export class InProcessEventBus implements EventBus {
   }
 }
 
-/** The events of one handler, in order and never two at once. */
+/** The queue of one handler. Its events are delivered in order and never concurrently. */
 class HandlerLane {
   readonly #handler: SkillEventHandler<SkillEventName>
   readonly #name: SkillEventName
@@ -146,7 +148,7 @@ class HandlerLane {
     this.#backlog.length = 0
   }
 
-  /** Resolves when the handler is done with it, or is too slow to be waited for. */
+  /** Resolves when the handler is done with the event, or exceeds its deadline. */
   async push(payload: SkillEvents[SkillEventName]): Promise<void> {
     this.#backlog.push(payload)
     if (this.#isBusy) {
@@ -161,18 +163,20 @@ class HandlerLane {
     const { clock, handlerDeadlineMs } = this.#options
     const late = Promise.withResolvers<void>()
     const cancel = clock.after(handlerDeadlineMs, () => {
-      this.#tell(new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others go on without it`))
+      this.#tell(
+        new Error(`a handler took longer than ${handlerDeadlineMs} ms; the others continue without it`),
+      )
       late.resolve()
     })
     await Promise.race([this.#run().finally(cancel), late.promise])
   }
 
-  /** A hook that throws has nobody left to tell. */
+  /** Reports an error to the hook. A hook that throws must not stop the handlers. */
   #tell(error: unknown): void {
     try {
       this.#options.onHandlerError(error, this.#name)
     } catch {
-      // the handlers go on all the same
+      // nothing left to report to
     }
   }
 

@@ -3,7 +3,7 @@ import type { SkillReport } from '../registry/generation.ts'
 import type { RegistryUpdate } from '../registry/registry-update.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
-/** Logs at warn level which skills are broken now, and what is newly wrong with a source. */
+/** Logs broken skills and new problems of sources at warn level. */
 export function logUpdate(logger: Logger, { previous, generation, reports }: RegistryUpdate): void {
   for (const report of reports) if (hasBrokenText(report)) logBroken(logger, report)
   const before = new Map(previous.sources().map(({ label, diagnostics }) => [label, diagnostics]))
@@ -15,7 +15,7 @@ export function logUpdate(logger: Logger, { previous, generation, reports }: Reg
   }
 }
 
-/** Of a revision that is served, only the commands can be broken; whoever loads them logs that. */
+/** True if the text itself is broken. A served revision can only have broken commands, and their loader logs that. */
 function hasBrokenText({ status, revision }: SkillReport): boolean {
   return status === 'broken' && revision === undefined
 }
@@ -33,7 +33,7 @@ function logBroken(logger: Logger, { name, source, location, serving, diagnostic
   })
 }
 
-/** Whoever retries a source that cannot be read logs that itself. */
+/** True if a diagnostic must be logged here. The retry of a source logs SOURCE_FAILED itself. */
 function isNews({ code, severity }: Diagnostic): boolean {
   return severity !== 'info' && code !== 'SOURCE_FAILED'
 }

@@ -24,7 +24,7 @@ import {
   type SkillRuntimeOptions,
 } from './skill-runtime-options.ts'
 
-/** Everything that a runtime consists of, connected. */
+/** The connected parts of a runtime. */
 export interface RuntimeParts {
   readonly clock: Clock
   readonly hasher: Hasher
@@ -44,7 +44,7 @@ export interface RuntimeParts {
 }
 
 /**
- * Creates the parts of a runtime in the order in which they know each other. Nothing is read yet.
+ * Creates the parts of a runtime in the order of their dependencies. Reads nothing yet.
  * @throws {SkillError} INVALID_OPTION, DUPLICATE_SOURCE
  */
 export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
@@ -61,7 +61,7 @@ export function assembleRuntime(options: SkillRuntimeOptions): RuntimeParts {
     catalogs: new CatalogCache(catalog),
     index: new SkillSearch(),
   }
-  // Scripts read skills, and readers show the commands of scripts: the first reader shows none.
+  // Scripts need a reader, and readers show commands of scripts. The first reader shows none, which breaks the cycle.
   const reader = new SkillReader(shared)
   const review = new SkillReview({ registry, reader, store, decisions, log, clock, logger })
   const { programs, scripts } = createScripts(host, { registry, reader, review, store: shared.store })
@@ -99,7 +99,7 @@ function createScripts(
   const programs = new ProgramSlots({ ...{ clock, logger, runner, registry, reader, store, records } })
   const scripts = new SkillScripts({
     ...{ slots: programs, clock, logger, runner, reader, store, records },
-    // The bus has every event of scripts, with the same payload.
+    // The bus emits every script event with the same payload.
     tell: (name, payload) => void events.emit(name, payload as SkillEvents[typeof name]),
   })
   decisions.subscribe(made => {

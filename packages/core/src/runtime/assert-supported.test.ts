@@ -6,11 +6,17 @@ const run =
   () =>
     assertSupported({ process: { versions: { node } } })
 
-test.each(['18.20.4', '20.20.2', '22.0.0', '22.15.1'])('Node %s is refused in one line', version => {
-  expect(run(version)).toThrow(`Skillstoke needs Node 22.16 or newer, Bun or Deno; this is Node ${version}`)
-})
+test.each(['18.20.4', '20.20.2', '22.0.0', '22.15.1'])(
+  'assertSupported() refuses Node %s in one line',
+  version => {
+    expect(run(version)).toThrow(`Skillstoke needs Node 22.16 or newer, Bun or Deno; this is Node ${version}`)
+  },
+)
 
-test.each(['22.16.0', '22.23.3', '24.0.0', '26.1.0', undefined])('Node %s is accepted', version => {
-  expect(run(version)).not.toThrow()
-  expect(() => assertSupported({})).not.toThrow()
-})
+test.each(['22.16.0', '22.23.3', '24.0.0', '26.1.0', undefined])(
+  'assertSupported() accepts Node %s',
+  version => {
+    expect(run(version)).not.toThrow()
+    expect(() => assertSupported({})).not.toThrow()
+  },
+)

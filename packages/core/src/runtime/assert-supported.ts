@@ -1,11 +1,11 @@
 import { SkillError } from '../errors.ts'
 
-/** The oldest Node that has everything the packages use: `Promise.withResolvers`, and `node:sqlite` without a flag. */
+/** The oldest Node that has `Promise.withResolvers`, and `node:sqlite` without a flag. */
 const OLDEST_NODE = [22, 16] as const
 
 /**
- * Throws one clear line on an old Node, before something that is missing there fails in its own words. Bun and Deno report the
- * version of Node that they are compatible with; other runtimes report none.
+ * Throws one clear line on an old Node, before a missing API fails with an unclear error. Bun and Deno report the Node
+ * version that they are compatible with. Other runtimes report none.
  * @throws {SkillError} UNSUPPORTED_RUNTIME
  */
 export function assertSupported(host: object = globalThis): void {

@@ -12,7 +12,7 @@ class UnclosableSource extends MemorySource {
   }
 }
 
-/** Records what is closed. */
+/** Creates parts that record when they are closed. */
 function createParts(): { closed: string[]; store: MemorySkillStore; runner: ScriptRunner; logger: Logger } {
   const closed: string[] = []
   const store = new MemorySkillStore()
@@ -26,7 +26,7 @@ function createParts(): { closed: string[]; store: MemorySkillStore; runner: Scr
   }
 }
 
-test('what is under way when the runtime is closed fails with CLOSED, instead of answering from before', async () => {
+test('close() makes running calls fail with CLOSED instead of returning an old state', async () => {
   class SlowSource extends MemorySource {
     readonly begun = Promise.withResolvers<void>()
     readonly goOn = Promise.withResolvers<void>()
@@ -56,7 +56,7 @@ test('what is under way when the runtime is closed fails with CLOSED, instead of
   ])
 })
 
-test('a source that cannot be closed keeps nothing else open', async () => {
+test('close() closes the other parts when a source cannot be closed', async () => {
   const { closed, store, runner, logger } = createParts()
   const sources = ['a', 'b'].map(label => new UnclosableSource({ label }, []))
   const skills = await createSkillRuntime({ sources, scripts: runner, logger, state: { store } })
@@ -68,7 +68,7 @@ test('a source that cannot be closed keeps nothing else open', async () => {
   ])
 })
 
-test('a runtime that cannot start says why, and not what could not be closed then', async () => {
+test('a failed start reports its own cause, not a later failure to close', async () => {
   const { closed, store, runner, logger } = createParts()
   const source = new UnclosableSource({ label: 'a' }, [{ name: 'x', description: '', body: '' }])
   const starting = createSkillRuntime({

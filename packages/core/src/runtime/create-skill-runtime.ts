@@ -4,14 +4,14 @@ import { assertSupported } from './assert-supported.ts'
 import { SkillRuntime } from './skill-runtime.ts'
 import type { SkillRuntimeOptions } from './skill-runtime-options.ts'
 
-// Commands that can only be known by running their scripts may arrive later than everything else.
+// Some commands are known only after their scripts ran. They may arrive after the start.
 const MAX_CODE_WAIT_MS = 1_000
 
 /**
  * Reads all sources once and follows them until the runtime is closed. A source that cannot be read does not stop the
- * others: `status()` reports it. When this fails, `state` and `scripts` of the options are closed.
- * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING, DUPLICATE_SKILL,
- * SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
+ * others, and `status()` reports it. If the call fails, it closes `state` and `scripts` of the options.
+ * @throws {SkillError} INVALID_OPTION; DUPLICATE_SOURCE when two sources have the same label; SOURCE_MISSING,
+ * DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it; UNSUPPORTED_RUNTIME on an old Node
  */
 export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<SkillRuntime> {
   assertSupported()
@@ -32,7 +32,7 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
     registry.subscribe(update => binder.syncInstructions(update), { phase: 'instructions' })
     await changes.finishSwaps()
     await sources.start()
-    // Handlers that are added later must not hear of what was there from the beginning.
+    // Handlers that are added later must not receive events about the initial skills.
     await waitAtMost(clock, MAX_CODE_WAIT_MS, Promise.all([registry.delivered(), scripts.ready()]))
     isStarted = true
     reloads.assertDemands()
@@ -45,14 +45,17 @@ export async function createSkillRuntime(options: SkillRuntimeOptions): Promise<
   return runtime
 }
 
-/** The runtime owns what it was given from the call on: nobody else may have it, so a refusal must not leave it open. */
+/**
+ * Assembles the parts, or closes the given ones. The runtime owns them from the call on, so a refusal must not leave
+ * them open.
+ */
 async function assembleOrClose(options: SkillRuntimeOptions): Promise<RuntimeParts> {
   try {
     return assembleRuntime(options)
   } catch (thrown) {
     const { state, scripts } = (options ?? {}) as Partial<SkillRuntimeOptions>
     const given = [scripts, state?.decisions, state?.history, state?.writeLock, state?.store]
-    // The refusal says what is wrong; a failure to close must not hide it.
+    // A failure to close must not hide the reason of the refusal.
     await Promise.allSettled(given.map(async part => await part?.close?.()))
     throw thrown
   }

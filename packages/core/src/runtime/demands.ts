@@ -2,15 +2,18 @@ import { SkillError } from '../errors.ts'
 import type { Generation, SkillReport } from '../registry/generation.ts'
 import { type Diagnostic, isError } from '../skill/diagnostic.ts'
 
-/** What a host has asked to be errors although the skills could be served without it. */
+/** Conditions that the host declared as errors, although skills could be served without them. */
 export interface Demands {
-  /** No two skills have one name. */
+  /** True if all names must be unique. */
   readonly isUnique: boolean
-  /** Every skill that was found can be served. */
+  /** True if every found skill must be valid. */
   readonly isValid: boolean
 }
 
-/** @throws {SkillError} SOURCE_MISSING, SKILL_INVALID, DUPLICATE_SKILL, whichever is first; `data.reports` has all of its kind */
+/**
+ * @throws {SkillError} SOURCE_MISSING, SKILL_INVALID or DUPLICATE_SKILL, the first that applies; `data.reports` has all
+ * of its kind
+ */
 export function assertDemands(demands: Demands, generation: Generation, failures: readonly unknown[]): void {
   for (const failure of failures) if (SkillError.isInstance(failure, 'SOURCE_MISSING')) throw failure
   const { isUnique, isValid } = demands

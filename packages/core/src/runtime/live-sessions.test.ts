@@ -25,7 +25,7 @@ describe('the id of a session', () => {
     expect(it.skills.sessions()).toEqual([next])
   })
 
-  test('goes to the session that resumes the stored state, and the other one is closed', async () => {
+  test('goes to the session that resumes the stored state, and the old session is closed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const dropped = it.skills.session({ id: 'chat-1' })
     const child = dropped.child({ id: 'helper' })
@@ -34,7 +34,7 @@ describe('the id of a session', () => {
     await expect(dropped.offer()).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  test('is free again when a session was dropped without close() and collected', async () => {
+  test('is free again when its session was garbage-collected without close()', async () => {
     await using it = await openMemorySkills(['pdf'])
     drop(it.skills)
     setFlagsFromString('--expose-gc')
@@ -74,7 +74,7 @@ describe('the id of a session', () => {
   })
 })
 
-/** Opens a session that nothing refers to afterwards. */
+/** Opens a session and keeps no reference to it. */
 function drop(skills: SkillRuntime): void {
   skills.session({ id: 'dropped' })
 }

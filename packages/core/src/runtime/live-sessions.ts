@@ -20,13 +20,13 @@ export interface LiveSessionsOptions {
 }
 
 /**
- * Opens conversations, and keeps the revisions they were given. A conversation that nothing refers to has ended, but its id is
- * free only when the garbage collector has noticed: a host closes its sessions, or resumes the stored state.
+ * Opens sessions, and retains the revisions that they received. A session without references has ended, but its id is
+ * taken until the garbage collector has run. Hosts should close sessions, or resume the stored state.
  */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions
   readonly #host: SessionHost
-  /** By id. */
+  /** Open sessions by id. */
   readonly #sessions = new Map<string, WeakRef<SkillSession>>()
   readonly #finalizer: FinalizationRegistry<RetainedRevisions>
 
@@ -35,7 +35,7 @@ export class LiveSessions {
     this.#options = options
     this.#finalizer = new FinalizationRegistry(retained => {
       retained.release()
-      this.list() // forgets the ids of the collected, too
+      this.list() // also frees the ids of collected sessions
     })
     this.#host = {
       reader,
@@ -52,7 +52,7 @@ export class LiveSessions {
   create(options: SessionOptions, parent?: SkillSession): SkillSession {
     checkSessionOptions(options)
     const other = this.#sessions.get(options.id)?.deref()
-    // A state that is resumed is newer than a session that its host may have dropped.
+    // A resumed state is newer than an open session, which the host may have dropped.
     if (other !== undefined && (options.resume === undefined || isAncestor(other, parent)))
       throw createDuplicate(options.id)
     const retained = new RetainedRevisions(this.#options.store)
@@ -73,7 +73,7 @@ export class LiveSessions {
     return alive
   }
 
-  /** Takes a conversation off the list, with those that work for it. */
+  /** Removes a session, and closes its children. */
   #end(session: SkillSession): void {
     if (this.#sessions.get(session.id)?.deref() === session) this.#sessions.delete(session.id)
     for (const child of this.list()) if (child.parent === session) child.close()

@@ -4,7 +4,7 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import { FileSource } from '../source/file-source.ts'
 import { createSkillRuntime } from './create-skill-runtime.ts'
 
-/** Options as a program without types gives them. */
+/** Options as an untyped program passes them. */
 type Loose = Record<string, unknown>
 
 const source = (options: Loose = {}): FileSource =>
@@ -20,10 +20,10 @@ const messageOf = async (call: () => unknown): Promise<string> => {
   }
 }
 
-describe('an option that cannot be meant is refused with its name, its value and what would be right', () => {
+describe('an invalid option is refused with its name, its value and a valid value', () => {
   test.each<[Loose, string]>([
-    [{ sources: undefined }, 'sources is no list; use for example [directory("./skills")]'],
-    [{ sources: ['./more'] }, 'sources[0] is "./more", which is no source; use directory("./more")'],
+    [{ sources: undefined }, 'sources is not a list; use for example [directory("./skills")]'],
+    [{ sources: ['./more'] }, 'sources[0] is "./more", which is not a source; use directory("./more")'],
     [{ onDuplicate: 'newest' }, 'onDuplicate is "newest"; use one of "first-wins", "last-wins", "error"'],
     [{ onInvalid: 'ignore' }, 'onInvalid is "ignore"; use one of "keep-last-good", "drop", "throw"'],
     [{ catalog: { format: 'html' } }, 'catalog.format is "html"; use one of'],
@@ -55,7 +55,7 @@ describe('an option that cannot be meant is refused with its name, its value and
     expect(await messageOf(() => source(options))).toContain(message)
   })
 
-  test('a source of a host’s own', async () => {
+  test('a custom source', async () => {
     const own = Object.assign(source(), { settle: { burstMs: '1' } })
     expect(await messageOf(() => createSkillRuntime({ sources: [own as never] }))).toBe(
       'source "skills": settle.burstMs is "1"; use a number from 0 to 2147483647',
@@ -102,11 +102,11 @@ describe('an option that cannot be meant is refused with its name, its value and
     expect(await messageOf(() => skills.writer({ afterWrite: 'x' as 'none' }))).toContain('afterWrite is "x"')
     expect(await messageOf(() => skills.writer({ names: 'x' as 'strict' }))).toContain('names is "x"')
     expect(await messageOf(() => skills.writer({ lock: {} as never }))).toContain('lock has no method run()')
-    expect(await messageOf(() => skills.writer().write({} as never))).toContain('a write needs the texts')
+    expect(await messageOf(() => skills.writer().write({} as never))).toContain('write() needs the strings')
   })
 })
 
-describe('an option that does not exist is refused with its name and the nearest one', () => {
+describe('an unknown option is refused with its name and the nearest known one', () => {
   test.each<[Loose, string]>([
     [{ onDuplicates: 'error' }, 'unknown option "onDuplicates"; did you mean "onDuplicate"?'],
     [{ state: { stor: undefined } }, 'unknown option "state.stor"; did you mean "state.store"?'],
@@ -144,7 +144,7 @@ describe('an option that does not exist is refused with its name and the nearest
     ['triggers', 'tuning.triggers'],
     ['modifiedOn', 'tuning.modifiedOn'],
     ['hasher', 'tuning.hasher'],
-  ])('%s says where it is: %s', async (name, place) => {
+  ])('%s is refused with its new place: %s', async (name, place) => {
     const options = { sources: [], [name]: undefined }
     expect(await messageOf(() => createSkillRuntime(options))).toBe(
       `unknown option "${name}"; it is "${place}" now`,
@@ -152,6 +152,6 @@ describe('an option that does not exist is refused with its name and the nearest
   })
 })
 
-test('an empty include is unrestricted, as if it were not there', () => {
+test('an empty include list restricts nothing', () => {
   expect(createScopeTest({ include: [] })('anything')).toBe(true)
 })

@@ -23,7 +23,7 @@ interface Harness extends AsyncDisposable {
   readonly warnings: string[]
 }
 
-/** A runtime over folders of one file system in memory; each folder is a source of that label. */
+/** Opens a runtime over folders of one file system in memory. Each folder is a source with that label. */
 async function open(
   files: MemoryFileSystem | Readonly<Record<string, string>>,
   options: Partial<SkillRuntimeOptions> & {
@@ -52,7 +52,7 @@ const reportOf = (skills: SkillRuntime, name: string): [string, string[]] => {
 }
 
 describe('the logger', () => {
-  test(`is warned of each broken skill with its reason, once ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
+  test(`warns once about each broken skill, with the reason ${verifies('P07', 'PAI-X02', 'CRAB-X05')}`, async () => {
     const lines: string[] = []
     const warn = (message: string, data: Readonly<Record<string, unknown>> = {}): void =>
       void lines.push(`${message}: ${String(data['skill'])}: ${String(data['problem'])}`)
@@ -80,7 +80,7 @@ describe('onDuplicate', () => {
   const files = { '/a/pdf/SKILL.md': text('pdf', 'First.'), '/b/pdf/SKILL.md': text('pdf', 'Second.') }
   const folders = ['a', 'b']
 
-  test(`is first-wins by default, and removing the winner is a modification ${verifies('P01', 'EXO-B07')}`, async () => {
+  test(`is first-wins by default, and the removal of the winner is a modification ${verifies('P01', 'EXO-B07')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ newSkill, changed }) => {
@@ -98,7 +98,7 @@ describe('onDuplicate', () => {
     expect(told).toEqual(['modified pdf frontmatter,location'])
   })
 
-  test(`can be last-wins, or a function ${verifies('P01')}`, async () => {
+  test(`can be last-wins or a function ${verifies('P01')}`, async () => {
     await using last = await open(files, { folders, onDuplicate: 'last-wins' })
     expect(last.skills.current.get('pdf').description).toBe('Second.')
     await using chosen = await open(files, {
@@ -108,7 +108,7 @@ describe('onDuplicate', () => {
     expect(chosen.skills.current.get('pdf').source).toBe('b')
   })
 
-  test('serves the first when the function throws or makes something up', async () => {
+  test('serves the first skill when the function throws or returns an unknown skill', async () => {
     for (const onDuplicate of [
       () => {
         throw new Error('no idea')
@@ -121,7 +121,7 @@ describe('onDuplicate', () => {
     }
   })
 
-  test(`can be an error: starting and reload() refuse, and what served goes on ${verifies('P01')}`, async () => {
+  test(`can be error: the start and reload() fail, and the served skill stays ${verifies('P01')}`, async () => {
     await expect(open(files, { folders, onDuplicate: 'error' })).rejects.toMatchObject({
       code: 'DUPLICATE_SKILL',
       message: expect.stringContaining('"b/pdf" is shadowed by "a/pdf"'),
@@ -137,7 +137,7 @@ describe('onDuplicate', () => {
     expect((await it.skills.reload()).count).toBe(1)
   })
 
-  test(`within one source the first path is served, and SKILL.md before skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
+  test(`serves the first path within one source, and SKILL.md before skill.md ${verifies('P02', 'FOX-B07', 'EXO-B10')}`, async () => {
     await using it = await open({
       '/skills/z/SKILL.md': text('pdf', 'Later path.'),
       '/skills/a/skill.md': text('pdf', 'Lower case.'),
@@ -152,7 +152,7 @@ describe('onDuplicate', () => {
 })
 
 describe('modifiedOn', () => {
-  test(`decides which facets emit skill:modified; reading is always the newest ${verifies('P03')}`, async () => {
+  test(`decides which facets emit skill:modified, while reads always return the newest ${verifies('P03')}`, async () => {
     const events = new InProcessEventBus()
     const told: string[] = []
     events.on('skill:modified', ({ changed }) => void told.push(changed.join()))
@@ -171,7 +171,7 @@ describe('modifiedOn', () => {
 })
 
 describe('triggers', () => {
-  test(`by default loading and requests look again; both can be left out ${verifies('P04')}`, async () => {
+  test(`read sources again on loads and requests by default, and can be disabled ${verifies('P04')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     it.files.write('/skills/pdf/SKILL.md', text('pdf', undefined, 'Second.'))
@@ -191,8 +191,8 @@ describe('triggers', () => {
   })
 })
 
-describe('the look at each access', () => {
-  test(`sees removed, nested and restored files, and the text itself ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
+describe('a load', () => {
+  test(`finds removed, nested and restored files, and new text ${verifies('OMNI-B01', 'OMNI-B02', 'OMNI-B09')}`, async () => {
     await using it = await open(
       {
         '/skills/git/SKILL.md': text('git'),
@@ -230,7 +230,7 @@ describe('onInvalid', () => {
     expect(reportOf(it.skills, 'pdf')).toEqual(['broken', ['YAML_INVALID']])
   })
 
-  test(`can drop the skill until it is right again ${verifies('P07')}`, async () => {
+  test(`can drop the skill until it is valid again ${verifies('P07')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { onInvalid: 'drop' })
     it.files.write('/skills/pdf/SKILL.md', broken)
     await it.skills.fresh()
@@ -240,7 +240,7 @@ describe('onInvalid', () => {
     expect((await it.skills.fresh()).find('pdf')).toBeDefined()
   })
 
-  test(`can make starting and reload() fail, and the last good revision stays ${verifies('P07')}`, async () => {
+  test(`can make the start and reload() fail, and keeps the last good revision ${verifies('P07')}`, async () => {
     await expect(open({ '/skills/pdf/SKILL.md': broken }, { onInvalid: 'throw' })).rejects.toMatchObject({
       code: 'SKILL_INVALID',
       message: expect.stringMatching(/skill "pdf": \/skills\/pdf\/SKILL\.md:3: /),
@@ -253,7 +253,7 @@ describe('onInvalid', () => {
 })
 
 describe('onMissing', () => {
-  test(`waits for a root that is not there yet, and for one that vanished ${verifies('P08', 'EXO-B09')}`, async () => {
+  test(`waits for a root that does not exist yet, and for one that vanished ${verifies('P08', 'EXO-B09')}`, async () => {
     const clock = new FakeClock()
     const files = new MemoryFileSystem({ '/x': '' })
     await using it = await open(files, { clock, source: { clock } })
@@ -267,7 +267,7 @@ describe('onMissing', () => {
     expect(it.skills.current.list()).toEqual([])
   })
 
-  test(`can be empty at once, or a failure ${verifies('P08')}`, async () => {
+  test(`can make the source empty at once, or fail ${verifies('P08')}`, async () => {
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source: { onMissing: 'empty' } })
     it.files.remove('/skills')
     expect((await it.skills.reload()).removed).toEqual(['pdf'])
@@ -293,7 +293,7 @@ describe('reading', () => {
     '/skills/short/SKILL.md': '---\nname: short\ndesc: The short spelling.\n---\n',
   }
 
-  test(`is lenient by default: names warn, a missing description does not load ${verifies('P09', 'P10', 'P11')}`, async () => {
+  test(`is lenient by default: an invalid name is a warning, a missing description is an error ${verifies('P09', 'P10', 'P11')}`, async () => {
     await using it = await open(files)
     expect(it.skills.current.list().map(({ name }) => name)).toEqual(['PDF_Tools', 'maps', 'short'])
     expect(reportOf(it.skills, 'PDF_Tools')).toEqual(['warning', ['NAME_INVALID', 'NAME_INVALID']])
@@ -302,7 +302,7 @@ describe('reading', () => {
     expect(it.skills.current.get('short').description).toBe('The short spelling.')
   })
 
-  test(`can be strict about names, or not care ${verifies('P09', 'P10')}`, async () => {
+  test(`can check names strictly or not at all ${verifies('P09', 'P10')}`, async () => {
     await using strict = await open(files, {
       source: { reading: { names: 'strict', matchDirectory: 'error' } },
     })
@@ -317,7 +317,7 @@ describe('reading', () => {
     expect(unsafe.skills.current.list()).toEqual([])
   })
 
-  test(`a description can be empty, or the first heading, and then no frontmatter is needed ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
+  test(`can accept an empty description or use the first heading, and then needs no frontmatter ${verifies('P11', 'FOX-X02', 'EXO-X03')}`, async () => {
     const describeAll = (skills: SkillRuntime): string[] =>
       ['bare', 'plain'].map(name => skills.current.get(name).description)
     await using empty = await open(files, { source: { reading: { description: 'empty' } } })
@@ -327,7 +327,7 @@ describe('reading', () => {
     expect((await heading.skills.load('plain')).body).toBe('Only text.')
   })
 
-  test('the last good revision is read in the same way after a restart', async () => {
+  test('reads the last good revision by the same rules after a restart', async () => {
     const { MemorySkillStore } = await import('../store/memory-skill-store.ts')
     const store = Object.assign(new MemorySkillStore(), { close: async () => undefined })
     const fileSystem = new MemoryFileSystem({ '/skills/plain/SKILL.md': 'Only text.\n' })
@@ -341,7 +341,7 @@ describe('reading', () => {
 })
 
 describe('layout', () => {
-  test(`the root itself, other file names and other skipped names ${verifies('P12', 'OMNI-X06')}`, async () => {
+  test(`supports a skill in the root, other file names and other skipped names ${verifies('P12', 'OMNI-X06')}`, async () => {
     const files = {
       '/skills/SKILL.md': text('skills'),
       '/skills/a/AGENT.md': text('a'),
@@ -360,7 +360,7 @@ describe('layout', () => {
     expect(namesOf(other)).toEqual(['_inner', '_private', 'a'])
   })
 
-  test(`single Markdown files can be skills, followed like folders ${verifies('P12', 'FOX-X02')}`, async () => {
+  test(`can accept single Markdown files as skills, and follows them like folders ${verifies('P12', 'FOX-X02')}`, async () => {
     await using it = await open(
       {
         '/skills/notes.md': text('notes'),
@@ -404,7 +404,7 @@ describe('catalog.format', () => {
     return it.skills.catalog().text
   }
 
-  test(`is the open standard's XML by default, escaped ${verifies('P15', 'PAI-B03')}`, async () => {
+  test(`is the XML of the open standard by default, escaped ${verifies('P15', 'PAI-B03')}`, async () => {
     expect(await render({})).toBe(
       [
         '<available_skills>',
@@ -415,7 +415,7 @@ describe('catalog.format', () => {
     )
   })
 
-  test(`can be pai's block, letter by letter ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
+  test(`can be the block of pai, byte for byte ${verifies('P15', 'PAI-16', 'PAI-X04')}`, async () => {
     expect(await render({ format: 'pai-xml' })).toBe(`<available-skills>
 <skill name="b">
   <description>Does b.</description>
@@ -443,7 +443,7 @@ When a user request matches a skill's description:
     expect(await render({ format: 'none' })).toBe('')
   })
 
-  test('every format says how many did not fit', async () => {
+  test('reports in every format how many skills did not fit', async () => {
     for (const format of CATALOG_FORMAT_NAMES.filter(name => name !== 'none')) {
       await using it = await open(files, { catalog: { format, maxTokens: 10 } })
       const { listed, omitted, text: shown } = it.skills.catalog()
@@ -454,7 +454,7 @@ When a user request matches a skill's description:
 })
 
 describe('reload()', () => {
-  test(`tells what it found, and does not claim what it did not do ${verifies('P21', 'FOX-B01')}`, async () => {
+  test(`reports every change and error, and nothing when nothing changed ${verifies('P21', 'FOX-B01')}`, async () => {
     const events = new InProcessEventBus()
     const told: unknown[] = []
     events.on('skills:reloaded', event => void told.push(event))
@@ -475,7 +475,7 @@ describe('reload()', () => {
     expect(again.generation).toBe(again.previous)
   })
 
-  test(`of one skill says whether it was there, is new, is not there or failed ${verifies('P21', 'OMNI-X15')}`, async () => {
+  test(`reports for one skill whether it was reloaded, is new, is missing or failed ${verifies('P21', 'OMNI-X15')}`, async () => {
     const source = { watching: 'off' } as const
     await using it = await open({ '/skills/pdf/SKILL.md': text('pdf') }, { source })
     const reload = async (name: string): Promise<[string, boolean]> => {
@@ -496,7 +496,7 @@ describe('reload()', () => {
 })
 
 describe('preScan', () => {
-  test(`runs before the start, reload and requests, sync or async, and what it writes is found ${verifies('P31', 'PAI-10')}`, async () => {
+  test(`runs before the start, reload and requests, sync or async, and its files are found ${verifies('P31', 'PAI-10')}`, async () => {
     const files = new MemoryFileSystem({ '/skills/.keep': '' })
     const reasons: string[] = []
     const preScan = async ({ reason }: { reason: string }): Promise<void> => {
@@ -515,7 +515,7 @@ describe('preScan', () => {
     expect(synchronous.skills.current.find('sync')).toBeDefined()
   })
 
-  test(`runs once for requests at the same time ${verifies('P31')}`, async () => {
+  test(`runs once for concurrent requests ${verifies('P31')}`, async () => {
     let runs = 0
     const gate = Promise.withResolvers<void>()
     const preScan = async (): Promise<void> => {
@@ -528,7 +528,7 @@ describe('preScan', () => {
     expect(runs).toBe(2)
   })
 
-  test(`that fails or hangs costs nothing but a warning, or fails when asked to ${verifies('P31', 'PAI-B06')}`, async () => {
+  test(`only causes a warning when it fails or hangs, unless it is told to throw ${verifies('P31', 'PAI-B06')}`, async () => {
     const files = { '/skills/pdf/SKILL.md': text('pdf') }
     const fail = (): void => {
       throw new Error('no network')
@@ -557,7 +557,7 @@ describe('preScan', () => {
   })
 })
 
-test(`the skill tool has one handler under any name, and packs are the host's choice ${verifies('P17', 'EXO-X07', 'CRAB-X09')}`, async () => {
+test(`the skill tool works the same under any name that the host chooses ${verifies('P17', 'EXO-X07', 'CRAB-X09')}`, async () => {
   await using it = await open({ '/skills/pdf/SKILL.md': text('pdf'), '/skills/maps/SKILL.md': text('maps') })
   const [skill] = it.skills.session({ id: 'a' }).tools
   const [activate, readFile] = it.skills.session({ id: 'b', skillToolName: 'activate_skill' }).tools

@@ -3,19 +3,19 @@ import { diffGenerations } from '../registry/registry-update.ts'
 import { isError } from '../skill/diagnostic.ts'
 import type { SourceStatus } from '../sync/source-sync.ts'
 
-/** Something that a reload could not make live. */
+/** An error that keeps a source or a skill from going live. */
 export interface ReloadProblem {
   readonly source: string
-  /** Absent when the source as a whole could not be read. */
+  /** Absent if the whole source could not be read. */
   readonly skill?: string
   readonly message: string
 }
 
-/** What a reload found: the names whose visible state differs from before, and what could not be read. */
+/** The result of a reload: the names whose visible state changed, and the errors. */
 export interface ReloadReport {
   readonly previous: Generation
   readonly generation: Generation
-  /** How many skills are served now. */
+  /** Number of served skills. */
   readonly count: number
   readonly added: readonly string[]
   readonly modified: readonly string[]
@@ -24,14 +24,17 @@ export interface ReloadReport {
 }
 
 /**
- * What reloading one skill led to. `reloaded`: it was served and was looked at again. `loaded`: it was not served before
- * and is now. `failed`: its newest text cannot be served.
+ * The result of reloading one skill.
+ * - `reloaded`: it was served before, and was read again.
+ * - `loaded`: it was not served before, and is served now.
+ * - `not-found`: no source has a skill of this name.
+ * - `failed`: its newest text cannot be served.
  */
 export type SkillReloadStatus = 'reloaded' | 'loaded' | 'not-found' | 'failed'
 
 export interface SkillReload {
   readonly status: SkillReloadStatus
-  /** Whether readers see something else than before. */
+  /** True if readers see a difference. */
   readonly isChanged: boolean
   readonly generation: Generation
   readonly errors: readonly ReloadProblem[]
@@ -67,7 +70,7 @@ export function toSkillReload(
 ): SkillReload {
   const [before, now] = [previous.find(name), generation.find(name)]
   const reports = generation.reports().filter(report => report.name === name)
-  // What serves the name is judged; without anything that serves it, everything that could have.
+  // Judge the skill that serves the name. If none serves it, judge every candidate.
   const serving = reports.filter(report => report.serving !== undefined)
   const judged = serving.length > 0 ? serving : reports
   const places = new Set(judged.map(({ source }) => source))

@@ -34,7 +34,7 @@ export interface SkillChangesOptions extends Omit<SkillWriterParts, 'noteWrite'>
   readonly logger: Logger
 }
 
-/** Connects the writers of skills with the review of what they write and the history of what became of it. */
+/** Connects the writers of skills with their review and their history. */
 export class SkillChanges implements RevisionRestorer {
   readonly history: SkillHistory
   readonly #options: SkillChangesOptions
@@ -67,20 +67,20 @@ export class SkillChanges implements RevisionRestorer {
   }
 
   /**
-   * Returns a writer for the first source that may be written to.
-   * @throws {SkillError} READ_ONLY when no source may be written to
+   * Returns a writer for the first writable source.
+   * @throws {SkillError} READ_ONLY when no source is writable
    */
   createWriter(options: SkillWriterOptions = {}): SkillWriter {
     const source = this.#options.sources.find(({ writable }) => writable !== undefined)
     if (source?.writable === undefined)
       throw new SkillError(
         'READ_ONLY',
-        'no source may be written to; make one writable: directory(path, { writable: true })',
+        'no source is writable; make one writable: directory(path, { writable: true })',
       )
     return this.#createWriter(source, source.writable, options)
   }
 
-  /** Ends folder swaps that a killed process had begun. */
+  /** Finishes folder swaps that a killed process started. */
   async finishSwaps(): Promise<void> {
     const { sources, writeLock, logger } = this.#options
     for (const { writable, label } of sources.list()) {
@@ -89,7 +89,7 @@ export class SkillChanges implements RevisionRestorer {
       try {
         if (await hasSwaps(fileSystem, root)) await writeLock.run(() => finishSwaps(fileSystem, root))
       } catch (error) {
-        logger.warn('what a killed process had begun could not be ended', { source: label, error })
+        logger.warn('a folder swap of a killed process could not be finished', { source: label, error })
       }
     }
   }
@@ -104,7 +104,7 @@ export class SkillChanges implements RevisionRestorer {
     if (source?.writable === undefined) return
     this.#recorder?.expect(place, skill.revision, { author: { kind: 'person', name: by }, cause: 'rollback' })
     await this.#createWriter(source, source.writable).restore(skill, registry.findNewest(place))
-    // A person who goes back to a revision wants it served, even when an agent wrote it.
+    // A person who restores a revision wants it served, even if an agent wrote it.
     const report = registry.current
       .reports()
       .find(each => each.source === source.label && each.location === place.location)
@@ -131,7 +131,7 @@ export class SkillChanges implements RevisionRestorer {
     return new SkillWriter(layer, parts, { clock, lock: writeLock, ...options })
   }
 
-  /** Shows what was decided, in this process or in another one. */
+  /** Applies decisions of this process or another one. */
   async #takeUp(made: readonly MadeDecision[]): Promise<void> {
     const { registry, store, events, logger } = this.#options
     const places = new Map(made.map(({ place }) => [keyOf(place), place]))
@@ -140,17 +140,17 @@ export class SkillChanges implements RevisionRestorer {
         const latest = made.findLast(each => keyOf(each.place) === keyOf(place))?.decision
         await registry.reconsider(place, latest?.kind === 'approve' ? latest.revision : undefined)
       }
-      // The outcome must outlive the process, or an older value would be written over it at the end.
+      // Flush now, or an older value would overwrite the outcome when the process ends.
       await flushStore(store, logger)
       this.#fetchApproved(made)
     } catch (error) {
-      if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be taken up', { error })
+      if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a decision could not be applied', { error })
     }
     for (const { place, decision } of made)
       if (decision.kind !== 'write') await events.emit('skill:decided', { ...place, decision })
   }
 
-  /** Reads sources whose newest revision was fetched and approved in another process and is not here yet. */
+  /** Reads sources again if another process fetched and approved a revision that is missing here. */
   #fetchApproved(made: readonly MadeDecision[]): void {
     const { registry, sources, logger } = this.#options
     const origins = made.flatMap(({ place, decision }) => {
@@ -159,7 +159,7 @@ export class SkillChanges implements RevisionRestorer {
     })
     for (const origin of new Set(origins)) {
       sources.reloadOne(origin).catch((error: unknown) => {
-        if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a source could not be asked', { error })
+        if (!SkillError.isInstance(error, 'CLOSED')) logger.error('a source could not be read', { error })
       })
     }
   }

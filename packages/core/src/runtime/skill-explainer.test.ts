@@ -40,7 +40,7 @@ async function open(
   return await createSkillRuntime({ sources: [source], tuning: { settle: NO_SETTLE } })
 }
 
-describe('SkillRuntime.why() finds a skill however it is asked for', () => {
+describe('SkillRuntime.why() for a skill', () => {
   test.each([
     ['renamed', undefined],
     ['other-folder', 'renamed'],
@@ -52,7 +52,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
     ['office/word', 'word'],
     ['/skills/office/word/', 'word'],
     ['/skills/pdf/scripts/run.py', 'pdf'],
-  ])('%j', async (asked, skill) => {
+  ])('finds the skill by %j', async (asked, skill) => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const explanation = await skills.why(asked)
     expect(explanation.steps.map(({ step, ok }) => [step, ok])).toEqual([
@@ -66,7 +66,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
     expect(skills.explain(asked)).toEqual(explanation)
   })
 
-  test('and renders no catalog for a skill that does not get as far', async () => {
+  test('renders no catalog if the skill fails an earlier step', async () => {
     let rendered = 0
     const format = (): string => `catalog ${++rendered}`
     const fileSystem = new MemoryFileSystem({
@@ -82,7 +82,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
     expect(rendered).toBe(1)
   })
 
-  test('and says that its folder has another name, or that it is a part of it', async () => {
+  test('reports that the folder has another name, or that the path is a file of the skill', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const detailOf = async (asked: string): Promise<string | undefined> =>
       (await skills.why(asked)).steps[0]?.detail
@@ -90,7 +90,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
     expect(await detailOf('pdf/scripts/run.py')).toContain('"scripts/run.py" is a part of the skill "pdf"')
   })
 
-  test('and each of two folders of one name by its path', async () => {
+  test('selects one of two skills with the same name by its path', async () => {
     const first = new MemorySource({ label: 'first' }, [{ name: 'pdf', description: 'First.' }])
     const second = new MemorySource({ label: 'second' }, [{ name: 'pdf', description: 'Second.' }])
     await using skills = await createSkillRuntime({ sources: [first, second], tuning: { settle: NO_SETTLE } })
@@ -101,7 +101,7 @@ describe('SkillRuntime.why() finds a skill however it is asked for', () => {
   })
 })
 
-describe('SkillRuntime.why() says of what is not a skill', () => {
+describe('SkillRuntime.why() for a path that is not a skill', () => {
   test.each([
     ['plural', 'misnamed', 'a file "SKILLS.md"', 'rename "SKILLS.md" to "SKILL.md"'],
     ['plural-name', 'misnamed', 'a file "SKILLS.md"', 'rename "SKILLS.md" to "SKILL.md"'],
@@ -125,7 +125,7 @@ describe('SkillRuntime.why() says of what is not a skill', () => {
     ['deep', 'too-deep', '7 levels below the root', 'move it up'],
     ['left', 'ignored', '/skills/host/.skillignore', 'take it out'],
     ['host/left', 'ignored', '/skills/host/.skillignore', 'take it out'],
-  ])('%j: %s', async (asked, reason, message, fix) => {
+  ])('explains %j with the reason %s', async (asked, reason, message, fix) => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const explanation = await skills.why(asked)
     expect(explanation.notSkills).toMatchObject([{ source: 'skills', reason }])
@@ -135,13 +135,13 @@ describe('SkillRuntime.why() says of what is not a skill', () => {
     expect(explanation.steps[0]?.detail).toContain(fix)
   })
 
-  test('that it is a part of another skill, where skills in skills are not read', async () => {
+  test('reports a file of another skill when nested skills are disabled', async () => {
     const files = { '/skills/pdf/SKILL.md': text('pdf'), '/skills/pdf/nested/SKILL.md': text('nested') }
     await using skills = await open(new MemoryFileSystem(files), { nestedSkills: false })
     expect((await skills.why('nested')).steps[0]?.detail).toContain('is a part of the skill "pdf"')
   })
 
-  test('that there is nothing, with what may have been meant', async () => {
+  test('reports that nothing exists, and suggests a near name', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     expect((await skills.why('pfd')).steps[0]?.detail).toContain(
       'no folder with this name in skills; did you mean "pdf"?',
@@ -151,7 +151,7 @@ describe('SkillRuntime.why() says of what is not a skill', () => {
 })
 
 describe('SkillRuntime.findNotSkills()', () => {
-  test('has what a person would expect to be a skill, and marks what nobody would', async () => {
+  test('lists the entries that a person would expect to be skills, and marks the others', async () => {
     await using skills = await open(new MemoryFileSystem(FILES))
     const { found, isComplete } = await skills.findNotSkills()
     expect(isComplete).toBe(true)
@@ -173,7 +173,7 @@ describe('SkillRuntime.findNotSkills()', () => {
     )
   })
 
-  test('lists one folder and reads nothing, however many skills are in it', async () => {
+  test('lists one folder and reads no file, for any number of skills', async () => {
     const files = Array.from({ length: 3_000 }, (_, i) => [`/skills/s${i}/SKILL.md`, text(`s${i}`)] as const)
     const fileSystem = new CountingFileSystem({ ...Object.fromEntries(files), '/skills/bare/x': '' })
     await using skills = await open(fileSystem)
@@ -185,14 +185,14 @@ describe('SkillRuntime.findNotSkills()', () => {
     expect(fileSystem.calls).toEqual([])
   })
 
-  test('says so when there are too many folders to look at', async () => {
+  test('reports an incomplete result when there are too many folders', async () => {
     const files = Array.from({ length: 2_500 }, (_, i) => [`/skills/s${i}/x`, ''] as const)
     await using skills = await open(new MemoryFileSystem(Object.fromEntries(files)))
     const { found, isComplete } = await skills.findNotSkills()
     expect([found.length < 2_500, isComplete]).toEqual([true, false])
   })
 
-  test('is empty where there is no folder yet, and for a source that has no folders', async () => {
+  test('returns nothing for a missing folder, or for a source without folders', async () => {
     await using empty = await open(new MemoryFileSystem())
     expect(await empty.findNotSkills()).toEqual({ found: [], isComplete: true })
     const memory = new MemorySource({ label: 'memory' }, [{ name: 'pdf', description: 'x' }])

@@ -14,10 +14,10 @@ import {
   toSkillReload,
 } from './reload-report.ts'
 
-/** What reloading the code of one skill led to, in the words of `SkillReload`. */
+/** The result of reloading the code of one skill. The statuses are those of `SkillReload`. */
 export interface ScriptReload {
   readonly status: SkillReloadStatus
-  /** What keeps the newest text or its code from serving. */
+  /** Errors that keep the newest text or its code from serving. */
   readonly errors: readonly string[]
 }
 
@@ -30,7 +30,7 @@ export interface SkillReloadsOptions {
   readonly demands: Demands
 }
 
-/** Reads skills again because a person or a program asked for it, and reports what came of it. */
+/** Reads skills again on request of a person or a program, and reports the result. */
 export class SkillReloads implements SkillReloading {
   readonly #options: SkillReloadsOptions
 
@@ -39,8 +39,9 @@ export class SkillReloads implements SkillReloading {
   }
 
   /**
-   * Reads every source again, whether or not an event told of a change.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it
+   * Reads every source again, even if no event reported a change.
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
+   * for it
    */
   async reload(): Promise<ReloadReport> {
     const { reader, sources, scripts, events } = this.#options
@@ -63,7 +64,7 @@ export class SkillReloads implements SkillReloading {
   }
 
   /**
-   * Looks at the folders of one name again, and for a folder of that name which is not known yet.
+   * Reads the folders of one name again, and finds a new folder of that name.
    * @throws {SkillError} CLOSED
    */
   async reloadSkill(name: string): Promise<SkillReload> {
@@ -76,9 +77,9 @@ export class SkillReloads implements SkillReloading {
   }
 
   /**
-   * Reads a skill again and starts its code anew, whether or not it changed.
-   * @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts; the reason of the signal when it aborts before
-   * the code is started
+   * Reads a skill again and restarts its code, even if neither changed.
+   * @throws {SkillError} CLOSED; INVALID_OPTION when the runtime has no runner; the reason of the signal when it aborts
+   * before the code is started
    */
   async reloadScripts(name: string, signal?: AbortSignal): Promise<ScriptReload> {
     const { programs, scripts } = this.#options

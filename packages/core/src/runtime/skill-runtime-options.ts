@@ -22,14 +22,17 @@ import type { Demands } from './demands.ts'
 import { type SkillState, STATE_PARTS } from './skill-state.ts'
 
 export interface SkillRuntimeOptions {
-  /** In order of precedence. */
+  /** Sources in order of precedence. */
   readonly sources: readonly SkillSource[]
-  /** What is kept, and where. Closed with the runtime, or when `createSkillRuntime` fails. @default in memory, without a history */
+  /**
+   * The parts in which the runtime keeps its state. Closed with the runtime, or when `createSkillRuntime` fails.
+   * @default in memory, without a history
+   */
   readonly state?: SkillState
-  /** What may go live, and when. */
+  /** Rules that decide which revisions go live, and when. */
   readonly review?: ReviewPolicy
   /**
-   * Runs the scripts of skills, outside this process. Closed with the runtime, or when `createSkillRuntime` fails.
+   * Runs the scripts of skills outside this process. Closed with the runtime, or when `createSkillRuntime` fails.
    * @default none: scripts are files like any other
    */
   readonly scripts?: ScriptRunner
@@ -37,50 +40,53 @@ export interface SkillRuntimeOptions {
   /** @default one that calls handlers in this process */
   readonly events?: EventBus
   /**
-   * Which of several skills with one name is served. With `error`, starting and `reload` fail while there are some.
+   * Which of several skills with the same name is served. With `error`, the start and `reload` fail if a name is not
+   * unique.
    * @default 'first-wins'
    */
   readonly onDuplicate?: DuplicatePolicy
   /**
-   * What a text that cannot be served does to its skill. With `throw` the last good revision stays, and starting and
-   * `reload` fail. @default 'keep-last-good'
+   * The effect of an invalid text on its skill. With `throw`, the last good revision stays, and the start and `reload`
+   * fail. @default 'keep-last-good'
    */
   readonly onInvalid?: InvalidPolicy | 'throw'
-  /** Called before the sources are scanned at the start, on `reload`, and on requests where no events tell of changes. */
+  /** Runs before sources are scanned: at the start, on `reload`, and on requests if no events report changes. */
   readonly preScan?: PreScanHook | PreScanOptions
   readonly logger?: Logger
   readonly clock?: Clock
-  /** When sources are read, and how. Few hosts need to change any of it. */
+  /** When and how sources are read. Few hosts need to change this. */
   readonly tuning?: RuntimeTuning
 }
 
-/** What may go live, and when. */
+/** Rules that decide which revisions go live, and when. */
 export interface ReviewPolicy {
   /**
    * Decides whether a new revision goes live. @default by the trust of its source, and by what was decided with `review`
    */
   readonly admission?: AdmissionPolicy
-  /** Whether everything stays as it is at the start: later changes wait for approval, whatever their source. @default false */
+  /** Whether every change after the start waits for approval, from any source. @default false */
   readonly isFrozen?: boolean
-  /** Whether what agents write is held beyond their own conversation until it is approved. @default 'hold' */
+  /** Whether writes of agents are held outside their own conversation until an approval. @default 'hold' */
   readonly agentWrites?: AgentWrites
 }
 
 /** The values of `AgentWrites`. */
 export const AGENT_WRITES = ['hold', 'live'] as const
 
-/** Whether what agents write waits for approval beyond their own conversation, or is live at once. */
+/** Whether writes of agents are held outside their own conversation until an approval, or go live at once. */
 export type AgentWrites = (typeof AGENT_WRITES)[number]
 
-/** When sources are read, and how. */
+/** When and how sources are read. */
 export interface RuntimeTuning {
   /** When a burst of changes counts as finished. @default DEFAULT_SETTLE */
   readonly settle?: Partial<SettlePolicy>
-  /** How often all bytes are hashed again whatever the file facts say, in milliseconds. @default 600,000 */
+  /**
+   * Interval in milliseconds at which all bytes are hashed again, even if file facts are unchanged. @default 600,000
+   */
   readonly rehashMs?: number
-  /** When sources are looked at besides their own events and `reload`. */
+  /** Triggers that read sources, besides their own events and `reload`. */
   readonly triggers?: Partial<ReadTriggers>
-  /** Changes of which parts of a skill emit `skill:modified`. @default all of them */
+  /** The facets whose changes emit `skill:modified`. @default all of them */
   readonly modifiedOn?: readonly SkillFacet[]
   /** @default portableHasher */
   readonly hasher?: Hasher
@@ -91,12 +97,12 @@ export const DEFAULT_REHASH_MS = 600_000
 const DEFAULT_TRIGGERS: ReadTriggers = Object.freeze({ onAccess: true, onRequest: true })
 const ON_INVALID = [...INVALID_POLICIES, 'throw'] as const
 
-/** The options of a runtime with every default in its place. */
+/** The options of a runtime with all defaults filled in. */
 export interface ResolvedRuntimeOptions {
   readonly sources: readonly SkillSource[]
   readonly store: SkillStore
   readonly decisions: DecisionStore
-  /** Absent when nothing is recorded. */
+  /** Absent if no history is recorded. */
   readonly log: RevisionLog | undefined
   readonly writeLock: WriteLock
   readonly admission: AdmissionPolicy
@@ -118,8 +124,8 @@ export interface ResolvedRuntimeOptions {
 }
 
 /**
- * Checks the options of a runtime and fills in what was not given.
- * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ * Checks the options of a runtime and fills in the defaults.
+ * @throws {SkillError} INVALID_OPTION with the option, its value, and a valid value
  */
 export function resolveRuntimeOptions(options: SkillRuntimeOptions): ResolvedRuntimeOptions {
   checkRuntimeOptions(options)
@@ -185,7 +191,7 @@ const KNOWN_TUNING: KnownOptions<RuntimeTuning> = {
 }
 const KNOWN_TRIGGERS: KnownOptions<ReadTriggers> = { onAccess: true, onRequest: true }
 
-/** What people look for at the top, and where it is: each part of the nested options, by its own name. */
+/** The place of each nested option, by its own name. A hint for callers that put it at the top level. */
 const MOVED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(STATE_PARTS).map(name => [name, `state.${name}`])),
   ...Object.fromEntries(Object.keys(KNOWN_REVIEW).map(name => [name, `review.${name}`])),
@@ -212,7 +218,7 @@ function checkRuntimeOptions(options: SkillRuntimeOptions): void {
 
 function checkSources(sources: readonly SkillSource[]): void {
   if (!Array.isArray(sources))
-    throw new SkillError('INVALID_OPTION', 'sources is no list; use for example [directory("./skills")]')
+    throw new SkillError('INVALID_OPTION', 'sources is not a list; use for example [directory("./skills")]')
   for (const [index, source] of sources.entries()) {
     const { read, state } = (source ?? {}) as Partial<Record<'read' | 'state', unknown>>
     if (typeof read === 'function' && typeof state === 'function') continue
@@ -220,7 +226,7 @@ function checkSources(sources: readonly SkillSource[]): void {
     const path = typeof source === 'string' ? JSON.stringify(source) : '"./skills"'
     throw new SkillError(
       'INVALID_OPTION',
-      `sources[${index}] is ${shown}, which is no source; use directory(${path})`,
+      `sources[${index}] is ${shown}, which is not a source; use directory(${path})`,
     )
   }
 }

@@ -8,7 +8,7 @@ import { createSkillRuntime } from './create-skill-runtime.ts'
 
 const text = (body: string): string => `---\nname: pdf\ndescription: Reads.\n---\n${body}\n`
 
-test('SkillRuntime.fresh({ maxWaitMs }) waits no longer for folders that do not hold still', async () => {
+test('SkillRuntime.fresh({ maxWaitMs }) stops waiting for folders that keep changing', async () => {
   const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('First.') })
   const clock = new FakeClock()
   const skills = await createSkillRuntime({
@@ -28,7 +28,7 @@ test('SkillRuntime.fresh({ maxWaitMs }) waits no longer for folders that do not 
   await skills.close()
 })
 
-/** A disk whose directories take 30 ms to list. */
+/** A file system that takes 30 ms to list a directory. */
 class SlowFileSystem extends MemoryFileSystem {
   override async list(path: string): Promise<readonly DirectoryEntry[]> {
     await new Promise(resolve => setTimeout(resolve, 30))

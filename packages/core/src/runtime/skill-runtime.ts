@@ -36,7 +36,7 @@ import type { ReloadReport, SkillReload } from './reload-report.ts'
 import { createScriptAdmin } from './script-admin.ts'
 import type { ScriptReload } from './skill-reloads.ts'
 
-/** For which skills a call counts. */
+/** The skills that a call applies to. */
 export interface ScopeOptions {
   /** @default all skills */
   readonly scope?: SkillScope
@@ -52,15 +52,15 @@ const KNOWN_TOOLS: KnownOptions<ToolsOptions> = { ...KNOWN_SCOPE, skillToolName:
 const KNOWN_COMMAND_TOOLS = { ...KNOWN_SCOPE, toName: true } as const
 const KNOWN_SCOPED_SLASH = { ...KNOWN_SLASH, ...KNOWN_SCOPE }
 
-/** Live skills: one generation for every reader, kept true by the sources. Made by `createSkillRuntime`. */
+/** Serves live skills: one generation for every reader, updated from the sources. Created by `createSkillRuntime`. */
 export class SkillRuntime extends SkillReader implements AsyncDisposable {
   /** Emits an event for each change, reload, decision and call. */
   readonly events: EventBus
-  /** Shows what waits for approval, and decides about it. */
+  /** Lists revisions that wait for approval, and records decisions. */
   readonly review: SkillReview
-  /** Shows what skills were, and brings earlier revisions back; needs a log to record them. */
+  /** Lists earlier revisions of skills and restores them. Needs `state.history`. */
   readonly history: SkillHistory
-  /** Runs the commands of skills, and their other scripts; needs something that runs them. */
+  /** Runs the commands and other scripts of skills. Needs the option `scripts`. */
   readonly scripts: SkillScripts
   readonly #parts: RuntimeParts
   #closing: Promise<void> | undefined
@@ -75,20 +75,21 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Calls back after each visible change; returns a function that unsubscribes. Phases are called in their order, and a
-   * subscriber that throws or hangs does not affect the others. @throws {SkillError} INVALID_OPTION
+   * Adds a subscriber for visible changes. Returns a function that removes it. Phases run in their order. A subscriber
+   * that throws or hangs does not affect the others. @throws {SkillError} INVALID_OPTION
    */
   subscribe(subscriber: UpdateSubscriber, options?: SubscribeOptions): () => void {
     return this.#parts.registry.subscribe(subscriber, options)
   }
 
-  /** Yields the present generation, then each newer one; ends when the runtime is closed or the signal aborts. */
+  /** Yields the current generation, then each newer one. Ends when the runtime is closed or the signal aborts. */
   watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
     return this.#parts.registry.watch(signal)
   }
 
   /**
-   * Adds a source behind all others in precedence; resolves when its skills are visible, or `status()` says why not.
+   * Adds a source with the lowest precedence. Resolves when its skills are visible, or when `status()` reports the
+   * reason.
    * @throws {SkillError} CLOSED; DUPLICATE_SOURCE when another source has its label
    */
   async addSource(source: SkillSource): Promise<void> {
@@ -96,43 +97,48 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Sweeps every source: what was on disk before the call is visible afterwards, or the report says why not.
-   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask for it
+   * Sweeps every source. Everything on disk before the call is visible afterwards, or the report contains the error.
+   * @throws {SkillError} CLOSED; SOURCE_MISSING, DUPLICATE_SKILL, SKILL_INVALID or HOOK_FAILED where the options ask
+   * for it
    */
   async reload(): Promise<ReloadReport> {
     return await this.#parts.reloads.reload()
   }
 
   /**
-   * Looks at the folders of one name again, and for a folder of that name which is not known yet.
+   * Reads the folders of one name again, and finds a new folder of that name.
    * @throws {SkillError} CLOSED
    */
   async reloadSkill(name: string): Promise<SkillReload> {
     return await this.#parts.reloads.reloadSkill(name)
   }
 
-  /** Reads a skill again and starts its code anew. @throws {SkillError} CLOSED; INVALID_OPTION when nothing runs scripts */
+  /**
+   * Reads a skill again and restarts its code. @throws {SkillError} CLOSED; INVALID_OPTION when the runtime has no
+   * runner
+   */
   async reloadScripts(name: string): Promise<ScriptReload> {
     return await this.#parts.reloads.reloadScripts(name)
   }
 
   /**
-   * Starts a conversation that follows the skills, or continues a stored one.
-   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is resumed
+   * Opens a session that follows the skills, or continues a stored one.
+   * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id and no state is
+   * resumed
    */
   session(options: SessionOptions): SkillSession {
     this.#parts.sources.assertOpen()
     return this.#parts.sessions.create(options)
   }
 
-  /** Lists the sessions that are still in use. */
+  /** Returns the open sessions. */
   sessions(): readonly SkillSession[] {
     return this.#parts.sessions.list()
   }
 
   /**
    * Creates the constant tools for a host that keeps no conversation, such as a stateless server. They answer from the
-   * newest generation and remember nothing between calls.
+   * newest generation and keep no state between calls.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   tools(options: ToolsOptions = {}): readonly ToolDefinition[] {
@@ -146,7 +152,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
 
   /**
    * Creates the tools that reload and unload code: `skill_reload` and `skill_unload`.
-   * @throws {SkillError} INVALID_OPTION when nothing runs scripts
+   * @throws {SkillError} INVALID_OPTION when the runtime has no runner
    */
   adminTools(options: ScopeOptions = {}): readonly ToolDefinition[] {
     checkOptions('adminTools()', options, KNOWN_SCOPE)
@@ -156,9 +162,9 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Creates a tool for each command there is now, named `skill__command` or what `toName` returns. The list changes with the
-   * skills, so it suits agents and clients that expect that.
-   * @throws {SkillError} INVALID_OPTION when nothing runs scripts
+   * Creates a tool for each current command. Its name is `skill__command`, or the result of `toName`. The list changes
+   * with the skills, so the agent or client must support changing tools.
+   * @throws {SkillError} INVALID_OPTION when the runtime has no runner
    */
   commandTools(
     options: ScopeOptions & { readonly toName?: (command: SkillCommand) => string } = {},
@@ -170,7 +176,7 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Writes the answer to a caller of a tool that does not exist; `tools` are the names of those that do.
+   * Returns the answer to the caller of an unknown tool. `tools` holds the names of the existing tools.
    * @throws {SkillError} INVALID_OPTION
    */
   describeUnknownTool(name: string, tools: readonly string[], options: ToolsOptions = {}): string {
@@ -184,8 +190,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Finds what a name or some words lead to, as the skill tool would: the skill after a look at its folder, near matches, or
-   * nothing. Remembers nothing.
+   * Finds a skill by its name or by words, as the skill tool does. Returns the skill after a check of its folder, near
+   * matches, or nothing. Records nothing.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async lookup(name: string, options: ScopeOptions = {}): Promise<LoadOutcome> {
@@ -203,8 +209,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
   }
 
   /**
-   * Gives an agent the tools and instructions of the skills that exist now, and from then on each change in the middle of its
-   * run. An agent that is bound already keeps its binding. @throws {SkillError} CLOSED
+   * Adds the tools and instructions of the current skills to an agent, and updates them after each change, even during
+   * a run. An agent that is already bound keeps its binding. @throws {SkillError} CLOSED
    */
   async bind<Tool extends NamedTool>(
     agent: BindableAgent<Tool>,
@@ -214,28 +220,28 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     return await this.#parts.binder.bind(agent, options)
   }
 
-  /** Ends the binding of an agent; does nothing when it has none. */
+  /** Ends the binding of an agent. Does nothing if the agent is not bound. */
   async unbind(agent: BindableAgent): Promise<void> {
     await this.#parts.binder.unbind(agent)
   }
 
-  /** Returns a writer for the first source that may be written to. @throws {SkillError} CLOSED; READ_ONLY when there is none */
+  /** Returns a writer for the first writable source. @throws {SkillError} CLOSED; READ_ONLY when there is none */
   writer(options: SkillWriterOptions = {}): SkillWriter {
     this.#parts.sources.assertOpen()
     return this.#parts.changes.createWriter(options)
   }
 
-  /** Looks at the sources now for files and folders that are not skills. */
+  /** Scans the sources for files and folders that are not skills. */
   async findNotSkills(): Promise<NotSkills> {
     return await this.#parts.sources.findNotSkills()
   }
 
-  /** Reports how each source is doing, in order of precedence. */
+  /** Returns the state of each source, in order of precedence. */
   status(): readonly SourceStatus[] {
     return this.#parts.sources.status()
   }
 
-  /** Resolves when subscribers and event handlers were called for everything that is visible now. */
+  /** Resolves when subscribers and event handlers were called for the visible state. */
   async delivered(): Promise<void> {
     await this.#parts.registry.delivered()
   }
@@ -254,14 +260,14 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
     const { changes, binder, sources, registry, programs, store, logger } = this.#parts
     changes.stop()
     binder.close()
-    // What cannot be closed must not keep the rest open: processes, locks, files.
+    // A part that fails to close must not keep the others open: processes, locks, files.
     await closeInTurn(
       [
         () => sources.close(),
         () => registry.close(),
         () => programs.close(),
         () => changes.close(),
-        // A disk that is full or gone must not keep the process from ending.
+        // A full or missing disk must not keep the process from ending.
         () =>
           store.close().catch((error: unknown) => logger.error('the store could not be flushed', { error })),
       ],

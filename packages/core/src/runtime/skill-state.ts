@@ -5,17 +5,21 @@ import type { KnownOptions } from '../options.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
 /**
- * What a runtime keeps: any of the four, each in memory or on a disk. `openState` of `@skillstoke/core/node` opens all of them
- * in one state directory. The runtime closes them when it is closed, and `createSkillRuntime` when it fails.
+ * The parts in which a runtime keeps its state, each in memory or on disk. `openState` of `@skillstoke/core/node` opens
+ * all of them in one state directory. The runtime closes them when it is closed, and `createSkillRuntime` closes them
+ * when it fails.
  */
 export interface SkillState {
-  /** Keeps what was read. @default in memory */
+  /** Keeps the files that were read. @default in memory */
   readonly store?: SkillStore
-  /** Keeps approvals, pins and the like. @default in memory */
+  /** Keeps approvals, pins and other decisions. @default in memory */
   readonly decisions?: DecisionStore
   /** Records every revision, for `history`. @default none: nothing is recorded */
   readonly history?: RevisionLog
-  /** Keeps writers apart; one that other processes respect, too, when they write to the same folders. @default within this process */
+  /**
+   * Prevents concurrent writes. If several processes write to the same folders, use a lock that they share. @default
+   * within this process
+   */
   readonly writeLock?: WriteLock
 }
 

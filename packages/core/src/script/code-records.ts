@@ -13,7 +13,7 @@ export interface CodeRecordsOptions {
   readonly store: SkillStore
 }
 
-/** Records about the code of skills: what it may do, what is wrong with it, and which revision of it worked last. */
+/** Records about the code of skills: its grants, its diagnostics, and its last working revision. */
 export class CodeRecords {
   readonly #options: CodeRecordsOptions
 
@@ -21,36 +21,38 @@ export class CodeRecords {
     this.#options = options
   }
 
-  /** Returns what the scripts of a revision may do, wherever its folder is now. */
+  /** Returns the capabilities granted to the scripts of a revision, wherever its folder is now. */
   grantedTo(skill: Skill): readonly ScriptCapability[] {
     return this.#options.review.grantedTo(skill)
   }
 
-  /** Whether a person decided that this revision must not be served. */
+  /** True if a person rejected this revision. */
   isRejected(skill: Skill): boolean {
     const { registry, decisions } = this.#options
     const place = registry.placeOf(skill)
     return place !== undefined && decisions.find(place)?.rejected.has(skill.revision) === true
   }
 
-  /** Shows what is wrong with the scripts of a skill. */
+  /** Reports diagnostics about the scripts of a skill. */
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
     await this.#options.registry.remark(skill, diagnostics)
   }
 
-  /** Records the revision whose code worked last, for the next process too. */
+  /** Stores the last revision whose code worked, also for the next process. */
   remember(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, skill.revision)
   }
 
-  /** Drops what `remember` recorded, when nothing of a skill is served any more. */
+  /** Deletes the record of `remember` once no revision of a skill is served. */
   forget(skill: Skill): void {
     const ref = this.#refOf(skill)
     if (ref !== undefined) this.#options.store.setRef(ref, undefined)
   }
 
-  /** Reads the revision that `remember` recorded last, if it is another one and still stored. */
+  /**
+   * Reads the revision that `remember` stored. Returns `undefined` if it is the given one or no longer in the store.
+   */
   async readRemembered(skill: Skill): Promise<Skill | undefined> {
     const { registry, store } = this.#options
     const place = registry.placeOf(skill)
@@ -60,7 +62,7 @@ export class CodeRecords {
     return await registry.readRevision(place, revision)
   }
 
-  /** Code belongs to a name of a source, not to a folder, so it stays when the folder moves. */
+  /** Returns a key of source and name, not of the folder, so that a moved folder keeps its record. */
   #refOf({ source, name }: Skill): string | undefined {
     const origin = this.#options.registry.findSource(source)?.origin
     return origin === undefined ? undefined : JSON.stringify(['code', origin, name])

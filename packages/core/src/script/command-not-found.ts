@@ -3,17 +3,18 @@ import { type Diagnostic, describePlace } from '../skill/diagnostic.ts'
 import { findNearNames } from '../skill/near-names.ts'
 import type { ScriptScan, SkillCommand } from './command.ts'
 
-/** What a skill offers, and what is wrong with the rest. */
+/** The commands of a skill, and the problems of its other code. */
 interface Offered {
   readonly commands: readonly SkillCommand[]
   readonly problems: readonly Diagnostic[]
-  /** What was found in the newest code without running it. */
+  /** The result of scanning the newest code, without running it. */
   readonly scan: ScriptScan | undefined
 }
 
 /**
- * Why a command cannot be called, with what would be right: COMMAND_NOT_FOUND when the code has none of the name, whatever is wrong
- * with the rest of it; SCRIPT_FAILED or SCRIPT_REFUSED when it has, or may have where it cannot be read.
+ * Returns the error for a command that cannot be called, with a suggestion. The code is COMMAND_NOT_FOUND if the code
+ * has no command of that name. It is SCRIPT_FAILED or SCRIPT_REFUSED if the code has the command, or may have it in a
+ * part that cannot be read.
  */
 export function toNotFound(
   skill: string,
@@ -49,19 +50,19 @@ export function toNotFound(
   return new SkillError('COMMAND_NOT_FOUND', `there is no command ${shown}; ${hint}`, { data })
 }
 
-/** The commands that serve, and those that the newest code has as far as it can be read. */
+/** Returns the names of the serving commands, and of those that the scan found in the newest code. */
 function namesOf(slot: Offered | undefined): readonly string[] {
   const names = [...(slot?.commands ?? []), ...(slot?.scan?.commands ?? [])].map(({ name }) => name)
   return [...new Set(names)].sort()
 }
 
-/** Whether a command that was not found is not there: no code is beyond reading, and none has a name that only it knows. */
+/** True if the scan read all code and all command names, so that an unlisted command does not exist. */
 function isAllKnown(scan: ScriptScan | undefined): boolean {
   const isUnread = ({ code }: Diagnostic): boolean => code === 'SCRIPT_INVALID' || code === 'COMMAND_INVALID'
   return scan?.isComplete === true && !scan.diagnostics.some(isUnread)
 }
 
-/** What keeps the newest commands of a skill from being called. */
+/** Returns the problem that keeps the newest commands of a skill from being called. */
 function findProblem(slot: Pick<Offered, 'commands' | 'problems'> | undefined): Diagnostic | undefined {
   return slot?.problems.find(
     ({ code, severity }) =>
@@ -71,7 +72,7 @@ function findProblem(slot: Pick<Offered, 'commands' | 'problems'> | undefined): 
   )
 }
 
-/** The same in words, for a person or a model. */
+/** Returns that problem as text for a person or a model. */
 export function describeProblem(
   slot: Pick<Offered, 'commands' | 'problems'> | undefined,
 ): string | undefined {

@@ -3,31 +3,31 @@ import type { Digest } from '../skill/digest.ts'
 import { showValue } from '../skill/text.ts'
 import type { CommandHints } from './define-command.ts'
 
-/** A command that a skill offers, as callers see it. */
+/** A command of a skill, as callers see it. */
 export interface SkillCommand {
-  /** `skill.name`: how it is addressed. */
+  /** The address of the command: `skill.name`. */
   readonly id: string
   readonly skill: string
   readonly name: string
   readonly description: string
   /** JSON Schema of the input object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** Whether the schema could only be read by running the script, in its sandbox. */
+  /** True if the schema could only be read by running the script, in its sandbox. */
   readonly isDynamic: boolean
   readonly hints: CommandHints
-  /** The file that exports it, relative to the folder of the skill. */
+  /** The file that exports the command, relative to the folder of the skill. */
   readonly path: string
-  /** Counted from 1; absent when only the loaded script knows of it. */
+  /** Counted from 1. Absent if only the loaded script knows the command. */
   readonly line?: number
   /** Digest of that file. */
   readonly digest: Digest
 }
 
-/** What a scan finds without running anything. */
+/** A command that a scan found without running code. */
 export interface ScannedCommand extends Omit<SkillCommand, 'inputSchema' | 'isDynamic'> {
-  /** Absent when it is no literal. */
+  /** Absent if the schema is not a literal. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
-  /** The name under which the file exports it. */
+  /** The export name of the command in its file. */
   readonly exportName: string
 }
 
@@ -36,14 +36,14 @@ export interface ScriptScan {
   readonly commands: readonly ScannedCommand[]
   /** The files that export commands, in the order in which they are loaded. */
   readonly modules: readonly string[]
-  /** These and every file of the skill that they import, as far as that is written down. */
+  /** The modules and every file of the skill that they import, as far as the imports are literal. */
   readonly sources: readonly string[]
-  /** Whether all there is to know of the commands is known. */
+  /** True if the scan found everything about the commands. */
   readonly isComplete: boolean
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** A file as a scan reads it, from a disk or not. */
+/** A file as input of a scan. */
 export interface ScriptText {
   /** Relative to the folder of the skill. */
   readonly path: string
@@ -51,7 +51,7 @@ export interface ScriptText {
   readonly digest: Digest
 }
 
-/** Returns a command whose schema is a new copy at each reading, because validators write into the one they are given. */
+/** Returns a command whose schema is copied at each access, because validators modify the schema they receive. */
 export function withOwnSchema({ inputSchema, ...rest }: SkillCommand): SkillCommand {
   return Object.freeze({
     ...rest,
@@ -63,7 +63,7 @@ export function withOwnSchema({ inputSchema, ...rest }: SkillCommand): SkillComm
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-/** What is wrong with the name of a command, if anything is. */
+/** Returns the fault in the name of a command, or `undefined`. */
 export function checkCommandName(name: unknown): string | undefined {
   if (typeof name === 'string' && NAME.test(name)) return undefined
   return `the name of the command is ${showValue(name, MAX_SHOWN)}; use 1 to 64 letters, digits, "_" and "-"`
@@ -73,7 +73,7 @@ const MAX_SHOWN = 100
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA = 65_536
 
-/** What a script says a command does, as far as that is what it may say. */
+/** Returns the valid hints of a value that a script declared, and drops everything else. */
 export function toCommandHints(value: unknown): CommandHints {
   if (typeof value !== 'object' || value === null) return {}
   const hints = value as Readonly<Record<string, unknown>>
@@ -84,7 +84,7 @@ export function toCommandHints(value: unknown): CommandHints {
 
 const HINTS: readonly (keyof CommandHints)[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
 
-/** A description that a list can bear; `undefined` when there is none. */
+/** Returns a description of limited length; `undefined` if there is none. */
 export function toCommandDescription(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value.trim().slice(0, MAX_DESCRIPTION) : ''
   return text === '' ? undefined : text
@@ -92,15 +92,15 @@ export function toCommandDescription(value: unknown): string | undefined {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is wrong with the JSON Schema of an input, if anything is. */
+/** Returns the fault in the JSON Schema of an input, or `undefined`. */
 export function checkInputSchema(schema: unknown): string | undefined {
-  if (!isFields(schema)) return 'its input is no JSON Schema; use { type: "object", properties: { ... } }'
+  if (!isFields(schema)) return 'its input is not a JSON Schema; use { type: "object", properties: { ... } }'
   const { type, properties = {}, required = [] } = schema
   if (type !== 'object') return `the type of its input is ${showValue(type, MAX_SHOWN)}; use "object"`
   if (!isFields(properties))
     return `the properties of its input are ${showValue(properties, MAX_SHOWN)}; use an object of schemas`
   if (!Array.isArray(required) || !required.every(each => typeof each === 'string'))
-    return `what its input requires is ${showValue(required, MAX_SHOWN)}; use a list of names`
+    return `"required" of its input is ${showValue(required, MAX_SHOWN)}; use a list of names`
   const { length } = JSON.stringify(schema)
   if (length > MAX_SCHEMA) return `the schema of its input has ${length} characters; at most ${MAX_SCHEMA}`
   const wrong = findWrongType(schema, '')
@@ -108,7 +108,7 @@ export function checkInputSchema(schema: unknown): string | undefined {
   return `the type of ${showValue(wrong.field, MAX_SHOWN)} in its input is ${showValue(wrong.type, MAX_SHOWN)}; use one of ${TYPES.join(', ')}`
 }
 
-/** Of a misspelt type a validator says only that no input has it. */
+/** Finds a misspelt type. A validator would only report that no input matches it. */
 function findWrongType(
   schema: unknown,
   field: string,
@@ -145,17 +145,17 @@ function isFields(value: unknown): value is Fields {
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
 
-/** Whether modules may import a file: of others a scan needs no text. */
+/** True if modules may import a file. A scan does not need the text of other files. */
 export function mayBeImported(path: string): boolean {
   return /\.(?:[mc]?[jt]s|json)$/.test(path)
 }
 
-/** Whether a file is code that is run by nobody but other code: private, a test, or declarations. */
+/** True if only other code uses a module: it is private, a test, or type declarations. */
 export function isHelperModule(path: string): boolean {
   return MODULE.test(path) && !mayExportCommands(path)
 }
 
-/** Whether a file may be a module with commands: below `scripts/`, and neither private, nor a test, nor declarations. */
+/** True if a file may export commands: it is below `scripts/`, and not private, a test, or type declarations. */
 export function mayExportCommands(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return (
@@ -167,13 +167,13 @@ export function mayExportCommands(path: string): boolean {
   )
 }
 
-/** What `skill.command` names. */
+/** The two parts of `skill.command`. */
 export interface CommandAddress {
   readonly skill: string
   readonly command: string
 }
 
-/** Splits `skill.command` where the name of the command begins; `undefined` when there is none. */
+/** Splits `skill.command` at its last dot. Returns `undefined` if a part is missing. */
 export function splitCommandId(id: string): CommandAddress | undefined {
   if (typeof id !== 'string') return undefined
   const dot = id.lastIndexOf('.')

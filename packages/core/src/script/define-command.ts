@@ -1,26 +1,26 @@
-/** What a script says about a command, besides what it does. */
+/** The behaviour of a command, as its script declares it to callers. */
 export interface CommandHints {
-  /** The command changes nothing outside itself. */
+  /** True if the command changes nothing outside itself. */
   readonly readOnly?: boolean
-  /** It may destroy something. */
+  /** True if the command may destroy data. */
   readonly destructive?: boolean
-  /** Calling it again with the same input changes nothing more. */
+  /** True if a second call with the same input changes nothing more. */
   readonly idempotent?: boolean
-  /** It deals with things beyond this machine. */
+  /** True if the command reaches beyond this machine. */
   readonly openWorld?: boolean
 }
 
-/** What a command is given besides its input. */
+/** The second argument of `run`. */
 export interface CommandContext {
-  /** Aborts when the caller does not want the answer any more. */
+  /** Aborts when the caller no longer wants the answer. */
   readonly signal: AbortSignal
-  /** Tells how far the work is; `total` in the same unit, when it is known. */
+  /** Reports progress. `total` has the same unit as `done`; omit it if it is unknown. */
   readonly progress: (done: number, total?: number, message?: string) => void
-  /** A line for whoever looks after the system; models do not see it. */
+  /** Writes a line for the operators of the host. Models do not see it. */
   readonly log: (message: string) => void
-  /** The folder of the skill at the revision that runs, read-only. */
+  /** The folder of the skill at the running revision, read-only. */
   readonly skillDirectory: string
-  /** A folder of this call alone, writable and removed afterwards. */
+  /** A writable folder for this call only. It is removed after the call. */
   readonly scratchDirectory: string
 }
 
@@ -32,21 +32,23 @@ export interface JsonSchemaObject {
   readonly [keyword: string]: unknown
 }
 
-/** The part of a Standard Schema (standardschema.dev) that a command needs: zod, valibot, arktype and others have it. */
+/**
+ * The part of a Standard Schema (standardschema.dev) that a command needs. zod, valibot, arktype and others provide it.
+ */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
     readonly validate: (value: unknown) => unknown
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    /** How the schema is shown to callers; without it they see no fields. */
+    /** Returns the schema for callers. Without it, callers see no fields. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
     }
   }
 }
 
-/** What the input of a command becomes when it is given to `run`. */
+/** The type of the input that `run` receives. */
 export type CommandInput<Input> =
   Input extends StandardSchema<infer Output>
     ? Output
@@ -60,7 +62,7 @@ type FieldsOf<Properties, Required> = {
   readonly [Name in keyof Properties as Name extends Required ? never : Name]?: ValueOf<Properties[Name]>
 }
 
-/** Follows plain JSON Schema; whatever else it says is `unknown`. */
+/** Maps plain JSON Schema to types. Other keywords become `unknown`. */
 type ValueOf<Schema> = Schema extends { readonly enum: readonly (infer Value)[] }
   ? Value
   : Schema extends { readonly type: 'string' }
@@ -74,14 +76,14 @@ type ValueOf<Schema> = Schema extends { readonly enum: readonly (infer Value)[] 
           : unknown
 
 export interface CommandDefinition<Input extends JsonSchemaObject | StandardSchema = JsonSchemaObject> {
-  /** Letters, digits, `_` and `-`; the command is called `skill.name`. */
+  /** Letters, digits, `_` and `-`. Callers use `skill.name`. */
   readonly name: string
-  /** What it does and when to call it, for a model. */
+  /** Text for a model: what the command does, and when to call it. */
   readonly description: string
-  /** What it takes. A literal JSON Schema can be read without running anything. @default no fields */
+  /** The schema of the input. A literal JSON Schema can be read without running the script. @default no fields */
   readonly input?: Input
   readonly hints?: CommandHints
-  /** What it answers becomes text for a model: text as it is, anything else as JSON. */
+  /** Runs the command. A text goes to the model unchanged, any other result as JSON. */
   run(input: CommandInput<Input>, context: CommandContext): unknown
 }
 
@@ -94,7 +96,7 @@ export interface DefinedCommand {
 /** The same symbol in every copy of this module. */
 const COMMAND_BRAND: unique symbol = Symbol.for('skillstoke.command')
 
-/** Makes a command of a skill; export what it returns from a file of `scripts/`, under any name. */
+/** Defines a command of a skill. Export the result from a file in `scripts/`, under any name. */
 export function defineCommand<const Input extends JsonSchemaObject | StandardSchema = JsonSchemaObject>(
   definition: CommandDefinition<Input>,
 ): DefinedCommand {

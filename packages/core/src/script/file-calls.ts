@@ -9,7 +9,7 @@ interface FileCall {
   readonly stop: AbortController
 }
 
-/** Scripts that are no commands, while they run. */
+/** The running scripts that are not commands. */
 export class FileCalls {
   readonly #records: CodeRecords
   readonly #calls = new Set<FileCall>()
@@ -18,7 +18,7 @@ export class FileCalls {
     this.#records = records
   }
 
-  /** Runs something that is ended when what it may do is taken back, or its caller does not want it any more. */
+  /** Runs a script. Aborts it when its capabilities are revoked, or when the caller aborts. */
   async run<T>(
     { skill, grants }: Pick<FileCall, 'skill' | 'grants'>,
     outer: AbortSignal | undefined,
@@ -37,10 +37,12 @@ export class FileCalls {
     }
   }
 
-  /** Ends what is not allowed any more. */
+  /** Aborts the scripts that are no longer allowed. */
   endForbidden(): void {
     for (const { skill, grants, stop } of this.#calls)
       if (this.#records.isRejected(skill) || findMissing(grants, this.#records.grantedTo(skill)).length > 0)
-        stop.abort(new SkillError('SCRIPT_REFUSED', `what ${skill.name} may do was taken back while it ran`))
+        stop.abort(
+          new SkillError('SCRIPT_REFUSED', `permission to run ${skill.name} was revoked while it ran`),
+        )
   }
 }

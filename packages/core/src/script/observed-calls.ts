@@ -10,7 +10,7 @@ export interface ObservedCallsOptions {
   readonly tell: <Name extends keyof ScriptEvents>(name: Name, payload: ScriptEvents[Name]) => void
 }
 
-/** Emits events while scripts run, and warns when nothing contains them. */
+/** Emits events while scripts run, and warns if they run without a sandbox. */
 export class ObservedCalls {
   readonly #options: ObservedCallsOptions
   #count = 0
@@ -20,7 +20,7 @@ export class ObservedCalls {
     this.#options = options
   }
 
-  /** Runs a call, and emits its start, its progress, its lines and its end. */
+  /** Runs a call and emits its start, progress, lines and end. */
   async observe<Result>(
     target: Omit<ScriptCall, 'call'>,
     options: ScriptRunOptions,

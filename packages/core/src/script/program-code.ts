@@ -14,13 +14,13 @@ import {
 } from './command.ts'
 import type { LoadedProgram, ScriptProgram } from './script-runner.ts'
 
-/** The code of one revision, and what it was allowed to do. */
+/** The code of one revision, with its grants. */
 export interface Code {
   readonly skill: Skill
   readonly program: ScriptProgram
 }
 
-/** Code that a scan found good. The first call starts it. */
+/** Code that passed a scan. The first call starts it. */
 export interface ScannedCode extends Code {
   readonly kind: 'scanned'
   readonly scan: ScriptScan
@@ -38,7 +38,7 @@ export type ServingCode = ScannedCode | StartedCode
 
 const EMPTY_SCHEMA = Object.freeze({ type: 'object', properties: {}, additionalProperties: false })
 
-/** Commands are those of the running module, or of the scan until it runs. */
+/** Returns code that serves. Its commands come from the loaded module, or from the scan until then. */
 export function toServing(
   { skill, program, scan }: Code & Pick<ServingCode, 'scan'>,
   loaded: LoadedProgram | undefined,
@@ -54,7 +54,7 @@ function toCommand({ exportName: _name, inputSchema, ...rest }: ScannedCommand):
   return { ...rest, inputSchema: inputSchema ?? EMPTY_SCHEMA, isDynamic: false }
 }
 
-/** The code of a revision, read from the store. */
+/** Returns the code of a revision, with files from the store. */
 export function toProgram(
   skill: Skill,
   grants: readonly ScriptCapability[],
@@ -69,7 +69,7 @@ export function toProgram(
   }
 }
 
-/** Reads a file for a scan, which needs the text only of what may be imported. */
+/** Reads a file for a scan. The text is empty for files that modules cannot import. */
 export async function readText(
   store: SkillStore,
   skill: Skill,

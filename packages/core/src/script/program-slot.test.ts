@@ -72,7 +72,7 @@ async function open(store: MemorySkillStore, scripts: TextRunner): Promise<Skill
   return await createSkillRuntime({ sources: [source], state: { store }, scripts })
 }
 
-test('code that a failing machine kept from loading is tried again, although older code was called meanwhile', async () => {
+test('ProgramSlot retries code that failed to load because of the machine, even after a call of older code', async () => {
   const store = new MemorySkillStore()
   {
     await using skills = await open(store, new TextRunner())

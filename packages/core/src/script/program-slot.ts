@@ -23,7 +23,7 @@ import {
 } from './program-code.ts'
 import type { LoadedProgram, ProgramLoad, ScriptRunner } from './script-runner.ts'
 
-/** What the code of a skill needs of its surroundings. */
+/** The services that a slot needs. */
 export interface SlotHost {
   readonly runner: ScriptRunner
   readonly store: SkillStore
@@ -34,29 +34,29 @@ export interface SlotHost {
   onSwap(swap: CommandSwap): void
 }
 
-/** One step from the code of a skill to newer code. */
+/** The replacement of the code of a skill by newer code. */
 export interface CommandSwap {
   readonly skill: string
-  /** Of the code that serves from now on; absent when none does. */
+  /** Revision of the code that serves from now on; absent if none does. */
   readonly revision?: Digest
   readonly before: readonly SkillCommand[]
   readonly after: readonly SkillCommand[]
 }
 
-/** The code that is wanted, and how far it has come. */
+/** The requested code, and the state of its loading. */
 interface Attempt {
   readonly skill: Skill
   readonly grants: readonly ScriptCapability[]
-  /** Whether the code is loaded and checked now, or by the first call. */
+  /** True if the code is loaded and checked now, not by the first call. */
   readonly isEager: boolean
-  /** `lost` means that the machine failed and not the script: the next request makes another attempt. */
+  /** `lost` means that the machine failed, not the script. The next request makes another attempt. */
   state: 'due' | 'running' | 'ended' | 'lost'
 }
 
 const NO_COMMANDS: readonly SkillCommand[] = Object.freeze([])
 
 /**
- * The code of one folder: the code that serves, the code that is attempted, and the swap from one to the other.
+ * The code of one skill folder: the serving code, the requested code, and the swap from one to the other.
  *
  * ```text
  *   #attempt     want()          #follow()            it loads, or the script is faulty
@@ -84,13 +84,13 @@ export class ProgramSlot {
   #attempt: Attempt | undefined
   #serving: ServingCode | undefined
   #problems: readonly Diagnostic[] = []
-  /** What was found in the newest code, whether or not it loads. */
+  /** The scan of the newest code, whether or not the code loads. */
   #newest: ScriptScan | undefined
-  /** One step after the other; no step rejects. */
+  /** Runs one step after the other. No step rejects. */
   #queue: Promise<void> = Promise.resolve()
   /** Replaced code that may still answer calls. */
   readonly #draining = new Map<LoadedProgram, Code & { readonly ended: Promise<void> }>()
-  /** The code that is being loaded; no call reaches it yet. */
+  /** The code that is loading. No call reaches it yet. */
   #loading: (Code & { readonly stop: AbortController }) | undefined
   readonly #closing = new AbortController()
 
@@ -102,39 +102,39 @@ export class ProgramSlot {
     return this.#serving?.commands ?? NO_COMMANDS
   }
 
-  /** The files of which the commands are made, those of the newest code and of the one that serves. */
+  /** The files that define the commands, of the newest code and of the serving code. */
   get sources(): readonly string[] {
     return [...(this.#newest?.sources ?? []), ...(this.#serving?.scan.sources ?? [])]
   }
 
-  /** What was found in the newest code without running it; absent until then. */
+  /** The scan of the newest code; absent until the code was scanned. */
   get scan(): ScriptScan | undefined {
     return this.#newest
   }
 
-  /** Revision of the code that serves. */
+  /** Revision of the serving code. */
   get revision(): Digest | undefined {
     return this.#serving?.skill.revision
   }
 
-  /** The skill whose code was wanted last. */
+  /** The skill whose code was requested last. */
   get skill(): Skill | undefined {
     return this.#attempt?.skill
   }
 
-  /** What is wrong with the newest code. */
+  /** Diagnostics about the newest code. */
   get problems(): readonly Diagnostic[] {
     return this.#problems
   }
 
-  /** The code that serves, if it was started. */
+  /** The serving code, if it was started. */
   get loaded(): LoadedProgram | undefined {
     return this.#serving?.kind === 'started' ? this.#serving.loaded : undefined
   }
 
   /**
-   * Says which revision the code should be of. Once something was served, newer code is loaded and checked before it
-   * takes its place; at the start a scan will do.
+   * Requests the code of a revision. The first code of a slot only needs a scan. Later code is loaded and checked
+   * before it replaces the serving code.
    */
   want(skill: Skill, options: { readonly isEager?: boolean; readonly isForced?: boolean } = {}): void {
     const old = this.#attempt
@@ -147,7 +147,7 @@ export class ProgramSlot {
     this.#queue = this.#queue.then(() => this.#follow())
   }
 
-  /** Code must not go on with what was taken back: not what serves, not what ends, and not what loads. */
+  /** Ends serving, draining and loading code whose permission was revoked. */
   endForbidden(): void {
     if (this.#serving !== undefined && this.#isForbidden(this.#serving))
       this.#swap(undefined, { withinMs: 0 })
@@ -155,7 +155,7 @@ export class ProgramSlot {
     if (this.#loading !== undefined && this.#isForbidden(this.#loading)) this.#loading.stop.abort()
   }
 
-  /** Resolves when what is wanted now serves, or does not for a reason; never rejects. */
+  /** Resolves when the requested code serves, or has failed. Never rejects. */
   async ready(): Promise<void> {
     for (let last: unknown; last !== this.#queue; ) {
       last = this.#queue
@@ -163,10 +163,10 @@ export class ProgramSlot {
     }
   }
 
-  /** The code for a call that begins now, started if it is not running; `undefined` when there is none, or none that loads. */
+  /** Returns the code for a new call, and starts it if needed. Returns `undefined` if there is none or none loads. */
   async start(): Promise<LoadedProgram | undefined> {
     await this.ready()
-    // What was only scanned so far, and then what was good in an earlier process: each gets one chance.
+    // Try each code once: first the scanned code, then the last good code of an earlier process.
     for (let last: ServingCode | undefined; ; ) {
       const serving = this.#serving
       if (serving === undefined || serving.scan.modules.length === 0 || serving === last) return undefined
@@ -177,12 +177,12 @@ export class ProgramSlot {
     }
   }
 
-  /** Resolves when nothing runs any more but what serves; never rejects. */
+  /** Resolves when all replaced code has ended. Never rejects. */
   async drained(): Promise<void> {
     await Promise.all(Array.from(this.#draining.values(), ({ ended }) => ended))
   }
 
-  /** Its commands are gone at once; what runs may go on for a while. */
+  /** Removes the commands at once, and waits until running calls end. `withinMs` limits that time. */
   async close({ withinMs }: { readonly withinMs?: number } = {}): Promise<void> {
     this.#closing.abort()
     this.endForbidden()
@@ -206,24 +206,24 @@ export class ProgramSlot {
     }
   }
 
-  /** Loads what was only scanned so far. */
+  /** Loads code that was only scanned so far. */
   async #check(serving: ScannedCode): Promise<void> {
     if (this.#serving !== serving) return
     const isSound = await this.#guard(serving.skill, async () => {
       const outcome = await this.#load(serving, true)
-      // Meanwhile it may have been forbidden, or everything closed.
+      // During the load, the code may have been forbidden, or the slot closed.
       if (this.#serving !== serving) return await closeLoaded(outcome)
       if (outcome.kind === 'failed') return await this.#fail(serving.skill, outcome.diagnostics)
       this.#swap(toServing(serving, outcome.program))
       this.#host.records.remember(serving.skill)
     })
-    // An attempt that is due comes next anyway.
+    // If an attempt is due, it runs next anyway.
     if (!isSound && this.#attempt?.state === 'ended') this.#attempt.state = 'lost'
   }
 
   /**
-   * Resolves to false if the machine failed. Faulty scripts become diagnostics; only infrastructure throws here: bytes missing
-   * from the store, or a process that cannot be spawned.
+   * Resolves to false if the machine failed. Faulty scripts become diagnostics. Only infrastructure throws here, for
+   * example when bytes are missing from the store or a process cannot be spawned.
    */
   async #guard(skill: Skill, work: () => Promise<void>): Promise<boolean> {
     try {
@@ -235,7 +235,7 @@ export class ProgramSlot {
       try {
         await this.#fail(skill, [{ code: 'SCRIPT_FAILED', severity: 'error', message }])
       } catch (thrown) {
-        this.#host.logger.error('what is wrong with scripts cannot be shown', {
+        this.#host.logger.error('diagnostics about scripts cannot be reported', {
           skill: skill.name,
           error: thrown,
         })
@@ -247,7 +247,7 @@ export class ProgramSlot {
   async #try(attempt: Attempt): Promise<void> {
     const { skill } = attempt
     const scan = await this.#scan(skill, this.#serving?.scan.modules ?? (await this.#readKnown(skill)))
-    // Meanwhile something else may be wanted, or this not be allowed any more.
+    // During the scan, other code may have been requested, or this revision rejected.
     if (this.#isClosed || this.#attempt !== attempt || this.#host.records.isRejected(skill)) return
     this.#newest = scan
     const declared = declaredCapabilities(skill).filter(isCapability)
@@ -268,14 +268,14 @@ export class ProgramSlot {
     await this.#remark(skill, notes)
   }
 
-  /** The old code stays; where there is none, what was good in an earlier process. */
+  /** Keeps the old code. If there is none, restores the last good code of an earlier process. */
   async #fail(skill: Skill, problems: readonly Diagnostic[]): Promise<void> {
     const failed = this.#serving
     if (this.#isClosed) return
-    // What a scan found good may be bad when it runs, and then it does not serve any longer.
+    // Code that passed its scan may fail when it runs. Then it must not serve any longer.
     if (failed === undefined || (failed.skill === skill && failed.kind === 'scanned')) {
       const older = await this.#restore(skill)
-      // Meanwhile it may have been forbidden, or everything closed.
+      // During the restore, the code may have been forbidden, or the slot closed.
       const isAllowed = !this.#isClosed && older !== undefined && !this.#isForbidden(older)
       this.#swap(isAllowed ? older : undefined)
       if (!isAllowed && older?.kind === 'started') await older.loaded.close()
@@ -305,7 +305,7 @@ export class ProgramSlot {
     const program = toProgram(older, declared, this.#host.store)
     const isRefused = (): boolean => this.#isClosed || this.#isForbidden({ skill: older, program })
     if (isRefused() || scan.diagnostics.some(isError)) return undefined
-    // What only the running module knows has to be asked for.
+    // If only the running module knows its commands, load it.
     const outcome = scan.isComplete ? undefined : await this.#load({ skill: older, program, scan }, true)
     if (outcome?.kind === 'failed') return undefined
     if (isRefused()) {
@@ -315,7 +315,7 @@ export class ProgramSlot {
     return toServing({ skill: older, scan, program }, outcome?.program)
   }
 
-  /** Takes the place of what served: new calls get the new code at once, those under way end on the old. */
+  /** Replaces the serving code. New calls reach the new code at once. Running calls end on the old code. */
   #swap(next: ServingCode | undefined, ending: { readonly withinMs?: number } = {}): void {
     const old = this.#serving
     if (old === next) return
@@ -346,7 +346,9 @@ export class ProgramSlot {
     )
   }
 
-  /** The modules with commands of an earlier process: they are meant as such, however broken they are now. */
+  /**
+   * Returns the modules that had commands in an earlier process. They stay command modules even if they are broken now.
+   */
   async #readKnown(skill: Skill): Promise<readonly string[]> {
     const older = await this.#host.records.readRemembered(skill)
     return older === undefined ? [] : (await this.#scan(older, [])).modules
@@ -390,12 +392,12 @@ export class ProgramSlot {
   }
 }
 
-/** Fallback path for diagnostics that name no file. */
+/** Returns the path for a diagnostic that names no file. */
 function fallbackPath({ code }: Diagnostic, { skillFile }: Skill): string {
   return code.startsWith('CAPABILITY') ? skillFile : 'scripts'
 }
 
-/** Shortens the grace period; the call that began to close it reports a failure. */
+/** Shortens the grace period. The first call of `close` reports a failure. */
 function hurry(program: LoadedProgram, withinMs: number): void {
   program.close({ withinMs }).catch(() => undefined)
 }
@@ -409,7 +411,7 @@ function describeMissing(skill: Skill, missing: readonly ScriptCapability[]): Di
   return {
     code: 'CAPABILITY_NOT_GRANTED',
     severity: 'warning',
-    message: `the scripts ask for ${words}, which nobody has granted`,
+    message: `the scripts lack a grant for ${words}`,
     fix: `stoke grant ${skill.name} ${words}`,
   }
 }

@@ -12,7 +12,7 @@ import { type CommandSwap, ProgramSlot, type SlotHost } from './program-slot.ts'
 import type { ScriptRunner } from './script-runner.ts'
 
 export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner'> {
-  /** Absent when the scripts of skills are files like any other. */
+  /** Absent if the runtime does not run scripts. */
   readonly runner: ScriptRunner | undefined
   readonly reader: SkillReader
   readonly registry: SkillRegistry
@@ -20,22 +20,22 @@ export interface ProgramSlotsOptions extends Omit<SlotHost, 'onSwap' | 'runner'>
 
 type SkillPlace = Pick<Skill, 'name' | 'source' | 'location'>
 
-/** What unloading the code of a skill led to. */
+/** The result of unloading the code of a skill. */
 export type UnloadStatus = 'unloaded' | 'not-loaded' | 'not-found'
 
-// Those who are told of a change wait for its code, but not for a script that does not come to an end of loading.
+// Subscribers wait for the code of a change, but not for a script that does not finish loading.
 const MAX_PHASE_WAIT_MS = 1_000
-// What runs when everything ends may come to an end by itself.
+// Time for running calls to end by themselves when the runtime closes.
 const CLOSE_MS = 5_000
 
-/** The code of every skill that has some, each in a slot of its own. It follows what is served, and what is granted. */
+/** The code of all skills, one slot for each skill with scripts. It follows the served skills and the grants. */
 export class ProgramSlots implements CommandOffers {
-  /** Scripts that run as files, and end when what they may do is taken back. */
+  /** Scripts that run as files. They end when their permission is revoked. */
   readonly files: FileCalls
   readonly #options: ProgramSlotsOptions
   readonly #slots = new Map<string, ProgramSlot>()
   readonly #unloaded = new Set<string>()
-  /** Of skills that are gone, and whose calls may still be under way. */
+  /** Slots of removed skills whose calls may still run. */
   readonly #leaving = new Set<ProgramSlot>()
   readonly #listeners = new Set<(swap: CommandSwap) => void>()
   #isClosed = false
@@ -53,17 +53,17 @@ export class ProgramSlots implements CommandOffers {
     return this.#isClosed
   }
 
-  /** @throws {SkillError} INVALID_OPTION when nothing runs scripts */
+  /** @throws {SkillError} INVALID_OPTION when the runtime has no runner */
   requireRunner(): ScriptRunner {
     const { runner } = this.#options
     if (runner !== undefined) return runner
     throw new SkillError(
       'INVALID_OPTION',
-      'scripts are not run; give createSkillRuntime something that does: scripts: childProcesses(), from @skillstoke/scripts',
+      'the runtime has no runner for scripts; pass scripts: childProcesses() from @skillstoke/scripts to createSkillRuntime()',
     )
   }
 
-  /** Calls back when the commands of a skill are others, or their code is. */
+  /** Adds a listener for changes of the command list, or of the code behind it. */
   subscribe(listener: (swap: CommandSwap) => void): void {
     this.#listeners.add(listener)
   }
@@ -76,7 +76,7 @@ export class ProgramSlots implements CommandOffers {
     return this.#unloaded.has(keyOf(skill))
   }
 
-  /** The commands of a skill, and what keeps its newest ones from it. */
+  /** Returns the commands of a skill, and the problem that blocks its newest commands. */
   offer(skill: SkillPlace): CommandOffer {
     const served = this.#options.reader.current.find(skill.name)
     if (served !== undefined && !isSamePlace(served, skill))
@@ -91,7 +91,7 @@ export class ProgramSlots implements CommandOffers {
     }
   }
 
-  /** Follows a new generation; resolves when its commands serve, or a second has passed. */
+  /** Follows a new generation. Resolves when its commands serve, or after one second. */
   async follow({ changes }: RegistryUpdate): Promise<void> {
     const slots = changes.flatMap(change => {
       if (change.kind === 'removed') this.#forget(change.skill)
@@ -103,21 +103,24 @@ export class ProgramSlots implements CommandOffers {
     await waitAtMost(this.#options.clock, MAX_PHASE_WAIT_MS, Promise.all(slots.map(slot => slot.ready())))
   }
 
-  /** Asks again what may be done, after a decision; what is not allowed any more is ended at once. */
+  /** Checks all permissions again after a decision, and ends forbidden code at once. */
   reconsider(): void {
     for (const slot of this.#slots.values()) if (slot.skill !== undefined) slot.want(slot.skill)
     for (const slot of this.#leaving) slot.endForbidden()
     this.files.endForbidden()
   }
 
-  /** Lets a slot load the code of a skill as it is served; `undefined` when it has none, or none is wanted. */
+  /**
+   * Requests the code of a served skill. Returns `undefined` if the skill has no code, was unloaded, or scripts are not
+   * run.
+   */
   want(skill: Skill): ProgramSlot | undefined {
     if (this.runner === undefined || this.#isClosed || this.isUnloaded(skill)) return undefined
     const known = this.find(skill)?.skill
-    // Another folder has the name now: code of the former one is none of its own.
+    // Another folder has the name now. The code of the former folder does not belong to it.
     if (known !== undefined && known !== skill && !this.#options.registry.isSameFolder(known, skill))
       this.#forget(known)
-    // Most skills have no code, and cost nothing here.
+    // Most skills have no code, so skip them early.
     if (this.find(skill) === undefined && !skill.files.some(({ path }) => mayExportCommands(path)))
       return undefined
     const slot = this.#slot(skill)
@@ -125,7 +128,7 @@ export class ProgramSlots implements CommandOffers {
     return slot
   }
 
-  /** Loads the code of a skill now, also when it was unloaded or is the same. */
+  /** Loads the code of a skill now, even if it was unloaded or did not change. */
   async reload(skill: Skill): Promise<{ readonly slot: ProgramSlot; readonly wasLoaded: boolean }> {
     const wasLoaded = !this.#unloaded.delete(keyOf(skill)) && this.find(skill) !== undefined
     const slot = this.#slot(skill)
@@ -134,18 +137,18 @@ export class ProgramSlots implements CommandOffers {
     return { slot, wasLoaded }
   }
 
-  /** Ends the code of a skill and takes its commands away until `reload`. */
+  /** Ends the code of a skill, and removes its commands until `reload`. */
   async unload(skill: Skill): Promise<UnloadStatus> {
     const slot = this.find(skill)
     if (slot === undefined || slot.commands.length === 0) return 'not-loaded'
     this.#unloaded.add(keyOf(skill))
-    // Whoever reloads it meanwhile begins anew.
+    // A concurrent reload gets a new slot.
     this.#slots.delete(keyOf(skill))
     await this.#leave(slot)
     return 'unloaded'
   }
 
-  /** Ends all code, and the runner. */
+  /** Ends all code, and closes the runner. */
   async close(): Promise<void> {
     this.#isClosed = true
     const slots = [...this.#slots.values(), ...this.#leaving]
@@ -185,25 +188,25 @@ export class ProgramSlots implements CommandOffers {
     })
   }
 
-  /** Its commands are gone at once; resolves when its calls have ended. */
+  /** Removes the commands of a slot at once. Resolves when its calls have ended. */
   async #leave(slot: ProgramSlot): Promise<void> {
     this.#leaving.add(slot)
     await slot.close().finally(() => this.#leaving.delete(slot))
   }
 }
 
-/** Only the code of the skill that has the name runs; a copy that another source comes before is text and files. */
+/** Returns the reason why a shadowed skill runs no code. Only the served skill of a name runs code. */
 export function describeShadowed(skill: SkillPlace, served: SkillPlace): string {
   const [name, own, first] = [skill.name, skill.source, served.source].map(text => JSON.stringify(text))
   return `the code of ${name} from ${own} does not run, because ${first} comes first with that name`
 }
 
-/** Whether two skills are the same folder, perhaps at different revisions. */
+/** True if two skills are the same folder, possibly at different revisions. */
 export function isSamePlace(a: SkillPlace, b: SkillPlace): boolean {
   return a.source === b.source && a.location === b.location
 }
 
-/** The code belongs to the skill and not to its folder: what serves goes on when that is moved. */
+/** Returns a key of source and name, not of the folder, so that a moved folder keeps its code. */
 function keyOf({ source, name }: Skill): string {
   return `${source}\0${name}`
 }

@@ -3,18 +3,18 @@ import type { SkillCommand } from './command.ts'
 import type { CommandSwap } from './program-slot.ts'
 import type { CommandProgress, ScriptLine } from './script-runner.ts'
 
-/** What a call is about. */
+/** The call that an event describes. */
 export interface ScriptCall {
-  /** Counts the calls of this process. */
+  /** Number of the call in this process. */
   readonly call: number
   readonly skill: string
   /** `skill.command`, or the path of a script. */
   readonly target: string
-  /** Of the code that ran; absent until that is known. */
+  /** Revision of the code that ran; absent until it is known. */
   readonly revision?: Digest
 }
 
-/** Commands that came, went, or are described in another way. */
+/** The difference between two command lists of a skill. */
 export interface CommandsChange {
   readonly skill: string
   readonly revision?: Digest
@@ -23,19 +23,19 @@ export interface CommandsChange {
   readonly modified: readonly SkillCommand[]
 }
 
-/** What may be told outside of scripts, by event name. */
+/** The payload of each script event, by event name. */
 export interface ScriptEvents {
-  /** Commands of a skill came, went, or are described in another way. */
+  /** Commands of a skill were added, removed, or changed for callers. */
   'commands:changed': CommandsChange
-  /** A command or a script begins to run; the calls of a process are counted. */
+  /** A command or a script starts. */
   'command:started': ScriptCall
   'command:progress': ScriptCall & CommandProgress
-  /** It has written a line. */
+  /** A command or a script wrote a line. */
   'command:line': ScriptCall & ScriptLine
   'command:finished': ScriptCall & { readonly isError: boolean; readonly durationMs: number }
 }
 
-/** What a swap of code means for callers. */
+/** Returns the change of the command list that a swap causes. */
 export function toCommandsChange({ skill, revision, before, after }: CommandSwap): CommandsChange {
   const old = new Map(before.map(command => [command.name, command]))
   const now = new Set(after.map(({ name }) => name))
@@ -48,7 +48,7 @@ export function toCommandsChange({ skill, revision, before, after }: CommandSwap
   }
 }
 
-/** Whether callers would have to know: where the command is in its file is not their business. */
+/** True if callers see a difference. The position in the file does not count. */
 function isDescribedOtherwise(old: SkillCommand | undefined, now: SkillCommand): boolean {
   const shown = ({ description, inputSchema, hints }: SkillCommand): string =>
     JSON.stringify([description, inputSchema, hints])

@@ -4,41 +4,41 @@ import type { Digest } from '../skill/digest.ts'
 import type { SkillFile } from '../skill/manifest.ts'
 import type { ScriptScan, ScriptText, SkillCommand } from './command.ts'
 
-/** One revision of a skill as code: the same files whatever is written meanwhile. */
+/** The code of one revision of a skill. Its files never change. */
 export interface ScriptProgram {
   readonly skill: string
   readonly revision: Digest
   readonly files: readonly SkillFile[]
   /** @throws {SkillError} REVISION_NOT_FOUND */
   readonly readFile: (path: string) => Promise<Uint8Array>
-  /** What it may do beyond computing. */
+  /** The capabilities that the code may use. */
   readonly grants: readonly ScriptCapability[]
 }
 
-/** How far the work of a command is. */
+/** The progress of a command. */
 export interface CommandProgress {
   readonly done: number
-  /** In the same unit; absent when nobody knows. */
+  /** In the same unit as `done`; absent if it is unknown. */
   readonly total?: number
   readonly message?: string
 }
 
-/** A line that a script wrote: to an output, or with `log`. */
+/** A line that a script wrote to an output or with `log`. */
 export interface ScriptLine {
   readonly stream: 'log' | 'stdout' | 'stderr'
   readonly text: string
 }
 
-/** How long a call may take without a `timeoutMs`, in milliseconds. */
+/** Time limit of a call without `timeoutMs`, in milliseconds. */
 export const DEFAULT_CALL_MS = 30_000
 
-/** The largest `timeoutMs` of a call. */
+/** The largest `timeoutMs` of a call, in milliseconds. */
 export const LONGEST_CALL_MS = 600_000
 
 export interface ScriptRunOptions {
-  /** Ends the work; its reason is thrown. */
+  /** Ends the work. The call throws the reason of the signal. */
   readonly signal?: AbortSignal
-  /** How long it may take, in milliseconds, at most 600,000. @default 30,000 */
+  /** Time limit in milliseconds, at most 600,000. @default 30,000 */
   readonly timeoutMs?: number
   readonly onProgress?: (progress: CommandProgress) => void
   readonly onLine?: (line: ScriptLine) => void
@@ -50,11 +50,11 @@ export interface LoadedProgram {
   /** Sorted by name. */
   readonly commands: readonly SkillCommand[]
   /**
-   * Runs a command. Calls share no process at the same time.
+   * Runs a command. Concurrent calls never share a process.
    * @throws {SkillError} INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT, TOO_LARGE; CLOSED after `close`
    */
   call(command: string, input: unknown, options?: ScriptRunOptions): Promise<unknown>
-  /** Takes no more calls, lets those under way end, or ends them after a while; resolves when nothing of it is left. */
+  /** Accepts no more calls. Running calls may end, or are ended after `withinMs`. Resolves when no process is left. */
   close(options?: { readonly withinMs?: number }): Promise<void>
 }
 
@@ -62,40 +62,40 @@ export type ProgramLoad =
   | { readonly kind: 'loaded'; readonly program: LoadedProgram }
   | { readonly kind: 'failed'; readonly diagnostics: readonly Diagnostic[] }
 
-/** What a script that is no command left behind. */
+/** The result of a script that is not a command. */
 export interface ScriptFileRun {
-  /** Absent when a signal ended it. */
+  /** Absent if a signal ended the process. */
   readonly exitCode?: number
   readonly signal?: string
-  /** Everything it wrote, up to the limit. */
+  /** The output, up to the limit. */
   readonly stdout: string
   readonly stderr: string
-  /** Whether there was more than is kept. */
+  /** True if the script wrote more than the limit. */
   readonly isTruncated: boolean
 }
 
-/** What keeps scripts from the rest of the machine. */
+/** The protection of the machine against scripts. */
 export interface ScriptContainment {
-  /** `permissions`: those of the JavaScript runtime. `sandbox`: the operating system's, too. */
+  /** `permissions`: the JavaScript runtime restricts scripts. `sandbox`: the operating system restricts them, too. */
   readonly kind: 'permissions' | 'sandbox'
-  /** For people: what it is, or why there is no more. */
+  /** Text for people: the kind of protection, or the reason why there is no more. */
   readonly detail: string
 }
 
 export interface ProgramLoadOptions {
   /** False for background loads, which are queued so they do not delay others. @default true */
   readonly isUrgent?: boolean
-  /** Ends it; it has failed then. */
+  /** Aborts the load, which then fails. */
   readonly signal?: AbortSignal
 }
 
 /** Runs the code of skills, never in the process of the host. */
 export interface ScriptRunner {
-  /** What stands between scripts and this machine. */
+  /** Returns the protection that is in effect on this machine. */
   containment(): Promise<ScriptContainment>
   /**
-   * Finds commands without running anything. `known` are the files that had some before, and may be broken now. Nobody wants
-   * the result after the signal.
+   * Finds commands without running code. `known` lists files that had commands before and may be broken now. The caller
+   * ignores the result after the signal.
    */
   scan(
     skill: string,
@@ -103,14 +103,14 @@ export interface ScriptRunner {
     known?: readonly string[],
     signal?: AbortSignal,
   ): Promise<ScriptScan>
-  /** Loads and checks the modules of a scan; what is wrong with somebody's script is told, not thrown. */
+  /** Loads and checks the modules of a scan. Faults of a script are returned as diagnostics, not thrown. */
   load(program: ScriptProgram, scan: ScriptScan, options?: ProgramLoadOptions): Promise<ProgramLoad>
-  /** Whether a file may be a program that `runFile` knows, as far as its path tells. */
+  /** True if the path of a file suggests a program that `runFile` can run. */
   mayRun(path: string): boolean
   /**
    * Runs a file with its interpreter.
-   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or nobody
-   * knows how to run it; TIMED_OUT
+   * @throws {SkillError} FILE_NOT_FOUND; SCRIPT_REFUSED when nothing would contain it and `exec` is not granted, or
+   * when its interpreter is unknown; TIMED_OUT
    */
   runFile(
     program: ScriptProgram,

@@ -19,7 +19,7 @@ import type { CommandResult, SkillScripts } from './skill-scripts.ts'
 
 const MAX_CHARACTERS = 40_000
 
-/** The constant tools with which a model runs what skills bring along: `run_skill_command` and `run_skill_script`. */
+/** Creates the constant tools that run code of skills: `run_skill_command` and `run_skill_script`. */
 export function createScriptTools(
   conversation: Conversation,
   scripts: SkillScripts,
@@ -27,7 +27,7 @@ export function createScriptTools(
   return [createCommandTool(conversation, scripts), createFileTool(conversation, scripts)]
 }
 
-/** Tools with which code is reloaded and unloaded by hand: `skill_reload` and `skill_unload`. */
+/** Creates the tools that reload and unload code by hand: `skill_reload` and `skill_unload`. */
 export function createAdminTools(conversation: Conversation, admin: ScriptAdmin): readonly ToolDefinition[] {
   return [
     toAdminTool(
@@ -45,16 +45,16 @@ export function createAdminTools(conversation: Conversation, admin: ScriptAdmin)
   ]
 }
 
-/** What the admin tools do; each answers with what really happened. */
+/** The actions of the admin tools. Each answer describes what really happened. */
 export interface ScriptAdmin {
-  /** Starts nothing after the signal has aborted. */
+  /** Reloads a skill. Starts nothing after the signal has aborted. */
   reload(name: string, signal?: AbortSignal): Promise<ToolResult>
   unload(name: string): Promise<ToolResult>
 }
 
 /**
- * One tool for each command that there is now, under a name of its own. Lists of such tools change with the skills; what
- * a tool runs is decided when it is called.
+ * Creates one tool for each current command, with its own name. The list changes with the skills. Each call runs the
+ * newest code of its command.
  */
 export function createCommandTools(
   conversation: Conversation,
@@ -76,7 +76,7 @@ export function createCommandTools(
     )
 }
 
-/** The name of a command's own tool, as models may have it. */
+/** Returns the name of the tool of a command, in the form that models accept. */
 export function toCommandToolName({ skill, name }: SkillCommand, hasher: Hasher): string {
   return toToolName(skill, name, hasher)
 }
@@ -166,7 +166,7 @@ async function runCommand(
   })
 }
 
-/** What a script does wrong, or a model, is an answer; an abort and a broken machine are not. */
+/** Turns faults of a script or a model into an answer. Rethrows aborts and faults of the machine. */
 async function guard(
   skill: Skill,
   conversation: Conversation,
@@ -208,12 +208,12 @@ async function findSkill(
       revision: skill.revision,
     })
   return toolFailure(
-    `the scripts of ${JSON.stringify(skill.name)} are not served; they run when somebody has approved them`,
+    `the scripts of ${JSON.stringify(skill.name)} are not served; they run after a person approves them`,
     { generation: generation.digest, revision: skill.revision },
   )
 }
 
-/** What a command answered, as text for a model. */
+/** Renders the result of a command as text for a model. */
 export function renderCommandValue(value: unknown): string {
   if (value === undefined || value === null) return 'done'
   return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)

@@ -35,26 +35,26 @@ export interface SkillScriptsOptions extends ObservedCallsOptions {
   readonly clock: Clock
 }
 
-/** What a command answered, and the revision of the code that did. */
+/** The result of a command, with the revision of its code. */
 export interface CommandResult {
   readonly value: unknown
   readonly revision: Digest
   readonly command: SkillCommand
 }
 
-/** How the code of one skill is doing. */
+/** The state of the code of one skill. */
 export interface ScriptStatus {
   readonly skill: string
-  /** Of the code that serves; absent when none does. */
+  /** Revision of the serving code; absent if none serves. */
   readonly revision?: Digest
   readonly commands: readonly SkillCommand[]
-  /** What is wrong with the newest code. */
+  /** Diagnostics about the newest code. */
   readonly problems: readonly Diagnostic[]
-  /** Whether a process of it was started. */
+  /** True if a process was started for the code. */
   readonly isLoaded: boolean
 }
 
-// A call waits for newer code, but not for a script that does not come to an end of loading.
+// A call waits for newer code, but not for a script that does not finish loading.
 const MAX_LOAD_WAIT_MS = 2_000
 
 const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
@@ -64,7 +64,7 @@ const KNOWN_RUN: KnownOptions<ScriptRunOptions> = {
   onLine: true,
 }
 
-/** The code of all skills: which commands there are, and calling them. Made by `SkillRuntime`. */
+/** The scripts of all skills: lists their commands and runs them. Created by `SkillRuntime`. */
 export class SkillScripts {
   readonly #options: SkillScriptsOptions
   readonly #slots: ProgramSlots
@@ -78,19 +78,19 @@ export class SkillScripts {
     this.#slots.subscribe(swap => this.#announce(toCommandsChange(swap)))
   }
 
-  /** Whether scripts are run at all. */
+  /** Whether this runtime runs scripts. */
   get canRun(): boolean {
     return this.#slots.runner !== undefined
   }
 
-  /** Every command that can be called, sorted by id; of one skill, or of all. */
+  /** Returns every callable command, sorted by id, of one skill or of all. */
   list(skill?: string): readonly SkillCommand[] {
     const served =
       skill === undefined ? this.#options.reader.current.list() : [this.#options.reader.current.get(skill)]
     return served.flatMap(each => this.#slots.find(each)?.commands ?? [])
   }
 
-  /** The command of an id, or `undefined`. */
+  /** Returns the command with an id, or `undefined`. */
   find(id: string): SkillCommand | undefined {
     const parts = splitCommandId(id)
     const skill = parts === undefined ? undefined : this.#options.reader.current.find(parts.skill)
@@ -99,7 +99,7 @@ export class SkillScripts {
   }
 
   /**
-   * The files below `scripts/` that look like programs and are no part of its commands.
+   * Returns the files below `scripts/` that look like programs and do not belong to its commands.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   listFiles(name: string): readonly string[] {
@@ -111,13 +111,13 @@ export class SkillScripts {
     })
   }
 
-  /** Whether code of a skill may run: what one conversation wrote and nobody has approved may not. */
+  /** True if the code of a skill may run. Code that a conversation wrote must not run before it is approved. */
   isServed(skill: Skill): boolean {
     const served = this.#options.reader.current.find(skill.name)
     return served !== undefined && isSamePlace(served, skill)
   }
 
-  /** How the code of each served skill is doing that has any, in the order of their names. */
+  /** Returns the state of each served skill that has code, sorted by name. */
   status(): readonly ScriptStatus[] {
     return this.#options.reader.current.list().flatMap(skill => {
       const slot = this.#slots.find(skill)
@@ -135,29 +135,32 @@ export class SkillScripts {
     })
   }
 
-  /** Resolves when the code of a skill that is on disk now serves, or does not for a reason; of one skill, or of all. */
+  /** Resolves when the code on disk serves, or has failed. Waits for one skill, or for all. */
   async ready(skill?: Skill): Promise<void> {
     const wanted = skill === undefined ? this.#options.reader.current.list() : [skill]
     await Promise.all(wanted.map(each => this.#slots.want(each)?.ready()))
   }
 
-  /** Calls back when commands are others; returns a function that unsubscribes. */
+  /** Adds a listener for changes of the command list. Returns a function that removes it. */
   subscribe(listener: (change: CommandsChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Runs a command by its id, at the code that is on disk now, outside this process.
-   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED, TIMED_OUT,
-   * TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
+   * Runs a command by its id outside this process, with the code that is on disk now.
+   * @throws {SkillError} COMMAND_NOT_FOUND with `data.available`; SKILL_NOT_FOUND, INPUT_INVALID, SCRIPT_FAILED,
+   * TIMED_OUT, TOO_LARGE, INVALID_OPTION; the reason of the signal when it aborts
    */
   async execute(id: string, input: unknown = {}, options: ScriptRunOptions = {}): Promise<CommandResult> {
     checkRunOptions('execute()', options)
     this.#assertOpen()
     const parts = splitCommandId(id)
     if (parts === undefined)
-      throw new SkillError('COMMAND_NOT_FOUND', `${JSON.stringify(id)} is no command; use "skill.command"`)
+      throw new SkillError(
+        'COMMAND_NOT_FOUND',
+        `${JSON.stringify(id)} is not a command id; use "skill.command"`,
+      )
     await this.#options.reader.refresh(parts.skill)
     const skill = this.#get(parts.skill)
     options.signal?.throwIfAborted()
@@ -166,14 +169,14 @@ export class SkillScripts {
       try {
         return await this.#run(program, command, input, options)
       } catch (thrown) {
-        // Newer code took its place just before the call began.
+        // Newer code replaced this program just before the call began, so retry with the newer code.
         const isReplaced = SkillError.isInstance(thrown, 'CLOSED') && options.signal?.aborted !== true
         if (!isReplaced || this.#slots.isClosed) throw thrown
       }
     }
   }
 
-  /** Waits for code that is loading, but no longer than the caller does. */
+  /** Waits for loading code, but not longer than the limits of the call. */
   async #await<T>(
     { skill, command }: CommandAddress,
     { signal, timeoutMs }: ScriptRunOptions,
@@ -186,9 +189,9 @@ export class SkillScripts {
   }
 
   /**
-   * Runs a script that is no command with its interpreter: arguments in, outputs and exit code out.
-   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the signal
-   * when it aborts
+   * Runs a script that is not a command, with its interpreter. Returns its outputs and its exit code.
+   * @throws {SkillError} SKILL_NOT_FOUND, FILE_NOT_FOUND, SCRIPT_REFUSED, TIMED_OUT, INVALID_OPTION; the reason of the
+   * signal when it aborts
    */
   async run(
     name: string,
@@ -208,7 +211,7 @@ export class SkillScripts {
       const ids = own.map(({ id }) => id).join(', ')
       throw new SkillError(
         'SCRIPT_REFUSED',
-        `${JSON.stringify(path)} is no program of ${JSON.stringify(name)}, but commands; run ${ids}`,
+        `${JSON.stringify(path)} is not a program of ${JSON.stringify(name)}; run ${ids} instead`,
       )
     }
     const runner = this.#slots.requireRunner()
@@ -225,7 +228,7 @@ export class SkillScripts {
   }
 
   /**
-   * Ends the code of a skill and starts it again from what is there now, whether or not it changed.
+   * Ends the code of a skill and loads it again, even if it did not change.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async reload(
@@ -234,13 +237,13 @@ export class SkillScripts {
     this.#assertOpen()
     const skill = this.#get(name)
     const { slot, wasLoaded } = await this.#slots.reload(skill)
-    // Whoever asks for it wants clients to look again, whether or not the commands are the same.
+    // A reload makes clients list the commands again, even if they are the same.
     if (!slot.problems.some(isError))
       this.#announce({ skill: name, added: [], removed: [], modified: slot.commands })
     return { wasLoaded, problems: slot.problems }
   }
 
-  /** Ends the code of a skill and takes its commands away until `reload`. */
+  /** Ends the code of a skill, and removes its commands until `reload`. */
   async unload(name: string): Promise<UnloadStatus> {
     this.#assertOpen()
     const skill = this.#options.reader.current.find(name)
@@ -248,35 +251,35 @@ export class SkillScripts {
   }
 
   /**
-   * Forgets everything that was made from the scripts of one skill: processes, modules in them, scanned commands. What is
-   * there is scanned again, and loaded by the next call; where that is broken, what is good goes on.
+   * Drops the processes, loaded modules and scanned commands of one skill. The code is scanned again, and the next call
+   * loads it. If the code is broken, the last good code keeps serving.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async clear(name: string): Promise<void> {
     this.#assertOpen()
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
-    // Calls that come meanwhile find the one or the other, and never nothing.
+    // Concurrent calls find the old or the new code, never none.
     slot?.want(skill, { isEager: false, isForced: true })
     await slot?.ready()
     await slot?.drained()
   }
 
-  /** What stands between scripts and this machine. */
+  /** Returns the protection of this machine against scripts. */
   async containment(): Promise<ScriptContainment> {
     return await this.#slots.requireRunner().containment()
   }
 
-  /** The code and the command for a call, of the skill as it is served now. */
+  /** Returns the code and the command for a call, from the served revision. */
   async #start(name: string, command: string): Promise<{ program: LoadedProgram; command: SkillCommand }> {
     const skill = this.#get(name)
     const slot = this.#slots.want(skill)
     const waited = await waitAtMost(this.#options.clock, MAX_LOAD_WAIT_MS, slot?.ready() ?? Promise.resolve())
     const known = slot?.commands.find(each => each.name === command)
-    // Newer code that takes so long does not hold up what the older one can do.
+    // Slow new code must not delay a call that the older code can answer.
     const serving = waited === LATE ? slot?.loaded : undefined
     const program = known === undefined ? undefined : (serving ?? (await slot?.start()))
-    // Once it is loaded, the script itself says which commands there are.
+    // The loaded script decides which commands exist.
     const found = program?.commands.find(each => each.name === command)
     if (program !== undefined && found !== undefined) return { program, command: withOwnSchema(found) }
     throw toNotFound(skill.name, command, slot, this.#slots.isUnloaded(skill))
@@ -297,7 +300,7 @@ export class SkillScripts {
     return { value, revision, command }
   }
 
-  /** Finds the skill of a name, if its code is the one that runs. */
+  /** Returns the skill with a name. Refuses a skill whose code must not run. */
   #get(name: string): Skill {
     const { current } = this.#options.reader
     const skill = current.get(name)

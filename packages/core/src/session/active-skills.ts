@@ -4,7 +4,7 @@ import { normalizeName } from '../skill/skill-name.ts'
 import { splitCalledCommand } from '../tool/called-command.ts'
 import { SCRIPT_TOOL_NAMES } from '../tool/tool-names.ts'
 
-/** The skills whose instructions entered a conversation since its turn began, and what they let it call. */
+/** The skills loaded since the turn of a conversation began, and the restrictions that they put on tool calls. */
 export class ActiveSkills {
   readonly #byName = new Map<string, Skill>()
 
@@ -21,7 +21,7 @@ export class ActiveSkills {
     return [...this.#byName.values()]
   }
 
-  /** Tells whether a call runs a script of an active skill: what a skill brings along, it may use. */
+  /** True if a call runs a script of an active skill. A skill may always use its own scripts. */
   isOwnScript(name: string, input: unknown): boolean {
     if (!SCRIPT_TOOL_NAMES.includes(name)) return false
     const { skill, command } = (input ?? {}) as { readonly skill?: unknown; readonly command?: unknown }
@@ -30,9 +30,9 @@ export class ActiveSkills {
     return this.#byName.has(normalizeName(called))
   }
 
-  /** Returns why an active skill does not let a tool be called; `undefined` when none objects. */
+  /** Returns the reason why an active skill forbids a tool call, or `undefined` if every active skill permits it. */
   describeRefusal(name: string, input: unknown): string | undefined {
-    // Each active skill has its say: a model that could lift a restriction by loading another skill would have none.
+    // Every active skill must agree. Otherwise a model could lift a restriction by loading another skill.
     const refusing = this.list().find(
       ({ allowedTools }) => allowedTools !== undefined && !isToolAllowed(allowedTools, name, input),
     )

@@ -23,18 +23,21 @@ describe('SkillSession.child()', () => {
     [{ outer: { include: ['support-*'] } }, { outer: { include: ['*-eu'] } }, ['support-eu']],
   ]
 
-  test.each(scopes)('sees what %j and %j both let through', async (parent, own, listed) => {
-    await using it = await openMemorySkills(NAMES)
-    const session = it.skills.session({ id: 'p', ...(parent && { scope: parent }) })
-    const child = session.child({ id: 'c', ...(own && { scope: own }) })
-    expect(child.catalogDetails.listed).toEqual(listed)
-    for (const name of NAMES)
-      expect((await loadSkill(child, name)).includes(`Body of ${name}.`)).toBe(listed.includes(name))
-    // A child of the child cannot widen it.
-    expect(child.child({ id: 'g', scope: { include: ['*'] } }).catalogDetails.listed).toEqual(listed)
-  })
+  test.each(scopes)(
+    'sees only the skills that both the parent scope %j and its own scope %j include',
+    async (parent, own, listed) => {
+      await using it = await openMemorySkills(NAMES)
+      const session = it.skills.session({ id: 'p', ...(parent && { scope: parent }) })
+      const child = session.child({ id: 'c', ...(own && { scope: own }) })
+      expect(child.catalogDetails.listed).toEqual(listed)
+      for (const name of NAMES)
+        expect((await loadSkill(child, name)).includes(`Body of ${name}.`)).toBe(listed.includes(name))
+      // A grandchild cannot widen the scope.
+      expect(child.child({ id: 'g', scope: { include: ['*'] } }).catalogDetails.listed).toEqual(listed)
+    },
+  )
 
-  test('takes over the options of its parent unless they are given', async () => {
+  test('inherits the options of its parent unless they are given', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({
       id: 'p',
@@ -60,7 +63,7 @@ describe('SkillSession.child()', () => {
     expect([other.delivery, other.tools[0]?.name]).toEqual(['append', 'skill'])
   })
 
-  test('has a ledger and messages of its own', async () => {
+  test('has its own ledger and its own notices', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -72,7 +75,7 @@ describe('SkillSession.child()', () => {
     expect(await child.update()).toBeUndefined()
   })
 
-  test('sees what its parent has written, and its parent what it writes', async () => {
+  test('shares written skills with its parent in both directions', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const child = parent.child({ id: 'c' })
@@ -93,7 +96,7 @@ describe('SkillSession.child()', () => {
     expect(await other.update()).toBeUndefined()
   })
 
-  test('ends with its parent, or when it is closed', async () => {
+  test('closes with its parent or by its own close()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     const [one, two] = [parent.child({ id: 'one' }), parent.child({ id: 'two' })]
@@ -106,7 +109,7 @@ describe('SkillSession.child()', () => {
     expect(() => parent.child({ id: 'three' })).toThrow(expect.objectContaining({ code: 'CLOSED' }))
   })
 
-  test('a pinned child of a pinned session has its generation', async () => {
+  test('starts a pinned child of a pinned session at the generation of the parent', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p', delivery: 'pinned' })
     it.write('maps')
@@ -118,7 +121,7 @@ describe('SkillSession.child()', () => {
     expect(parent.child({ id: 'live', delivery: 'append' }).catalog).toContain('<name>maps</name>')
   })
 
-  test('cannot lift what is enforced in its parent', async () => {
+  test('cannot lift a restriction that its parent enforces', async () => {
     await using it = await openMemorySkills(['free'])
     it.write('fix', { extra: 'allowed-tools: Read\n' })
     const parent = it.skills.session({ id: 'p', allowedTools: 'enforce' })
@@ -131,7 +134,7 @@ describe('SkillSession.child()', () => {
     expect(child.checkTool('Bash', {})).toBeUndefined()
   })
 
-  test('refuses the id of an open session, also of its parent with a state', async () => {
+  test('refuses the id of an open session, even the id of its parent with a state', async () => {
     await using it = await openMemorySkills(['pdf'])
     const parent = it.skills.session({ id: 'p' })
     parent.child({ id: 'c' })

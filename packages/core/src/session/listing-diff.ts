@@ -2,15 +2,15 @@ import type { ScopeTest } from '../catalog/scope.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** How what a conversation may see differs from what it was told. Each list is sorted by name. */
+/** The difference between the visible skills and those reported to the conversation. Each list is sorted by name. */
 export interface ListingDiff {
   readonly added: readonly Skill[]
   readonly removed: readonly string[]
-  /** Same name, other description. */
+  /** Skills with a changed description. */
   readonly redescribed: readonly Skill[]
 }
 
-/** Compares two lists of skills sorted by name; costs one step a skill, and the scope is asked for differences only. */
+/** Compares two lists of skills, both sorted by name, in linear time. Tests the scope only for differences. */
 export function diffListings(
   before: readonly Skill[],
   after: readonly Skill[],
@@ -47,7 +47,7 @@ export function diffListings(
   }
 }
 
-/** Compares what a stored conversation was told with a list of skills; both are sorted by name. */
+/** Compares the skills announced to a stored conversation with a list of skills. Both are sorted by name. */
 export function diffAnnounced(
   announced: readonly (readonly [name: string, description: string])[],
   after: readonly Skill[],

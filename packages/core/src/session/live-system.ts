@@ -1,12 +1,12 @@
-/** A message as most SDKs have it. */
+/** A message in the shape that most SDKs use. */
 export interface RoleMessage {
   readonly role: string
   readonly content: unknown
 }
 
 /**
- * The messages of one model call with today's system text: the system message, wherever it is, is replaced by one with
- * this text, or put in front when there is none. The given messages are left alone, so what is stored stays what was said.
+ * Returns the messages of one model call with `system` as the system message. Replaces an existing system message at
+ * its position, or puts a new one first. Does not modify the given array, so the stored history stays unchanged.
  */
 export function withLiveSystem<Message extends RoleMessage>(
   messages: readonly Message[],

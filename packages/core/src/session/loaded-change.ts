@@ -7,33 +7,33 @@ import { type Digest, digestOf } from '../skill/digest.ts'
 import { parseSkill } from '../skill/parse-skill.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** One file of a skill that differs from what the conversation was told of. */
+/** A file of a loaded skill that differs from the last revision reported to the conversation. */
 export interface LoadedFileChange {
   readonly kind: 'added' | 'changed' | 'removed'
   readonly path: string
 }
 
-/** A skill in the conversation's context that is now another revision. */
+/** A loaded skill that now has another revision. */
 export interface LoadedChange {
   readonly entry: LedgerEntry
   readonly skill: Skill
-  /** Whether the instructions differ from those that the conversation has. */
+  /** True if the instructions differ from those that the conversation has. */
   readonly needsLoading: boolean
-  /** Files and scripts that changed since the conversation was told of the skill last, sorted by path. */
+  /** Files and scripts that changed since the last report about the skill, sorted by path. */
   readonly files: readonly LoadedFileChange[]
 }
 
 /**
- * What is known of a revision that is no longer served. Every `Skill` has it. Unlike in `Pick`, a field that is optional in
- * `Skill` is not optional here, so that no copy can forget it.
+ * The facts kept about a revision that is no longer served. Every `Skill` has them. Unlike with `Pick`, a field that is
+ * optional in `Skill` is required here, so that no copy can omit it.
  */
 export type KnownRevision = {
   readonly [Field in 'revision' | 'files' | 'skillFile' | 'frontmatterDigest' | 'bodyDigest']: Skill[Field]
 }
 
 /**
- * Compares what a conversation has loaded with a skill as it is now. Returns `undefined` when nothing has to be said: it was
- * told already, or only the frontmatter changed, whose description the listing shows.
+ * Compares a loaded skill with its current revision. Returns `undefined` if the change was already reported, or if only
+ * the frontmatter changed. The listing reports a changed description.
  */
 export function findLoadedChange(
   entry: LedgerEntry,
@@ -45,7 +45,7 @@ export function findLoadedChange(
   const isAsLoaded = skill.revision === revision
   const loaded = find(revision)
   const told = toldRevision === undefined ? loaded : find(toldRevision)
-  // Nothing is known of the older revision, so its changes cannot be named.
+  // The older revision is unknown, so its changes cannot be named.
   if (loaded === undefined || told === undefined)
     return { entry, skill, needsLoading: !isAsLoaded, files: [] }
   const files = findFileChanges(told, skill)
@@ -53,13 +53,16 @@ export function findLoadedChange(
   return { entry, skill, needsLoading: !isAsLoaded && hasOtherBody(loaded, skill), files }
 }
 
-/** Told as removed and back as it was loaded: that it is there again is all there is to tell. */
+/**
+ * True if a skill was reported as removed and is back at the loaded revision. The notice then lists it as added,
+ * nothing more.
+ */
 export function isBackAsLoaded(entry: LedgerEntry, skill: Skill): boolean {
   return entry.toldRevision === undefined && skill.revision === entry.revision
 }
 
 /**
- * Reads what a revision consisted of from the store.
+ * Reads the facts about a revision from the store.
  * @returns `undefined` when the store no longer has it
  */
 export async function readRevision(
@@ -91,7 +94,7 @@ export async function readRevision(
 }
 
 function hasOtherBody(before: KnownRevision, after: Skill): boolean {
-  // Only the folder counts here: source and place of the older revision are taken as they are now.
+  // Compare folders only: the older revision gets the current source and location.
   return diffSkills({ ...after, ...before }, after).includes('body')
 }
 

@@ -15,31 +15,34 @@ import {
 } from './loaded-change.ts'
 import type { SessionState } from './session-state.ts'
 
-/** What the ledger notes with one message. */
+/** The ledger updates that one message causes. */
 export interface LoadedMarks {
-  /** The skills that the message names, each as it is now; `undefined` for one that is gone. */
+  /** The skills that the message names, each at its current revision; `undefined` for a removed skill. */
   readonly said: ReadonlyMap<string, Skill | undefined>
-  /** The skills that differ without a word about it. A mark counts only while the conversation was told of `from` last. */
+  /**
+   * The skills that changed without a mention in the message. A mark applies only while `from` is the last reported
+   * revision.
+   */
   readonly silent: ReadonlyMap<
     string,
     { readonly skill: Skill | undefined; readonly from: Digest | undefined }
   >
 }
 
-/** What one message says of loaded skills. */
+/** The part of a message that concerns loaded skills. */
 export interface LoadedNotice {
-  /** Rises with each message and each load; of two about one skill the higher number is right. */
+  /** Increases with each message and each load. Of two records about one skill, the higher number is valid. */
   readonly ordinal: number
   readonly marks: LoadedMarks
 }
 
-/** The skills that a conversation has in its context, and of which revision of each it was told last. */
+/** The skills in the context of a conversation, and the last reported revision of each. */
 export class LoadedSkills {
   readonly ledger: MemoryLedger
   readonly #isInScope: ScopeTest
-  /** Number of the message or load that was the last about a name. */
+  /** Ordinal of the last message or load about each name. */
   readonly #saidBy = new Map<string, number>()
-  /** The revisions that the ledger names; `undefined` when the store has lost one. */
+  /** The revisions that the ledger names; `undefined` if the store has lost one. */
   readonly #known = new Map<Digest, KnownRevision | undefined>()
 
   constructor(isInScope: ScopeTest, retained: RetainedRevisions) {
@@ -47,20 +50,20 @@ export class LoadedSkills {
     this.ledger = new MemoryLedger(retained)
   }
 
-  /** Notes that the instructions of a skill enter the conversation. */
+  /** Records that the instructions of a skill enter the conversation. */
   load(skill: Skill, name: string, ordinal: number): void {
-    this.ledger.forget(name) // noted anew, so that the entries stay in the order of loading
+    this.ledger.forget(name) // the new entry goes to the end, which keeps the order of loading
     this.note(skill, name, ordinal)
   }
 
-  /** Notes that the conversation has a skill as it is now. */
+  /** Records that the conversation has the current revision of a skill. */
   note(skill: Skill, name: string, ordinal: number): void {
     this.ledger.record({ name, revision: skill.revision, toldRevision: skill.revision })
     this.#saidBy.set(name, ordinal)
     this.#keep(skill)
   }
 
-  /** Takes over what a stored conversation had loaded; a scope that is narrower now takes back what was loaded before. */
+  /** Restores the loads of a stored conversation. Drops the loads that a narrower scope now excludes. */
   resume({ ledger, seen }: SessionState): void {
     for (const [name, revisions] of Object.entries(seen).filter(([name]) => this.#isInScope(name)))
       for (const revision of revisions) this.ledger.saw(name, revision)
@@ -68,7 +71,9 @@ export class LoadedSkills {
       if (this.#isInScope(name)) this.ledger.record({ name, revision, toldRevision })
   }
 
-  /** Reads the revisions of a resumed conversation that differ from what is served now, so that their changes can be named. */
+  /**
+   * Reads the revisions of a resumed conversation that are no longer served, so that notices can name their changes.
+   */
   async learn(now: Generation, reader: SkillReader, hasher: Hasher): Promise<void> {
     for (const { name, revision, toldRevision } of this.ledger.entries()) {
       const skill = now.find(name)
@@ -79,7 +84,7 @@ export class LoadedSkills {
     }
   }
 
-  /** Finds what has to be said of the loaded skills, the ones to load again first. */
+  /** Returns the changes of loaded skills that a notice must report. Skills to load again come first. */
   changes(now: Generation): readonly LoadedChange[] {
     const changes = this.ledger.entries().flatMap(entry => {
       const skill = this.#find(entry, now)
@@ -88,7 +93,7 @@ export class LoadedSkills {
     return changes.sort((a, b) => Number(b.needsLoading) - Number(a.needsLoading))
   }
 
-  /** Lists the loaded skills that are gone, as far as the conversation was not told so. */
+  /** Returns the names of removed loaded skills whose removal was not reported yet. */
   gone(now: Generation): readonly string[] {
     return this.ledger
       .entries()
@@ -97,7 +102,7 @@ export class LoadedSkills {
       )
   }
 
-  /** Returns what the ledger has to note about a generation; `named` are the skills that the message names. */
+  /** Returns the ledger updates for a generation. `named` holds the skills that the message names. */
   marks(now: Generation, named: ReadonlySet<string>, hearsChanges: boolean): LoadedMarks {
     const said = new Map<string, Skill | undefined>()
     const silent = new Map<string, { skill: Skill | undefined; from: Digest | undefined }>()
@@ -105,14 +110,14 @@ export class LoadedSkills {
       const skill = this.#find(entry, now)
       if (skill?.revision === entry.toldRevision) continue
       if (named.has(entry.name)) said.set(entry.name, skill)
-      // Should a skill that is gone come back, even unchanged, the conversation hears of it.
+      // Mark a removal even if no message names it, so that the return of the skill is reported.
       else if (skill === undefined || hearsChanges || isBackAsLoaded(entry, skill))
         silent.set(entry.name, { skill, from: entry.toldRevision })
     }
     return { said, silent }
   }
 
-  /** Returns the entries of the ledger once the conversation has a message. */
+  /** Returns the entries of the ledger as they will be once the conversation contains a message. */
   after({ marks, ordinal }: LoadedNotice): readonly LedgerEntry[] {
     return this.ledger.entries().map(entry => {
       const { name, toldRevision } = entry
@@ -142,7 +147,7 @@ export class LoadedSkills {
     this.#prune()
   }
 
-  /** Forgets every load, and what was said of it. */
+  /** Forgets every load and every report about it. */
   clear(): void {
     for (const { name } of this.ledger.entries()) this.ledger.forget(name)
     this.#saidBy.clear()

@@ -24,8 +24,8 @@ async function openLoaded(): Promise<{ it: MemorySkills; session: SkillSession; 
   return { it, session, first: revisionOf(it) }
 }
 
-describe('a notice of a loaded skill', () => {
-  test('asks to load again when the instructions changed', async () => {
+describe('the notice about a loaded skill', () => {
+  test('asks for another load when the instructions changed', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -34,7 +34,7 @@ describe('a notice of a loaded skill', () => {
     ])
   })
 
-  test('says which files and scripts changed, and that they answer from now on', async () => {
+  test('names the changed files and scripts, and says that calls use them from now on', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.writeFile('refund', 'scripts/refund.ts', 'export const fee = 1')
@@ -46,7 +46,7 @@ describe('a notice of a loaded skill', () => {
     expect(await session.update()).toBeUndefined()
   })
 
-  test('says both when both changed', async () => {
+  test('reports both when instructions and files changed', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -56,7 +56,7 @@ describe('a notice of a loaded skill', () => {
     ])
   })
 
-  test('says nothing of loading when only the frontmatter changed', async () => {
+  test('does not ask for another load when only the frontmatter changed', async () => {
     const { it, session } = await openLoaded()
     await using _ = it
     it.write('refund', { extra: 'license: MIT\n' })
@@ -66,7 +66,7 @@ describe('a notice of a loaded skill', () => {
     expect(session.ledger.find('refund')?.toldRevision).toBe(it.skills.current.get('refund').revision)
   })
 
-  test('names files since the last notice, and repeats that the instructions are old', async () => {
+  test('names the files changed since the last notice, and repeats that the instructions are outdated', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.write('refund', { body: 'Newer.' })
@@ -82,7 +82,7 @@ describe('a notice of a loaded skill', () => {
     ])
   })
 
-  test('says that files are back as they were', async () => {
+  test('reports that files have their old content again', async () => {
     const { it, session, first } = await openLoaded()
     await using _ = it
     it.writeFile('refund', 'references/limits.md', 'At most 200.')
@@ -93,7 +93,7 @@ describe('a notice of a loaded skill', () => {
     ])
   })
 
-  test('counts what it does not name, and puts what has to be loaded again first', async () => {
+  test('counts the files that it does not name, and puts skills to load again first', async () => {
     await using it = await openMemorySkills(['alpha', 'beta'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'alpha')
@@ -106,7 +106,7 @@ describe('a notice of a loaded skill', () => {
     expect(second?.length).toBeLessThan(800)
   })
 
-  test('a name of a file can forge nothing', async () => {
+  test('escapes file names, so that they cannot forge a notice', async () => {
     await using it = await openMemorySkills(['refund'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'refund')
@@ -118,14 +118,14 @@ describe('a notice of a loaded skill', () => {
   })
 })
 
-describe('a notice of a resumed conversation', () => {
+describe('the notice to a resumed conversation', () => {
   async function resumeWith(isKept: boolean): Promise<{ lines: string[] | undefined; pending: string }> {
     const { it, session } = await openLoaded()
     const state = JSON.parse(JSON.stringify(session.state()))
     await it.skills.close()
     const store = new MemorySkillStore()
     if (isKept) {
-      // What a store on disk has after a restart.
+      // The state of a store on disk after a restart.
       await using before = await openMemorySkills([], it.files, { state: { store: new Unclosed(store) } })
       expect(before.skills.current.list()).toHaveLength(1)
       store.retain(before.skills.current.get('refund').revision)
@@ -137,14 +137,14 @@ describe('a notice of a resumed conversation', () => {
     return { lines: linesOf(await resumed.update()), pending }
   }
 
-  test('names the files when the store still has the old revision', async () => {
+  test('names the changed files when the store still has the old revision', async () => {
     const { lines } = await resumeWith(true)
     expect(lines).toEqual([
       expect.stringMatching(/ with the same instructions; changed: scripts\/refund\.ts; reads and calls/),
     ])
   })
 
-  test('asks to load again when nobody knows what changed', async () => {
+  test('asks for another load when the store has lost the old revision', async () => {
     const { lines, pending } = await resumeWith(false)
     expect(lines).toEqual([expect.stringMatching(new RegExp(`: ${AGAIN}$`))])
     expect(pending).toContain(AGAIN)

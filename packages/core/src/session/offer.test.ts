@@ -4,19 +4,19 @@ import { MemoryFileSystem } from '../fs/memory-file-system.ts'
 import type { Digest } from '../skill/digest.ts'
 import { MemorySkillStore } from '../store/memory-skill-store.ts'
 
-/** Holds back the bytes of one call of `get`. */
+/** A store that can delay one call of `get`. */
 class SlowStore extends MemorySkillStore {
   readonly #asked = Promise.withResolvers<void>()
   #released: Promise<void> | undefined
 
-  /** Holds back the next call; returns a function that lets it go on. */
+  /** Delays the next call. Returns a function that releases it. */
   hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#released = promise
     return resolve
   }
 
-  /** Resolves when the call that is held back was made. */
+  /** Resolves when the delayed call was made. */
   get isAsked(): Promise<void> {
     return this.#asked.promise
   }
@@ -32,7 +32,7 @@ class SlowStore extends MemorySkillStore {
 }
 
 describe('SkillSession.offer()', () => {
-  test('says the same again until it is committed, and then nothing', async () => {
+  test('returns the same text until it is committed, and then nothing', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(await session.offer()).toBeUndefined()
@@ -51,7 +51,7 @@ describe('SkillSession.offer()', () => {
     ])
   })
 
-  test('an offer cannot be altered', async () => {
+  test('returns a frozen offer', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -64,7 +64,7 @@ describe('SkillSession.offer()', () => {
     })
   })
 
-  test('a dropped offer is followed by the net difference', async () => {
+  test('returns the net difference after a dropped offer', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -81,7 +81,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('of two open offers in order, the second adds what it says', async () => {
+  test('adds the content of the second offer when two open offers are committed in order', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -95,7 +95,7 @@ describe('SkillSession.offer()', () => {
     expect(session.generation).toBe(it.skills.current)
   })
 
-  test('of two open offers, the older one committed later takes nothing back', async () => {
+  test('keeps the newer of two open offers when the older one is committed last', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps', { description: 'Old.' })
@@ -110,7 +110,7 @@ describe('SkillSession.offer()', () => {
   })
 
   test.each(['in order', 'in the other order'])(
-    'what only one of two offers said is corrected, committed %s',
+    'corrects a skill that only the older of two offers named, committed %s',
     async order => {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -121,13 +121,13 @@ describe('SkillSession.offer()', () => {
       const second = await session.offer()
       expect(linesOf(second)).toEqual(['- added: tone: Does tone.'])
       for (const offer of order === 'in order' ? [first, second] : [second, first]) offer?.commit()
-      // The first message is in the history, too, and says that there is a skill "maps".
+      // The history also contains the first message, which says that there is a skill "maps".
       expect(linesOf(await session.update())).toEqual(['- removed: maps'])
       expect(await session.offer()).toBeUndefined()
     },
   )
 
-  test('a late commit is corrected even when there was nothing to say meanwhile', async () => {
+  test('corrects a late commit even if no other notice was due meanwhile', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -139,7 +139,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.update())).toEqual(['- removed: maps'])
   })
 
-  test('of loaded skills, too, the newest word counts', async () => {
+  test('keeps the newest report about a loaded skill when commits arrive out of order', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -153,7 +153,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('a load between offer and commit stays what it is', async () => {
+  test('keeps a load that happens between offer and commit', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -167,7 +167,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('a load that took longer than an offer is told that it is old', async () => {
+  test('reports a load as outdated when it took longer than an offer', async () => {
     const store = new SlowStore()
     const files = new MemoryFileSystem()
     await using it = await openMemorySkills(['pdf'], files, { state: { store } })
@@ -182,7 +182,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringContaining('load it again')])
   })
 
-  test('is void after rebase()', async () => {
+  test('returns an offer that rebase() makes void', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -196,7 +196,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('a commit counts after close(), so that what is stored is right; a new offer is refused', async () => {
+  test('accepts the commit of an open offer after close(), and refuses a new offer', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -212,7 +212,7 @@ describe('SkillSession.offer()', () => {
       })
   })
 
-  test('applyAt turn counts the turn as told at the commit', async () => {
+  test('marks the turn as reported only at the commit, with applyAt turn', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -229,11 +229,11 @@ describe('SkillSession.offer()', () => {
     session.beginTurn()
     next?.commit()
     it.write('more')
-    // The commit was for the turn before.
+    // The commit belonged to the previous turn.
     expect(linesOf(await session.offer())).toEqual(['- added: more: Does more.'])
   })
 
-  test('rebuild puts the catalog of the offer in force at its commit', async () => {
+  test('puts the catalog of the offer into effect at its commit, with rebuild', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -253,7 +253,7 @@ describe('SkillSession.offer()', () => {
     expect(session.state().announced.map(([name]) => name)).toEqual(['maps', 'pdf', 'tone'])
   })
 
-  test('rebuild is corrected after a late commit of what was taken back meanwhile', async () => {
+  test('corrects the late commit of a change that was undone meanwhile, with rebuild', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     await loadSkill(session, 'pdf')
@@ -265,7 +265,7 @@ describe('SkillSession.offer()', () => {
     expect(linesOf(await session.offer())).toEqual([expect.stringMatching(/^- you loaded pdf at /)])
   })
 
-  test('a commit notes only what its message says, in order and out of order', async () => {
+  test('commits only what its message says, in order and out of order', async () => {
     for (const order of ['in order', 'late'] as const) {
       await using it = await openMemorySkills(['pdf'])
       const session = it.skills.session({ id: 's' })
@@ -275,7 +275,7 @@ describe('SkillSession.offer()', () => {
       it.write('pdf')
       const back = await session.offer()
       expect(linesOf(back)).toEqual([expect.stringMatching(/ again$/)])
-      // For somebody who knows the second text, nothing happened but this.
+      // Compared with the second text, only this changes.
       it.write('pdf', {
         body: 'Two.',
         ...(order === 'in order' ? { description: 'Other.' } : { extra: 'license: MIT\n' }),
@@ -288,7 +288,7 @@ describe('SkillSession.offer()', () => {
     }
   })
 
-  test('a skill that was loaded before it was listed is told as removed', async () => {
+  test('reports the removal of a skill that was loaded before it was listed', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -299,7 +299,7 @@ describe('SkillSession.offer()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('rebuild with nothing to say has the new catalog at once', async () => {
+  test('puts the new catalog into effect at once when there is nothing to report, with rebuild', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery: 'rebuild' })
     it.write('maps')
@@ -307,7 +307,7 @@ describe('SkillSession.offer()', () => {
     expect(session.catalog).toContain('<name>maps</name>')
   })
 
-  test.each(['silent', 'pinned'] as const)('%s offers nothing', async delivery => {
+  test.each(['silent', 'pinned'] as const)('offers nothing with %s', async delivery => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', delivery })
     await loadSkill(session, 'pdf')
@@ -317,14 +317,14 @@ describe('SkillSession.offer()', () => {
     expect([await session.offer(), session.catalog]).toEqual([undefined, catalog])
   })
 
-  test('a loaded skill that is gone and back is told again after a dropped offer', async () => {
+  test('reports the return of a loaded skill only if its removal was committed', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
     it.remove('pdf')
     expect(linesOf(await session.offer())).toEqual(['- removed: pdf'])
     it.write('pdf')
-    // The removal was never said, so nothing happened for the conversation.
+    // The removal was never committed, so nothing changed for the conversation.
     expect(await session.offer()).toBeUndefined()
     it.remove('pdf')
     ;(await session.offer())?.commit()
@@ -335,7 +335,7 @@ describe('SkillSession.offer()', () => {
     ])
   })
 
-  test('two updates at the same time say a change once', async () => {
+  test('gives a change to only one of two concurrent updates', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -343,7 +343,7 @@ describe('SkillSession.offer()', () => {
     expect(updates.filter(update => update !== undefined)).toHaveLength(1)
   })
 
-  test('state() of an offer is that of the conversation once it is committed', async () => {
+  test('returns an offer whose state() equals the state of the session after its commit', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

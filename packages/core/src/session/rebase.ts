@@ -5,27 +5,27 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { renderLoadedSkill } from '../tool/skill-tool.ts'
 
-/** The text of a loaded skill at its newest revision. */
+/** A loaded skill with the text of its newest revision. */
 export interface RestoredSkill {
   readonly name: string
   readonly revision: Digest
   readonly text: string
 }
 
-/** What a conversation starts over with after compaction. */
+/** The new start of a conversation after compaction. */
 export interface SessionRebase {
   /** The catalog for the new system prompt. */
   readonly catalog: string
-  /** Texts of loaded skills at their newest revision, to be put back into the context. */
+  /** Texts of loaded skills at their newest revision. The host puts them back into the context. */
   readonly restore: readonly RestoredSkill[]
-  /** Loaded skills that are gone or did not fit; the conversation no longer has them. */
+  /** Loaded skills that were removed or did not fit. The conversation no longer has them. */
   readonly dropped: readonly string[]
   readonly generation: number
   readonly digest: Digest
 }
 
 export interface RebaseOptions {
-  /** Tokens that restored skills may take together. @default 8,000 */
+  /** Upper bound on the tokens of all restored skills together. @default 8,000 */
   readonly maxTokens?: number
 }
 
@@ -39,19 +39,19 @@ export function checkRebaseOptions(options: RebaseOptions | undefined): void {
 
 export const DEFAULT_RESTORE_TOKENS = 8_000
 
-/** How the loaded skills of one conversation are found and written down. */
+/** The functions that find and render the loaded skills of one conversation. */
 export interface RestoreParts {
   readonly conversation: Conversation
   readonly find: (name: string) => Skill | undefined
   readonly countTokens: (text: string) => number
 }
 
-/** A loaded skill that goes on with the conversation, and its text. */
+/** A loaded skill that stays in the conversation, with its text. */
 export interface Kept extends RestoredSkill {
   readonly skill: Skill
 }
 
-/** Decides which loaded skills fit, newest loads first: they matter most to what comes next. */
+/** Chooses the loaded skills that fit. The newest loads come first, because the next steps depend on them most. */
 export async function chooseRestored(
   { conversation, find, countTokens }: RestoreParts,
   { maxTokens = DEFAULT_RESTORE_TOKENS }: RebaseOptions,
@@ -73,7 +73,7 @@ export async function chooseRestored(
   return { kept: kept.reverse(), dropped }
 }
 
-/** Returns `undefined` when the store has lost the instructions: the conversation then continues without them. */
+/** Returns `undefined` when the store has lost the instructions. The conversation then continues without them. */
 async function renderStored(skill: Skill, conversation: Conversation): Promise<string | undefined> {
   try {
     return renderLoadedSkill(skill, await conversation.reader.readBody(skill), conversation)

@@ -11,8 +11,8 @@ const MAX_FILES = 6
 const MAX_PATH = 80
 
 /**
- * The one message that tells a conversation the net difference: facts, not commands, and short. What does not fit is
- * counted; skills that the conversation has loaded come first, because stale instructions do the most harm.
+ * Renders the net difference as one short message that states facts and gives no commands. Loaded skills come first,
+ * because outdated instructions do the most harm. Changes that do not fit are counted.
  */
 export function renderUpdate(diff: ListingDiff, loaded: readonly LoadedChange[], digest: Digest): string {
   const lines = [
@@ -60,7 +60,7 @@ function describeFiles(files: readonly LoadedFileChange[]): string {
   return `${parts.join('')}${rest > 0 ? `; and ${rest} more files` : ''}`
 }
 
-/** A path that could be read as more than a path stands in quotes, which it cannot contain itself. */
+/** Quotes a path that could be read as other text. An escaped path contains no quotation mark. */
 function describePath(path: string): string {
   const escaped = escapeText(path)
   const short = escaped.length > MAX_PATH ? `${escaped.slice(0, MAX_PATH - 1)}…` : escaped

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { linesOf, loadSkill, openMemorySkills } from '../../../../tests/fixtures/memory-skills.ts'
 
 describe('SkillSession.revert()', () => {
-  test('a turn that is dropped loses no notice, even when its load was what the notice asked for', async () => {
+  test('offers the notice of a dropped turn again, even if that turn loaded the skill again', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')
@@ -13,7 +13,7 @@ describe('SkillSession.revert()', () => {
     session.revert(before)
     expect(session.active).toEqual([])
     expect((await session.offer())?.text).toBe(offer?.text)
-    // What belongs to the dropped turn counts no more.
+    // A commit that belongs to the dropped turn has no effect.
     offer?.commit()
     const again = await session.offer()
     expect(again?.text).toBe(offer?.text)
@@ -21,7 +21,7 @@ describe('SkillSession.revert()', () => {
     expect(await session.offer()).toBeUndefined()
   })
 
-  test('goes back behind messages and loads of other skills', async () => {
+  test('undoes notices and loads of other skills', async () => {
     await using it = await openMemorySkills(['pdf', 'tone'])
     const session = it.skills.session({ id: 's' })
     const before = session.state()
@@ -34,7 +34,7 @@ describe('SkillSession.revert()', () => {
     expect(linesOf(await session.update())).toEqual(['- added: maps: Does maps.'])
   })
 
-  test('goes back behind rebase(), to the catalog from before', async () => {
+  test('undoes rebase() and restores the earlier catalog', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const before = session.state()
@@ -47,7 +47,7 @@ describe('SkillSession.revert()', () => {
     expect(linesOf(await session.offer())).toEqual(['- added: maps: Does maps.'])
   })
 
-  test('tells the same turn again', async () => {
+  test('allows the notice of the same turn again', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's', applyAt: 'turn' })
     session.beginTurn()
@@ -58,7 +58,7 @@ describe('SkillSession.revert()', () => {
     expect((await session.update())?.text).toBe(told?.text)
   })
 
-  test('refuses a damaged state and a closed session, and changes nothing then', async () => {
+  test('refuses a damaged state and a closed session, and leaves the session unchanged', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     await loadSkill(session, 'pdf')

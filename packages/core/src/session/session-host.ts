@@ -6,14 +6,14 @@ import type { ToolDefinition } from '../tool/tool-definition.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SkillSession } from './skill-session.ts'
 
-/** What a session needs of the runtime it belongs to. */
+/** The part of the runtime that a session needs. */
 export interface SessionHost {
   readonly reader: SkillReader
   /** Opens a session that works for another one. */
   openChild(options: SessionOptions, parent: SkillSession): SkillSession
-  /** The conversation is over. */
+  /** Removes a session whose conversation has ended. */
   ended(session: SkillSession): void
-  /** The tools that run scripts for a conversation; none where scripts are not run. */
+  /** Returns the tools that run scripts for a conversation. The list is empty if scripts are disabled. */
   scriptTools(conversation: Conversation): readonly ToolDefinition[]
   readonly hasher: Hasher
   readonly countTokens: TokenCounter

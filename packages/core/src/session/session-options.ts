@@ -11,44 +11,49 @@ import type { SessionState } from './session-state.ts'
 export const DELIVERY_MODES = ['append', 'rebuild', 'silent', 'pinned'] as const
 
 /**
- * How changes reach a conversation. `append`: as messages at its end, so that nothing sent before is altered. `rebuild`:
- * by a new catalog, for a system text that is written anew before every model call. `silent`: not at all; tools answer from
- * the newest generation all the same. `pinned`: the conversation stays with the generation that it began with, tools included.
+ * How changes reach a conversation.
+ * - `append`: as messages at its end. Bytes that were already sent stay unchanged.
+ * - `rebuild`: in a new catalog, for a system prompt that the host renders before every model call.
+ * - `silent`: not at all. Tools still answer from the newest generation.
+ * - `pinned`: the conversation keeps the generation that it began with, tools included.
  */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number]
 
 /** The values of `ApplyAt`. */
 export const APPLY_AT = ['step', 'turn'] as const
 
-/** Whether a conversation is told of changes before each model call, or before the first one of a turn. */
+/** When a conversation receives changes: before each model call, or before the first one of a turn. */
 export type ApplyAt = (typeof APPLY_AT)[number]
 
 export interface SessionOptions {
   /**
-   * Names the conversation in events and reports: 1 to 256 characters without control characters. Two open sessions never
-   * have the same id.
+   * Names the conversation in events and reports. The id has 1 to 256 characters without control characters, and is
+   * unique among open sessions.
    */
   readonly id: string
-  /** Which skills this conversation may see. @default all */
+  /** The skills that this conversation may see. @default all */
   readonly scope?: SkillScope
   /** How changes reach the conversation. @default 'append' */
   readonly delivery?: DeliveryMode
-  /** Whether changes are told before every model call, or only before the first one after `beginTurn`. @default 'step' */
+  /**
+   * Whether changes are offered before every model call, or only before the first one after `beginTurn`. @default
+   * 'step'
+   */
   readonly applyAt?: ApplyAt
-  /** What `allowed-tools` of the skills that it loads does. @default 'advise' */
+  /** The effect of `allowed-tools` of the skills that it loads. @default 'advise' */
   readonly allowedTools?: AllowedToolsPolicy
   /** Name of the tool that loads skills. @default 'skill' */
   readonly skillToolName?: string
-  /** Writes what that tool answers to a name that no skill has. @default near names, or what a search finds */
+  /** Renders the answer of that tool to an unknown name. @default near names, or what a search finds */
   readonly describeUnknownSkill?: (name: string, skills: readonly Skill[]) => string
   /**
-   * What `state()` returned when the conversation was stored. The conversation continues with the catalog that it had, and
-   * its first offer says what changed since. An open session with the same id is closed.
+   * The return value of `state()` from when the conversation was stored. The conversation continues with its old
+   * catalog, and its first offer reports the changes since then. An open session with the same id is closed.
    */
   readonly resume?: SessionState
 }
 
-/** The options that a child takes over from its parent. */
+/** The options that a child inherits from its parent. */
 export type InheritedOptions = Omit<SessionOptions, 'id' | 'scope' | 'resume'>
 
 const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
@@ -65,7 +70,7 @@ const KNOWN_OPTIONS: KnownOptions<SessionOptions> = {
 const MAX_ID_CHARACTERS = 256
 const SHOWN_CHARACTERS = 40
 
-/** @throws {SkillError} INVALID_OPTION: a misspelt restriction must not mean no restriction */
+/** @throws {SkillError} INVALID_OPTION also for unknown names, because a misspelt restriction would restrict nothing */
 export function checkSessionOptions(options: SessionOptions, owner = 'session()'): void {
   checkOptions(owner, options, KNOWN_OPTIONS)
   checkSessionId(options.id)

@@ -5,7 +5,7 @@ import { digestOf } from '../skill/digest.ts'
 import type { FrozenCatalog, SessionState } from './session-state.ts'
 import type { SkillSession } from './skill-session.ts'
 
-/** What a store does to it. */
+/** Round-trips the state through JSON, as a store does. */
 const stored = (session: SkillSession): SessionState => JSON.parse(JSON.stringify(session.state()))
 
 async function createState(): Promise<SessionState> {
@@ -16,7 +16,7 @@ async function createState(): Promise<SessionState> {
 }
 
 describe('SkillSession.state()', () => {
-  test('has the catalog once, with the digest of its text', async () => {
+  test('returns one frozen catalog with the digest of its text', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { version, catalog } = session.state()
@@ -40,7 +40,7 @@ describe('SkillSession.state()', () => {
     expect(stored(session).seen['pdf']).toEqual(revisions.slice(-100))
   })
 
-  test('has today’s catalog after rebase()', async () => {
+  test('contains the newest catalog after rebase()', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     it.write('maps')
@@ -50,7 +50,7 @@ describe('SkillSession.state()', () => {
 })
 
 describe('SessionOptions.resume', () => {
-  test('is not bound to the session: neither changes with the other', async () => {
+  test('copies the state, so that neither side changes with the other', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     const { listed } = session.state().catalog as FrozenCatalog
@@ -63,7 +63,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.catalogDetails.listed).toEqual(['pdf'])
   })
 
-  test('of version 1 has no catalog, whatever stands there; what is no JSON is refused', async () => {
+  test('ignores the catalog of a version 1 state, and refuses values that JSON cannot hold', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = it.skills.session({ id: 's' }).state()
     const forged = { ...state, version: 1, catalog: { nonsense: true } } as never
@@ -73,7 +73,7 @@ describe('SessionOptions.resume', () => {
     )
   })
 
-  test('a resumed conversation has its catalog byte for byte until it is rebased', async () => {
+  test('keeps the catalog of a resumed conversation byte for byte until it is rebased', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const session = it.skills.session({ id: 's' })
     const { catalog, catalogDetails } = session
@@ -86,13 +86,13 @@ describe('SessionOptions.resume', () => {
     expect(linesOf(await resumed.offer())).toEqual(['- removed: maps', '- added: tone: Does tone.'])
     await resumed.update()
     expect(resumed.catalog).toBe(catalog)
-    // A message of the history says the difference, so a second resume has nothing to say.
+    // The history contains the difference, so a second resume has nothing to report.
     const again = it.skills.session({ id: 's', resume: stored(resumed) })
     expect([await again.offer(), again.catalog]).toEqual([undefined, catalog])
     expect((await again.rebase()).catalog).toContain('<name>tone</name>')
   })
 
-  test('explain() knows that a resumed conversation was not told yet', async () => {
+  test('lets explain() report that a resumed conversation does not know a skill yet', async () => {
     await using it = await openMemorySkills(['pdf'])
     const state = stored(it.skills.session({ id: 's' }))
     it.write('tone')
@@ -103,7 +103,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.explain('tone', resumed).steps.at(-1)).toMatchObject({ step: 'loaded', ok: false })
   })
 
-  test('a state of version 1 continues with today’s catalog', async () => {
+  test('continues a state of version 1 with the current catalog', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const { catalog: _, ...rest } = stored(it.skills.session({ id: 's' }))
     it.write('tone')
@@ -114,7 +114,7 @@ describe('SessionOptions.resume', () => {
     expect(resumed.state().version).toBe(2)
   })
 
-  test('a pinned conversation is told once what its new pin differs in', async () => {
+  test('reports once how the new pin of a pinned conversation differs', async () => {
     await using it = await openMemorySkills(['maps', 'pdf'])
     const state = stored(it.skills.session({ id: 's', delivery: 'pinned' }))
     it.remove('maps')
@@ -175,7 +175,7 @@ describe('SessionOptions.resume', () => {
     expect(it.skills.sessions()).toEqual([])
   })
 
-  test('a damaged state leaves an open session alone', async () => {
+  test('keeps an open session when the state is damaged', async () => {
     await using it = await openMemorySkills(['pdf'])
     const session = it.skills.session({ id: 's' })
     expect(() => it.skills.session({ id: 's', resume: {} as SessionState })).toThrow('is damaged')

@@ -6,37 +6,46 @@ import { type Digest, digestOf, isDigest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { showValue } from '../skill/text.ts'
 
-/** Names with what stands for their descriptions, sorted by name. */
+/** Names, each with the key of its description, sorted by name. */
 export type Announced = readonly (readonly [name: string, description: string])[]
 
-/** The catalog in the system prompt of a conversation. A store that keeps each digest once stores it once for all conversations. */
+/**
+ * The catalog in the system prompt of a conversation. A store that is keyed by digest keeps one copy for all
+ * conversations.
+ */
 export interface FrozenCatalog extends SkillCatalog {
   /** Digest of `text`. */
   readonly digest: Digest
 }
 
 /**
- * What a conversation was told and has loaded, as a JSON value. Store it with the messages, and pass it to
- * `SkillRuntime.session` as `resume` when the conversation continues, in this process or another.
+ * The record of one conversation as a JSON value: its reported skills and its loaded skills. Store it with the messages.
+ * When the conversation continues, in this process or another, pass it to `SkillRuntime.session` as `resume`.
  */
 export interface SessionState {
-  /** `state()` returns version 2. A state of version 1 has no catalog, so the conversation continues with today's. */
+  /**
+   * `state()` returns version 2. A state of version 1 has no catalog, so the conversation continues with the current
+   * one.
+   */
   readonly version: 1 | 2
-  /** Digest of the generation of which it was told last. */
+  /** Digest of the last generation that was reported. */
   readonly generation: Digest
-  /** The catalog of its system prompt; present in version 2. It is the largest part of the state, up to 4,000 tokens by default. */
+  /**
+   * The catalog of the system prompt, present in version 2. It is the largest part of the state, up to 4,000 tokens by
+   * default.
+   */
   readonly catalog?: FrozenCatalog
-  /** The skills it was told of: each name, and the first digits of its description's digest. Sorted by name. */
+  /** The announced skills: each name, and the first digits of the digest of its description. Sorted by name. */
   readonly announced: Announced
   readonly ledger: readonly LedgerEntry[]
-  /** The revisions of which it was given something, by name, newest last. */
+  /** The revisions from which the conversation received content, by name, newest last. */
   readonly seen: Readonly<Record<string, readonly Digest[]>>
 }
 
 const DIGITS = 16
 const keys = new WeakMap<Skill, string>()
 
-/** Returns what stands for a description in a stored state. Skills are immutable, so it is computed once for each. */
+/** Returns the key of a description in a stored state. Computed once per skill, because skills are immutable. */
 export function descriptionKey(skill: Skill, hasher: Hasher): string {
   let key = keys.get(skill)
   if (key === undefined) {
@@ -48,7 +57,7 @@ export function descriptionKey(skill: Skill, hasher: Hasher): string {
 
 const frozen = new WeakMap<SkillCatalog, FrozenCatalog>()
 
-/** Returns a catalog with its digest. Catalogs are immutable, so it is computed once for each. */
+/** Returns a catalog with its digest. Computed once per catalog, because catalogs are immutable. */
 export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCatalog {
   let kept = frozen.get(catalog)
   if (kept === undefined) {
@@ -64,8 +73,9 @@ export function freezeCatalog(catalog: SkillCatalog, hasher: Hasher): FrozenCata
 }
 
 /**
- * Returns a copy of a state.
- * @throws {SkillError} INVALID_OPTION when this is no state, is damaged, or has a newer version; the message names the field
+ * Returns a checked copy of a state.
+ * @throws {SkillError} INVALID_OPTION when the value is not a state, is damaged, or has a newer version; the message
+ * names the field
  */
 export function checkSessionState(state: SessionState, hasher: Hasher): SessionState {
   if (!isRecord(state)) refuse('it', state, 'an object')
@@ -85,7 +95,7 @@ export function checkSessionState(state: SessionState, hasher: Hasher): SessionS
   return copyState(state)
 }
 
-/** Copies what was checked and nothing else, so that a session does not change with the object it was resumed from. */
+/** Copies only the checked fields, so that later edits of the given object cannot reach the session. */
 function copyState({ version, generation, catalog, announced, ledger, seen }: SessionState): SessionState {
   return {
     version,

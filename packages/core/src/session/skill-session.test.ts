@@ -35,7 +35,7 @@ async function load(session: SkillSession, name: string): Promise<string> {
 }
 
 describe('SkillSession.update()', () => {
-  test('says nothing while nothing has changed for this conversation', async () => {
+  test('returns nothing while nothing has changed for this conversation', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     expect(await session.update()).toBeUndefined()
@@ -45,7 +45,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('tells what was added, removed and described anew, once', async () => {
+  test('reports added, removed and newly described skills once', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf', 'tone'])
     const session = skills.session({ id: 's' })
     const { catalog } = session
@@ -68,7 +68,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('says nothing of what came and went in between', async () => {
+  test('omits changes that were undone in between', async () => {
     const { skills, write, fileSystem } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('new')
@@ -80,7 +80,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('tells of a newer revision of what was loaded, and of the way back', async () => {
+  test('reports a newer revision of a loaded skill, and the return to the old one', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -98,7 +98,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('tells of the way back even when the conversation never heard of the way there', async () => {
+  test('reports the return to the old revision even if the edit was never reported', async () => {
     const { skills, write } = await open(['pdf'])
     const session = skills.session({ id: 's' })
     write('pdf', undefined, 'Newer body.')
@@ -109,7 +109,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('tells that a loaded skill is gone, and that it came back', async () => {
+  test('reports the removal of a loaded skill, and its return', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -123,7 +123,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('is capped, and counts what did not fit', async () => {
+  test('limits the length of a notice, and counts what did not fit', async () => {
     const { skills, write } = await open([])
     const session = skills.session({ id: 's' })
     for (let i = 0; i < 40; i++) write(`skill-${i}`, 'x'.repeat(10))
@@ -137,7 +137,7 @@ describe('SkillSession.update()', () => {
     await skills.close()
   })
 
-  test('tells only what is in scope', async () => {
+  test('reports only skills in scope', async () => {
     const { skills, write } = await open(['support-a', 'pdf'])
     const session = skills.session({ id: 's', scope: { include: ['support-*'], exclude: ['support-x'] } })
     expect(session.catalog).toContain('support-a')
@@ -155,7 +155,7 @@ describe('SkillSession.update()', () => {
 })
 
 describe('SkillSession.rebase()', () => {
-  test('gives the newest catalog and puts back what was loaded, as it is now', async () => {
+  test('returns the newest catalog, and the loaded skills at their newest revisions', async () => {
     const { skills, write, fileSystem } = await open(['maps', 'pdf', 'tone'])
     const session = skills.session({ id: 's' })
     for (const name of ['maps', 'pdf', 'tone']) await load(session, name)
@@ -172,7 +172,7 @@ describe('SkillSession.rebase()', () => {
     await skills.close()
   })
 
-  test('keeps to its budget, newest loads first, and names what it dropped', async () => {
+  test('stays within its budget, prefers the newest loads, and names what it dropped', async () => {
     const { skills, write } = await open(['maps', 'pdf'])
     write('pdf', undefined, 'x'.repeat(4_000))
     const session = skills.session({ id: 's' })
@@ -186,7 +186,7 @@ describe('SkillSession.rebase()', () => {
   })
 })
 
-test('tools are constant: the same for every conversation and every generation', async () => {
+test('tools are the same for every conversation and every generation', async () => {
   const { skills, write } = await open(['pdf'])
   const before = JSON.stringify(skills.session({ id: 'a' }).tools)
   write('maps')
@@ -195,14 +195,14 @@ test('tools are constant: the same for every conversation and every generation',
   await skills.close()
 })
 
-test('sessions() lists the conversations in use', async () => {
+test('sessions() lists the open conversations', async () => {
   const { skills } = await open(['pdf'])
   const session = skills.session({ id: 'kept' })
   expect(skills.sessions()).toEqual([session])
   await skills.close()
 })
 
-test('SkillSession.update({ fresh: false }) tells of what is visible, and leaves the disk alone', async () => {
+test('SkillSession.update({ fresh: false }) reports only visible changes and does not read the disk', async () => {
   const { skills, write } = await open(['pdf'])
   const session = skills.session({ id: 's' })
   write('maps')
@@ -213,7 +213,7 @@ test('SkillSession.update({ fresh: false }) tells of what is visible, and leaves
 })
 
 describe('SkillSession.pending()', () => {
-  test('is what update() will return, and counts as not told', async () => {
+  test('returns the next update without recording it', async () => {
     const { skills, write, fileSystem } = await open(['pdf', 'tone'])
     const session = skills.session({ id: 's' })
     await load(session, 'pdf')
@@ -233,7 +233,7 @@ describe('SkillSession.pending()', () => {
 })
 
 describe('SkillSession.close()', () => {
-  test('takes the conversation off the list and lets go of what it was given', async () => {
+  test('removes the conversation from the list and releases its old revisions', async () => {
     const fileSystem = new MemoryFileSystem({ '/skills/pdf/SKILL.md': text('pdf') })
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock })
@@ -247,7 +247,7 @@ describe('SkillSession.close()', () => {
     const other = skills.session({ id: 't' })
     await load(session, 'pdf')
     const { revision } = skills.current.get('pdf')
-    // The revision right before the newest one stays in any case, for when the newest is rejected.
+    // The revision before the newest one is always kept, in case the newest is rejected.
     for (const body of ['Edited.', 'Edited again.']) {
       fileSystem.write('/skills/pdf/SKILL.md', text('pdf', undefined, body))
       await skills.reload()

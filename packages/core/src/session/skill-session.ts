@@ -31,22 +31,22 @@ import { checkSessionState, type SessionState } from './session-state.ts'
 import { type Proposal, TellingRecord } from './telling-record.ts'
 
 /**
- * What one conversation was told. The catalog and the tools never change under it; changes reach it as messages that
- * are appended, so no byte that was already sent to the model is ever altered.
+ * The record of what one conversation was told. Its catalog and tools never change. Changes arrive as appended
+ * messages, so bytes that were already sent to the model stay unchanged.
  */
 export class SkillSession implements Disposable {
   readonly id: string
   /** The session that this one works for. */
   readonly parent: SkillSession | undefined
   /**
-   * The conversation in whose name skills are written: the id of this session, or that of the session at the top of its
-   * parents. Pass it to `createAuthorTools` as `author.conversation`.
+   * The conversation that counts as the author of written skills. It is the id of this session, or of its topmost
+   * parent. Pass it to `createAuthorTools` as `author.conversation`.
    */
   readonly conversation: string
   readonly scope: SkillScope | undefined
   /** Constant tool definitions, the same for every conversation. */
   readonly tools: readonly ToolDefinition[]
-  /** What the conversation has loaded. */
+  /** The skills that the conversation has loaded. */
   readonly ledger: Ledger
   readonly delivery: DeliveryMode
   readonly #host: SessionHost
@@ -54,7 +54,7 @@ export class SkillSession implements Disposable {
   readonly #inherited: InheritedOptions
   readonly #view: ConversationView
   readonly #access: Conversation
-  /** Reads what was not pinned: the newest generation, with what the conversation itself has written. */
+  /** Reads the newest generation, even in a pinned session, with the skills that the conversation wrote. */
   readonly #reader: SkillReader
   readonly #skillToolName: string
   readonly #active = new ActiveSkills()
@@ -63,7 +63,7 @@ export class SkillSession implements Disposable {
   #toldTurn = -1
   #isClosed = false
 
-  /** Made by `SkillRuntime.session` and `child`. */
+  /** Used by `SkillRuntime.session` and `child`. */
   constructor(
     host: SessionHost,
     options: SessionOptions,
@@ -102,7 +102,7 @@ export class SkillSession implements Disposable {
       allowedTools,
       ...(options.describeUnknownSkill && { describeUnknownSkill: options.describeUnknownSkill }),
     }
-    // Asked at each call: a model acts on what it saw before.
+    // Checked at each call, because a model may call a tool that it saw earlier.
     const check = (name: string, input: unknown): string | undefined => this.checkTool(name, input)
     const scriptTools = host.scriptTools(this.#access).map(tool => withCheck(tool, check))
     this.tools = createSkillTools(this.#access, skillToolName, scriptTools)
@@ -110,43 +110,43 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Text for the system prompt, empty when there was no skill. It stays the same byte for byte until `rebase`, also through
-   * a resume; with `rebuild` it is today's after each `update`, or `commit` of an offer.
+   * Text for the system prompt; empty if there was no skill. It stays byte-identical until `rebase`, even across a
+   * resume. With `rebuild`, each `update` or `commit` of an offer replaces it with the newest catalog.
    */
   get catalog(): string {
     return this.#record.catalog.text
   }
 
-  /** The catalog with its cost and what did not fit. */
+  /** The catalog with its token count and the skills that did not fit. */
   get catalogDetails(): SkillCatalog {
     return this.#record.catalog
   }
 
-  /** The newest generation of which the conversation was told. */
+  /** The newest generation that was reported to the conversation. */
   get generation(): Generation {
     return this.#record.generation
   }
 
-  /** The skills whose instructions entered the conversation since the turn began, in the order of loading. */
+  /** The skills loaded since the turn began, in the order of loading. */
   get active(): readonly Skill[] {
     return this.#active.list()
   }
 
-  /** Whether the session was closed, or taken over by another one that resumed its conversation. */
+  /** True if the session was closed, or if another session resumed its conversation. */
   get isClosed(): boolean {
     return this.#isClosed
   }
 
-  /** A user is about to be answered: the skills of the turn before are no longer active. */
+  /** Starts a turn. The skills of the previous turn are no longer active. */
   beginTurn(): void {
     this.#active.clear()
     this.#turn++
   }
 
   /**
-   * Offers what the conversation was not told yet, as one message to append. Call it before every model call, and
-   * `offer.commit()` once the message is in the history that you keep: a call that fails and a turn that is dropped then
-   * lose nothing. Returns `undefined` when there is nothing to say; what came and went in between says nothing.
+   * Returns the unreported changes as one message to append, or `undefined` if there are none. Changes that were undone
+   * in between are left out. Call it before every model call, and call `offer.commit()` once your stored history
+   * contains the message. A failed call or a dropped turn then loses nothing.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async offer(options?: OfferOptions): Promise<SessionOffer | undefined> {
@@ -156,7 +156,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns what `offer` returns, already committed: for a host that appends the message at once and never drops it.
+   * Returns what `offer` returns, already committed. Use it when the host appends the message at once and never drops
+   * it.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async update(options?: OfferOptions): Promise<SessionUpdate | undefined> {
@@ -166,8 +167,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns what `offer` returns, at once and without a look at the disk or the store; `undefined` when the session is
-   * closed.
+   * Returns what `offer` returns, synchronously and without reading the disk or the store. Returns `undefined` if the
+   * session is closed.
    */
   pending(): SessionOffer | undefined {
     if (this.#isClosed || this.#isToldForTurn()) return undefined
@@ -175,14 +176,15 @@ export class SkillSession implements Disposable {
     return proposal === undefined ? undefined : this.#toOffer(proposal)
   }
 
-  /** Tells whether the conversation was told of a skill. */
+  /** True if a skill was reported to the conversation. */
   knows(name: string): boolean {
     return this.#record.knows(name)
   }
 
   /**
-   * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it; other
-   * messages come back as they are. @throws {SkillError} CLOSED, INVALID_OPTION
+   * Puts the instructions of a skill into a message that begins with `/` and its name, before the model sees it.
+   * Returns other messages unchanged.
+   * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async expandSlash(message: string, options: SlashOptions = {}): Promise<SlashExpansion> {
     checkOptions('expandSlash()', options, KNOWN_SLASH)
@@ -190,12 +192,12 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Returns why a tool may not be called now, as an answer to the model; `undefined` when it may. Tools are refused only with
-   * `allowedTools: 'enforce'`, while skills are active that name the tools they are written for. What is active in a parent
-   * restricts its children. Ask inside the tool, because models call what they saw a moment ago.
+   * Returns the reason why a tool call is refused, as an answer to the model; `undefined` if it is allowed. Only
+   * `allowedTools: 'enforce'` refuses tools, and only while active skills list their allowed tools. Active skills of a
+   * parent also restrict its children. Call it inside the tool, because models call tools that they saw earlier.
    */
   checkTool(name: string, input: unknown): string | undefined {
-    // Reading is not acting; and what an active skill brings along it may use.
+    // Reading has no effect, and a skill may use its own scripts.
     const isHarmless = name === this.#skillToolName || name === TOOL_NAMES.readFile
     if (isHarmless || this.#active.isOwnScript(name, input)) return undefined
     const isEnforced = this.#access.allowedTools === 'enforce'
@@ -203,20 +205,20 @@ export class SkillSession implements Disposable {
     return refusal ?? this.parent?.checkTool(name, input)
   }
 
-  /** What to tell a model that called a tool which does not exist; `tools` are the names of those that do. */
+  /** Returns the answer to a model that called an unknown tool. `tools` holds the names of the existing tools. */
   describeUnknownTool(name: string, tools: readonly string[]): string {
     return describeUnknownTool(name, tools, this.#access.reader, this.#skillToolName)
   }
 
-  /** Returns what has to be stored with the conversation so that it can continue later, in another process. */
+  /** Returns the state to store with the conversation, so that another process can continue it. */
   state(): SessionState {
     return this.#record.state()
   }
 
   /**
-   * Goes back to an earlier state of this conversation, for a host that takes messages out of its history: a turn that failed,
-   * or an answer that is asked for again. What was loaded or told since counts as never said, open offers are void, and no
-   * skill is active. `tools` stay as they are.
+   * Restores an earlier state of this conversation. Call it when the host removes messages from its history, for
+   * example after a failed turn. Loads and reports since then are forgotten, open offers become void, and no skill is
+   * active. `tools` stay unchanged.
    * @throws {SkillError} CLOSED; INVALID_OPTION when the state is damaged
    */
   revert(state: SessionState): void {
@@ -227,9 +229,9 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Opens a session that works for this one, for example for a subagent. It sees what both scopes let through and what this
-   * conversation has written, has a ledger of its own, and takes over the other options unless they are given. It is closed
-   * with this session at the latest.
+   * Opens a session that works for this one, for example for a subagent. The child sees the skills that both scopes
+   * include, and the skills that this conversation wrote. It has its own ledger and inherits the options that are not
+   * given. Closing this session closes the child.
    * @throws {SkillError} CLOSED, INVALID_OPTION; DUPLICATE_SESSION when an open session has the id
    */
   child(options: SessionOptions): SkillSession {
@@ -242,8 +244,8 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Starts the conversation over on the newest generation: a new catalog, and the loaded skills as they are now. Offers that
-   * were made before are void.
+   * Starts the conversation over on the newest generation, with a new catalog and the newest revisions of the loaded
+   * skills. Earlier offers become void.
    * @throws {SkillError} CLOSED, INVALID_OPTION
    */
   async rebase(options: RebaseOptions = {}): Promise<SessionRebase> {
@@ -267,9 +269,9 @@ export class SkillSession implements Disposable {
   }
 
   /**
-   * Ends the conversation at once instead of when nothing refers to it any more, and its children with it: it is no longer
-   * listed, its id is free, and the old revisions that it was given may be collected. `state()` and the commit of an open
-   * offer still work. Idempotent.
+   * Ends the conversation and its children now, instead of when nothing refers to the session any more. Frees the id,
+   * and releases the old revisions that the conversation received. `state()` and the commit of an open offer still
+   * work. Idempotent.
    */
   close(): void {
     this.#isClosed = true
@@ -287,7 +289,7 @@ export class SkillSession implements Disposable {
     if (fresh && this.delivery !== 'pinned') await this.#reader.fresh()
     await this.#record.learn(this.#target(), this.#reader)
     this.#assertOpen()
-    // From here on nothing waits, so that two calls at the same time never say the same.
+    // No await from here on, so that concurrent calls never return the same changes.
     const now = this.#target()
     const proposal = this.#record.propose(now, this.#turn)
     if (proposal === undefined) {
@@ -318,7 +320,7 @@ export class SkillSession implements Disposable {
     return this.#host.reader.forConversation({ ...this.#view, pinned: generation }).catalog()
   }
 
-  /** A view that stays with the generation of which the conversation was told, through each rebase. */
+  /** Returns a view that follows the last reported generation, across every rebase. */
   #pinnedView(): ConversationView {
     const told = (): Generation => this.#record.generation
     return {
@@ -329,18 +331,21 @@ export class SkillSession implements Disposable {
     }
   }
 
-  /** With what the conversation itself has written; what works for a pinned conversation sees no more than that one. */
+  /**
+   * Returns the newest generation, with the skills that the conversation wrote. A pinned child of a pinned session gets
+   * the generation of its parent.
+   */
   #newest(): Generation {
     const isPinnedTwice = this.delivery === 'pinned' && this.parent?.delivery === 'pinned'
     return isPinnedTwice ? this.parent.generation : this.#reader.current
   }
 
-  /** The generation that the conversation is to know. */
+  /** Returns the generation that the next notice leads to. */
   #target(): Generation {
     return this.delivery === 'pinned' ? this.#record.generation : this.#newest()
   }
 
-  /** A pinned conversation may load any skill of its generation, however old that gets. */
+  /** Retains every skill of a pinned generation, because the conversation may load any of them at any time. */
   #pin(): void {
     if (this.delivery !== 'pinned' || this.#isClosed) return
     for (const skill of listInScope(this.generation.list(), this.#reader.isInScope))

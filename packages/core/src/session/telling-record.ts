@@ -16,12 +16,12 @@ import type { DeliveryMode } from './session-options.ts'
 import { freezeCatalog, type SessionState } from './session-state.ts'
 import { type ListingNotice, ToldListing } from './told-listing.ts'
 
-/** One message, and everything that committing it notes. */
+/** A message with everything that its commit records. */
 export interface Proposal extends ListingNotice, LoadedNotice {
   readonly update: SessionUpdate
-  /** The catalog that belongs to it. */
+  /** The catalog that belongs to the message. */
   readonly catalog: SkillCatalog
-  /** The turn in which it was offered. */
+  /** The turn in which the message was offered. */
   readonly turn: number
 }
 
@@ -39,7 +39,7 @@ const NO_NAMES: ReadonlySet<string> = new Set()
 const NOTHING: ListingDiff = Object.freeze({ added: [], removed: [], redescribed: [] })
 
 /**
- * Keeps what one conversation was told: listing, loaded skills, catalog, and the order in which messages were written. Proposals are
+ * The record of what one conversation knows: listing, loaded skills, catalog, and the order of messages. Proposals are
  * compared by that order, so they can be committed late, twice, or never.
  */
 export class TellingRecord {
@@ -48,16 +48,16 @@ export class TellingRecord {
   readonly #loaded: LoadedSkills
   readonly #committed = new WeakSet<Proposal>()
   #catalog: SkillCatalog
-  /** Number of the newest message that was committed. */
+  /** Ordinal of the newest committed message. */
   #newest = 0
   /**
-   * Whether the generation alone does not tell that there is nothing to say: a load that took long can bring an older revision
-   * than was told of, and so can a message that is committed late.
+   * True if a difference is possible although the generation is the reported one. A slow load or a late commit can
+   * bring an older revision than the reported one.
    */
   #mustCompare = false
   /** Counts messages and loads. */
   #ordinal = 0
-  /** Messages up to this one were written before the conversation was started over. */
+  /** Messages up to this ordinal are void, because the conversation started over after them. */
   #voidUntil = 0
 
   constructor(options: TellingRecordOptions) {
@@ -84,17 +84,17 @@ export class TellingRecord {
     return this.#listing.has(name)
   }
 
-  /** Notes that the instructions of a skill enter the conversation. */
+  /** Records that the instructions of a skill enter the conversation. */
   load(skill: Skill, name: string): void {
     this.#loaded.load(skill, name, ++this.#ordinal)
     this.#mustCompare = true
   }
 
-  /** Takes over what a stored conversation knows. */
+  /** Restores the knowledge of a stored conversation. */
   resume(state: SessionState): void {
     const { catalog, announced, generation } = state
     this.#loaded.resume(state)
-    // A conversation that stays with one generation begins anew when its catalog is not known.
+    // Without a stored catalog, a pinned conversation starts over at the new generation.
     if (catalog === undefined && this.#options.delivery === 'pinned') return
     this.#listing.resume(announced, generation)
     if (catalog === undefined) return
@@ -102,7 +102,7 @@ export class TellingRecord {
     this.#catalog = Object.freeze({ text, tokens, listed, omitted })
   }
 
-  /** Goes back to what the conversation knew earlier: messages and loads since then count as never said. */
+  /** Restores an earlier state. Messages and loads since then become void. */
   revert(state: SessionState): void {
     this.#voidUntil = this.#newest = ++this.#ordinal
     this.#loaded.clear()
@@ -110,12 +110,12 @@ export class TellingRecord {
     this.resume(state)
   }
 
-  /** Reads what is needed to name the changes of a resumed conversation. */
+  /** Reads the old revisions of a resumed conversation, so that their changes can be named. */
   async learn(now: Generation, reader: SkillReader): Promise<void> {
     if (!this.#isAt(now)) await this.#loaded.learn(now, reader, this.#options.hasher)
   }
 
-  /** Returns the message that brings the conversation up to date; `undefined` when there is nothing to say. */
+  /** Returns the message that brings the conversation up to date; `undefined` if there is nothing to report. */
   propose(now: Generation, turn: number): Proposal | undefined {
     if (this.#isAt(now)) return undefined
     const { delivery } = this.#options
@@ -138,7 +138,9 @@ export class TellingRecord {
     }
   }
 
-  /** Notes that the conversation has a message; returns `false` for one that does not count any more. */
+  /**
+   * Records that the conversation contains a message. Returns `false` for a message that is void or already committed.
+   */
   commit(proposal: Proposal): boolean {
     if (this.#isOver(proposal)) return false
     this.#committed.add(proposal)
@@ -152,7 +154,7 @@ export class TellingRecord {
     return true
   }
 
-  /** Notes that there was nothing to say of a generation. */
+  /** Records that a generation contains nothing to report. */
   moveTo(now: Generation): void {
     if (this.#isAt(now)) return
     this.#mustCompare = false
@@ -164,7 +166,7 @@ export class TellingRecord {
     if (this.#options.delivery === 'rebuild') this.#catalog = this.#options.renderCatalog(now)
   }
 
-  /** Notes that the conversation begins anew. */
+  /** Records that the conversation starts over. */
   restart(now: Generation, kept: readonly Kept[], dropped: readonly string[]): void {
     const ordinal = ++this.#ordinal
     this.#voidUntil = ordinal
@@ -175,7 +177,7 @@ export class TellingRecord {
     this.#catalog = this.#options.renderCatalog(now)
   }
 
-  /** Returns what has to be stored, as it is now or as it is once a message is committed. */
+  /** Returns the state to store. With `proposal`, returns the state after its commit. */
   state(proposal?: Proposal): SessionState {
     const isOpen = proposal !== undefined && !this.#isOver(proposal)
     const told = isOpen ? this.#listing.after(proposal) : this.#listing.told
@@ -198,13 +200,13 @@ export class TellingRecord {
     return this.#committed.has(proposal) || proposal.ordinal <= this.#voidUntil
   }
 
-  /** What has to be said of the listing; `undefined` when the new catalog says it, or the conversation hears nothing. */
+  /** Returns the difference of the listing; `undefined` if the new catalog shows it or the delivery is `silent`. */
   #diff(now: Generation): ListingDiff | undefined {
     const { delivery } = this.#options
-    // A pinned conversation differs from its generation only right after a resume.
+    // A pinned conversation differs from its generation only after a resume.
     if (delivery !== 'append' && delivery !== 'pinned') return undefined
     const diff = this.#listing.diff(now)
-    // A skill can be loaded before it was listed; what it said is trusted until its removal is told.
+    // A skill can be loaded before it was listed. Report its removal too, because the model trusts its instructions.
     const unlisted = this.#loaded.gone(now).filter(name => !diff.removed.includes(name))
     return unlisted.length === 0
       ? diff

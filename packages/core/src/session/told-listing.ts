@@ -8,38 +8,38 @@ import type { Skill } from '../skill/skill.ts'
 import { diffAnnounced, diffListings, type ListingDiff } from './listing-diff.ts'
 import { type Announced, descriptionKey } from './session-state.ts'
 
-/** What one message says of the listing. */
+/** The part of a message that concerns the listing. */
 export interface ListingNotice {
-  /** Rises with each message. Of two messages about one skill the one with the higher number is right. */
+  /** Increases with each message. Of two messages about one skill, the higher number is valid. */
   readonly ordinal: number
-  /** The listing that the differences start from. */
+  /** Number of the listing that the differences start from. */
   readonly base: number
   readonly now: Generation
-  /** Absent when the new catalog says it instead. */
+  /** Absent if the new catalog shows the differences. */
   readonly listing: ListingDiff | undefined
 }
 
-/** What a conversation knows of names and descriptions. */
+/** The names and descriptions that a conversation knows. */
 export interface ToldSkills {
   readonly generation: Generation
-  /** That of the generation, or of an older one that a stored conversation knew. */
+  /** Digest of the generation, or of an older one that a stored conversation knew. */
   readonly digest: Digest
-  /** Present when the conversation does not know exactly what the generation lists. */
+  /** Present if the knowledge of the conversation differs from the list of the generation. */
   readonly announced: Announced | undefined
 }
 
 /**
- * The names and descriptions that a conversation was told of. In the usual case this is what one generation lists. After a
- * resume, or when offers are committed out of order, it is a list of its own.
+ * The names and descriptions that were reported to a conversation. Usually they equal the list of one generation. After
+ * a resume, or after commits out of order, the conversation has its own list.
  */
 export class ToldListing {
   readonly #isInScope: ScopeTest
   readonly #hasher: Hasher
   #told: ToldSkills
-  /** Counts changes of the listing, so that an offer can tell whether another one was committed meanwhile. */
+  /** Counts changes of the listing, so that a commit can detect another commit before it. */
   #base = 0
   #newest = 0
-  /** Number of the message that was the last about a name. */
+  /** Ordinal of the last message about each name. */
   readonly #saidBy = new Map<string, number>()
 
   constructor(generation: Generation, isInScope: ScopeTest, hasher: Hasher) {
@@ -48,27 +48,27 @@ export class ToldListing {
     this.#hasher = hasher
   }
 
-  /** What the conversation knows now. */
+  /** The current knowledge of the conversation. */
   get told(): ToldSkills {
     return this.#told
   }
 
-  /** The newest generation of which the conversation was told. */
+  /** The newest generation that was reported to the conversation. */
   get generation(): Generation {
     return this.#told.generation
   }
 
-  /** Number of the present listing, for `ListingNotice.base`. */
+  /** Number of the current listing, for `ListingNotice.base`. */
   get base(): number {
     return this.#base
   }
 
-  /** Tells whether the conversation knows exactly what a generation lists. */
+  /** True if the conversation knows exactly the list of a generation. */
   isAt(generation: Generation): boolean {
     return this.#told.generation === generation && this.#told.announced === undefined
   }
 
-  /** Tells whether the conversation was told of a name. */
+  /** True if a name was reported to the conversation. */
   has(name: string): boolean {
     const { generation, announced } = this.#told
     return announced === undefined
@@ -82,7 +82,7 @@ export class ToldListing {
     return diffAnnounced(announced, now.list(), this.#isInScope, skill => this.#keyOf(skill))
   }
 
-  /** Lists names and descriptions, for a state to store. */
+  /** Returns names and description keys for a state to store. */
   announced({ generation, announced }: ToldSkills = this.#told): Announced {
     if (announced !== undefined) return announced
     return listInScope(generation.list(), this.#isInScope).map(
@@ -90,11 +90,11 @@ export class ToldListing {
     )
   }
 
-  /** Returns what the conversation knows once it has a message. */
+  /** Returns the knowledge of the conversation after a message. */
   after({ ordinal, base, now, listing }: ListingNotice): ToldSkills {
     if (base === this.#base) return toToldSkills(now)
     if (listing === undefined) return ordinal > this.#newest ? toToldSkills(now) : this.#told
-    // Another message was committed since this one was written: only what it says itself counts.
+    // Another message was committed since this one was rendered, so only the skills that this one names count.
     const told = new Map(this.announced())
     const isNews = ({ name }: Pick<Skill, 'name'>): boolean => (this.#saidBy.get(name) ?? 0) < ordinal
     for (const name of listing.removed) if (isNews({ name })) told.delete(name)
@@ -115,24 +115,24 @@ export class ToldListing {
     for (const name of names) this.#saidBy.set(name, Math.max(ordinal, this.#saidBy.get(name) ?? 0))
   }
 
-  /** Notes that the conversation knows what a generation lists, without a message. */
+  /** Records that the conversation knows the list of a generation, without a message. */
   moveTo(generation: Generation, ordinal: number): void {
     this.#change(toToldSkills(generation), ordinal)
   }
 
-  /** Notes that the conversation begins anew with a generation: no earlier message counts any more. */
+  /** Records that the conversation starts over with a generation. All earlier messages become void. */
   restart(generation: Generation, ordinal: number): void {
     this.moveTo(generation, ordinal)
     this.forgetMessages()
   }
 
-  /** No earlier message counts any more. */
+  /** Makes all earlier messages void. */
   forgetMessages(): void {
     this.#base++
     this.#saidBy.clear()
   }
 
-  /** Notes what a stored conversation was told of. */
+  /** Restores the listing of a stored conversation. */
   resume(announced: Announced, digest: Digest): void {
     this.#told = { ...this.#told, digest, announced }
   }

@@ -14,14 +14,14 @@ import type { ToolDefinition } from './tool-definition.ts'
 const reason = new Error('the user has left')
 const text = (body: string): string => `---\nname: pdf\ndescription: Does pdf.\n---\n${body}\n`
 
-/** Files on a disk that stops answering when it is told to. */
+/** A file system that can stop answering. */
 class StallingFiles extends MemoryFileSystem {
-  /** Operations since the start. */
+  /** Number of operations since the start. */
   count = 0
   #stall: PromiseWithResolvers<void> | undefined
   #stalled = Promise.withResolvers<void>()
 
-  /** Resolves when an operation waits. */
+  /** Stops answering. Resolves when an operation waits. */
   async stall(): Promise<void> {
     this.#stall = Promise.withResolvers()
     this.#stalled = Promise.withResolvers()
@@ -109,7 +109,7 @@ const onDisk = async (files: MemoryFileSystem): Promise<string> =>
   new TextDecoder().decode((await files.read('/skills/pdf/SKILL.md', { inside: ['/'], maxBytes: 1e6 })).bytes)
 
 describe.each(Object.entries(INPUTS))('%s', (name, input) => {
-  test('does nothing when its signal had aborted', async () => {
+  test('does nothing when its signal aborted before the call', async () => {
     await using it = await open()
     const { count } = it.files
     await expect(it.tool(name).execute(input, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
@@ -118,7 +118,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     expect(await onDisk(it.files)).toBe(text('First.'))
   })
 
-  test('rejects while the disk does not answer, and leaves nothing behind', async () => {
+  test('rejects while the disk hangs, and has no effect', async () => {
     await using it = await open()
     const stop = new AbortController()
     const stalled = it.files.stall()
@@ -127,7 +127,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
     it.files.goOn()
-    // What the aborted call still has under way comes to its end before this one.
+    // Pending work of the aborted call ends before this call.
     const other = name === 'skill' ? 'read_skill_file' : 'skill'
     expect((await it.tool(other).execute(INPUTS[other])).isError).toBe(false)
     await it.skills.reload()
@@ -138,7 +138,7 @@ describe.each(Object.entries(INPUTS))('%s', (name, input) => {
 })
 
 describe('write_skill_file', () => {
-  test('rejects while another writer is at it, and does not begin afterwards', async () => {
+  test('rejects while another writer has the lock, and does not write afterwards', async () => {
     await using it = await open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const isHeld = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ describe('write_skill_file', () => {
     await isHeld.promise
     const stop = new AbortController()
     const call = it.tool('write_skill_file').execute(INPUTS['write_skill_file'], { signal: stop.signal })
-    await it.skills.reload() // it has looked at the disk by now, and waits for the lock
+    await it.skills.reload() // by now the call has read the disk and waits for the lock
     stop.abort(reason)
     await expect(call).rejects.toBe(reason)
     resolve()
@@ -158,11 +158,11 @@ describe('write_skill_file', () => {
     expect(await onDisk(it.files)).toBe(text('First.'))
   })
 
-  test('finishes what it has begun, and rejects then', async () => {
+  test('finishes a write that has started, and then rejects', async () => {
     const stop = new AbortController()
     const files = new (class extends StallingFiles {
       override write(path: string, content: string | Uint8Array, options?: Partial<FileWriteOptions>): void {
-        // Just before the bytes are there; the files of the start are texts.
+        // Abort just before the bytes are written. The files of the start are strings.
         if (typeof content !== 'string') stop.abort(reason)
         super.write(path, content, options)
       }

@@ -1,4 +1,7 @@
-/** Returns the names of a skill and its command, also when the command came as `skill.command`; `undefined` when one is missing. */
+/**
+ * Splits a called command into skill and command, also from the form `skill.command`. Returns `undefined` if a part is
+ * missing.
+ */
 export function splitCalledCommand(
   skill: string | undefined,
   command: string | undefined,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { defineTool, defineToolBySchema, type ToolCall, withCheck } from './define-tool.ts'
 import { type ToolContext, type ToolDefinition, toolSuccess } from './tool-definition.ts'
 
-/** Answers with the input that it got. */
+/** A tool that answers with its input. */
 const echo = (): ToolDefinition =>
   defineTool({
     name: 'echo',
@@ -16,13 +16,13 @@ const echo = (): ToolDefinition =>
 describe('the input of a tool', () => {
   test.each([
     ['an object', { text: 'a' }, '{"text":"a"}'],
-    ['JSON text, as SDKs hand it over that parse nothing', '{"text":"a"}', '{"text":"a"}'],
+    ['JSON text, from SDKs that do not parse it', '{"text":"a"}', '{"text":"a"}'],
     ['nothing', undefined, '{}'],
     ['null', null, '{}'],
     ['an empty text', ' ', '{}'],
     ['an accepted alias', { words: 'a' }, '{"words":"a"}'],
     ['an object without a prototype', Object.assign(Object.create(null), { text: 'a' }), '{"text":"a"}'],
-  ])('is taken as %s', async (_name, input, expected) => {
+  ])('is accepted as %s', async (_name, input, expected) => {
     expect(await echo().execute(input)).toEqual({ text: expected, isError: false })
   })
 
@@ -43,13 +43,13 @@ describe('the input of a tool', () => {
     ],
     ['another field', { txt: 'a' }, 'there is no field "txt"; the fields are "text", "more"'],
     ['another field in JSON text', '{"txt":"a"}', 'there is no field "txt"; the fields are "text", "more"'],
-  ])('is refused with a way forward as %s', async (_name, input, expected) => {
+  ])('is refused with a hint as %s', async (_name, input, expected) => {
     const { text, isError } = await echo().execute(input)
     expect(isError).toBe(true)
     expect(text).toMatch(expected)
   })
 
-  test('is read with any field where the schema is checked by somebody else', async () => {
+  test('may have any field when the tool checks the schema itself', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } }, $defs: {} }
     const tool = defineToolBySchema({
       name: 'own',
@@ -74,7 +74,7 @@ describe('a definition', () => {
     expect((await execute({ text: 'a' })).isError).toBe(false)
   })
 
-  test('keeps its own schema with a check before it, which sees the input that the tool sees', async () => {
+  test('keeps its schema behind a check, which sees the same input as the tool', async () => {
     const seen: unknown[] = []
     const tool = echo()
     const checked = withCheck(tool, (name, input) => {
@@ -91,7 +91,7 @@ describe('a definition', () => {
     ])
   })
 
-  test('gives its work a context without what is undefined or null', async () => {
+  test('passes a context without undefined or null fields', async () => {
     const calls: ToolCall[] = []
     const tool = defineTool({
       name: 'now',
@@ -113,7 +113,7 @@ describe('a definition', () => {
 describe('an abort', () => {
   const reason = new Error('no longer wanted')
 
-  test('before the call rejects it, and nothing is run, with or without a check', async () => {
+  test('before the call rejects it and runs nothing, with or without a check', async () => {
     let runs = 0
     const tool = defineTool({
       name: 'count',
@@ -127,7 +127,7 @@ describe('an abort', () => {
     expect(runs).toBe(0)
   })
 
-  test('while it waits rejects it at once; what fails afterwards is nobody’s', async () => {
+  test('during a call rejects it at once and ignores a later failure', async () => {
     const { promise, reject } = Promise.withResolvers<never>()
     const tool = defineTool({ name: 'wait', description: 'Waits.', properties: {}, run: () => promise })
     const stop = new AbortController()
@@ -137,7 +137,7 @@ describe('an abort', () => {
     reject(new Error('too late'))
   })
 
-  test('lets a tool finish that ends itself', async () => {
+  test('does not interrupt a tool that ends itself', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const tool = defineTool({
       name: 'write',

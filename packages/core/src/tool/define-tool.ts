@@ -11,7 +11,7 @@ import {
 } from './tool-definition.ts'
 import { findUnknownFields, readInput, type ToolInput } from './tool-input.ts'
 
-/** What surrounds a call, as the work of a tool gets it: no field is `undefined`. */
+/** The context of a call, as the work of a tool receives it. No field is `undefined`. */
 export interface ToolCall {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: ToolProgress) => void
@@ -23,28 +23,28 @@ interface ToolParts {
   readonly hints?: ToolHints
   readonly reportsProgress?: boolean
   /**
-   * Whether the work ends by itself when the signal aborts, because what it has begun must be finished. The call of any other
-   * tool stops waiting at once.
+   * Whether the work ends by itself when the signal aborts, because it must finish what it has started. Calls of other
+   * tools stop waiting at once.
    * @default false
    */
   readonly endsItself?: boolean
-  /** Answers a call. Where it changes something that outlasts the call, it must not begin to after an abort. */
+  /** Answers a call. After an abort, it must not start a change that outlasts the call. */
   readonly run: (input: ToolInput, call: ToolCall) => Promise<ToolResult>
 }
 
 interface DefinedParts extends ToolParts {
   readonly properties: Readonly<Record<string, ToolInputField>>
   readonly required?: readonly string[]
-  /** Names under which fields are accepted, too, although the schema does not show them. */
+  /** Other accepted names of fields, which the schema does not show. */
   readonly aliases?: readonly string[]
 }
 
 interface SchemaParts extends ToolParts {
-  /** Never handed out itself. */
+  /** Callers only receive copies. */
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** Defines a tool by its fields. Inputs with other fields are refused. */
+/** Defines a tool by its fields. An input with another field is refused. */
 export function defineTool({
   properties,
   required = [],
@@ -58,14 +58,14 @@ export function defineTool({
   })
 }
 
-/** Defines a tool by a schema that somebody else has written, and checks. */
+/** Defines a tool by a foreign schema, whose owner checks the input. */
 export function defineToolBySchema({ schema, ...parts }: SchemaParts): ToolDefinition {
   const { properties = {}, required = [], additionalProperties = true } = schema
   const whole = { ...schema, type: 'object', properties, required, additionalProperties }
   return toTool(parts, whole, Object.keys(properties as object), parts.run)
 }
 
-/** Returns the same tool, which refuses calls for which `check` has a reason. */
+/** Returns the tool with a check before each call. The call is refused if `check` returns a reason. */
 export function withCheck(
   tool: ToolDefinition,
   check: (name: string, input: unknown) => string | undefined,
@@ -113,7 +113,7 @@ function toTool(
   })
 }
 
-/** SDKs that pass a context of their own give `null` for what they do not have. */
+/** Drops empty fields. Some SDKs pass `null` for missing ones. */
 function toCall(context: ToolContext | undefined): ToolCall {
   const signal = context?.signal ?? undefined
   const onProgress = context?.onProgress ?? undefined

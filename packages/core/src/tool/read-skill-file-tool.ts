@@ -10,10 +10,10 @@ import { readTextField } from './tool-input.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
 const MAX_CHARACTERS = 40_000
-// RustFox's words, which models that write skills have in mind.
+// The field names of RustFox, which models that write skills may know.
 const ALIASES = ['skill_name', 'relative_path']
 
-/** The tool with which a model reads a file of a skill, at the newest revision or at one it was given before. */
+/** Creates the tool that reads a file of a skill, at the newest revision or at one that the conversation has seen. */
 export function createReadSkillFileTool(conversation: Conversation): ToolDefinition {
   return defineTool({
     name: TOOL_NAMES.readFile,

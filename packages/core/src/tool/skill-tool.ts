@@ -16,7 +16,7 @@ const MAX_LISTED_FILES = 50
 const MAX_LISTED_COMMANDS = 50
 const MAX_SCHEMA_CHARACTERS = 4_000
 
-/** The tool with which a model loads a skill's instructions, lists the skills, or searches them. */
+/** Creates the tool that loads the instructions of a skill, lists the skills, or searches them. */
 export function createSkillTool(conversation: Conversation, toolName: string): ToolDefinition {
   return defineTool({
     name: toolName,
@@ -86,8 +86,8 @@ function toResult(outcome: LoadOutcome, conversation: Conversation, toolName: st
 }
 
 /**
- * A loaded skill as text for a model. The tag carries the revision, so that equal revisions give equal bytes; the end of it is
- * escaped in the instructions.
+ * Renders a loaded skill as text for a model. The tag contains the revision, so that equal revisions give equal bytes.
+ * The closing tag is escaped in the instructions.
  */
 export function renderLoadedSkill(
   skill: Skill,
@@ -129,7 +129,7 @@ export function renderLoadedSkill(
 }
 
 function renderCommand({ name, description, inputSchema }: CommandSummary): string {
-  // The same JSON, in which no tag can begin.
+  // Escapes `<`, so that no tag can begin in the JSON.
   const schema = JSON.stringify(inputSchema).replaceAll('<', String.raw`\u003c`)
   const input = schema.length > MAX_SCHEMA_CHARACTERS ? 'an object' : schema
   return `- ${name}: ${escapeText(description)} Input: ${input}`

@@ -4,7 +4,7 @@ import { createSkillTool } from './skill-tool.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
-/** The constant tools of one reader of skills, in the order in which models get them. */
+/** Creates the constant tools of one conversation, in the order in which models receive them. */
 export function createSkillTools(
   conversation: Conversation,
   skillToolName: string = TOOL_NAMES.loadSkill,

@@ -1,23 +1,23 @@
 import type { Digest } from '../skill/digest.ts'
 
-/** What a tool answers: text for the model, and whether it is a failure that the model can do something about. */
+/** The answer of a tool: text for the model, and whether it is a failure that the model can correct. */
 export interface ToolResult {
   readonly text: string
   readonly isError: boolean
-  /** Digest of the generation that the answer was taken from; absent when the input was refused before looking. */
+  /** Digest of the generation behind the answer; absent if the input was refused early. */
   readonly generation?: Digest
-  /** Revision of the one skill that the answer is about. */
+  /** Revision of the skill that the answer is about. */
   readonly revision?: Digest
 }
 
-/** What an answer was taken from. */
+/** The generation and the revision behind an answer. */
 export type ToolResultOrigin = Pick<ToolResult, 'generation' | 'revision'>
 
-/** What surrounds a call. Each field may be left out, or be `undefined`. */
+/** The context of a call. Each field may be omitted or `undefined`. */
 export interface ToolContext {
-  /** Ends the call: it rejects with the reason of the signal. */
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Called with each report of progress, by tools with `reportsProgress`. */
+  /** Receives the progress of tools with `reportsProgress`. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined
 }
 
@@ -28,7 +28,7 @@ export interface ToolProgress {
   readonly message?: string
 }
 
-/** What a tool does to the world, as far as somebody has said so. */
+/** The declared effects of a tool. */
 export interface ToolHints {
   readonly readOnly?: boolean
   readonly destructive?: boolean
@@ -37,8 +37,8 @@ export interface ToolHints {
 }
 
 /**
- * JSON Schema of the input of a tool. A type alias and not an interface, so that it fits parameters of other SDKs that have
- * an index signature. At run time, the schema of a skill's command may have further keywords.
+ * JSON Schema of the input of a tool. It is a type alias, not an interface, so that it fits parameters of other SDKs
+ * that have an index signature. At run time, the schema of a skill's command may have further keywords.
  */
 export type ToolInputSchema = {
   type: 'object'
@@ -51,19 +51,19 @@ export type ToolInputSchema = {
 export type ToolInputField = {
   type: 'string' | 'integer' | 'object' | 'array'
   description?: string
-  /** Of each entry of an array. */
+  /** The schema of each entry of an array. */
   items?: ToolInputField
   minimum?: number
 }
 
-/** Something that a model may call. Name, description and schema never change while a conversation lasts. */
+/** A function that a model may call. Name, description and schema never change during a conversation. */
 export interface ToolDefinition {
   /** Matches `[A-Za-z0-9_-]{1,64}`. */
   readonly name: string
   readonly description: string
   /**
-   * JSON Schema of the input object. The tools made here return a new copy at each reading, so a validator may write into the
-   * copy it was given without affecting another reader.
+   * JSON Schema of the input object. The tools of this library return a new copy at each access, because a validator
+   * may modify the copy that it receives.
    */
   readonly inputSchema: ToolInputSchema
   /** @default it reads skills, and nothing else */
@@ -71,8 +71,8 @@ export interface ToolDefinition {
   /** Whether a call may report progress before it answers. @default false */
   readonly reportsProgress?: boolean
   /**
-   * Runs the tool. Needs no `this`. Takes the input as an object, or as JSON text; no input is an empty object. A mistake of
-   * the model is a result with `isError` and a way forward, not an exception.
+   * Runs the tool. Needs no `this`. Accepts the input as an object or as JSON text; no input is an empty object. A
+   * mistake of the model returns a result with `isError` and a hint, and does not throw.
    * @throws the reason of the signal when it aborts, or had aborted before the call
    */
   readonly execute: (input: unknown, context?: ToolContext) => Promise<ToolResult>

@@ -7,8 +7,8 @@ export type ToolInput = Readonly<Record<string, unknown>>
 const MAX_SHOWN = 100
 
 /**
- * Reads an input as an object. Some SDKs hand over the JSON text of a model as it is, and some leave an empty input out. The
- * names of the fields are for the explanation.
+ * Reads an input as an object. Some SDKs pass the JSON text of a model, and some omit an empty input. `fields` is only
+ * used in the explanation.
  */
 export function readInput(
   input: unknown,
@@ -24,7 +24,7 @@ function show(input: unknown): string {
   return typeof input === 'string' ? shorten(input, MAX_SHOWN) : showValue(input, MAX_SHOWN)
 }
 
-/** Reads the text field of an input, under one of its names, or explains what should have been sent. */
+/** Reads a text field of an input, under one of its names. Returns an explanation if it is not a text. */
 export function readTextField(
   input: ToolInput,
   ...keys: readonly [string, ...string[]]
@@ -36,7 +36,7 @@ export function readTextField(
   return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be text`)
 }
 
-/** Reads a field that holds an object, which a model may have sent as JSON text; an empty one when it is absent. */
+/** Reads an object field, which a model may have sent as JSON text. Returns an empty object if the field is absent. */
 export function readObjectField(input: ToolInput, key: string): { readonly value: ToolInput } | ToolResult {
   const value = input[key] ?? {}
   const parsed = typeof value === 'string' ? parseJson(value) : value
@@ -44,7 +44,7 @@ export function readObjectField(input: ToolInput, key: string): { readonly value
   return toolFailure(`"${key}" is ${JSON.stringify(value)}; it must be an object, for example {}`)
 }
 
-/** Explains which fields of an input the schema does not know; `undefined` when it knows them all. */
+/** Returns an explanation of the unknown fields of an input; `undefined` if there are none. */
 export function findUnknownFields(
   input: ToolInput,
   known: readonly string[],
@@ -55,17 +55,17 @@ export function findUnknownFields(
   return toolFailure(`${describeUnknownFields(unknown)}; ${listFields(known)}`)
 }
 
-/** Says which fields of an input are unknown. */
+/** Describes the unknown fields of an input. */
 export function describeUnknownFields(unknown: readonly string[]): string {
   return `there is no field ${quoteAll(unknown)}`
 }
 
-/** Says which fields an input may have. */
+/** Describes the fields that an input may have. */
 export function listFields(known: readonly string[]): string {
   return known.length === 0 ? 'there are no fields' : `the fields are ${quoteAll(known)}`
 }
 
-/** Returns `undefined` for a text that is no JSON, and an empty object for no text. */
+/** Parses JSON. Returns `undefined` for invalid JSON, and an empty object for an empty text. */
 function parseJson(text: string): unknown {
   if (text.trim() === '') return {}
   try {

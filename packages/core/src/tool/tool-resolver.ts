@@ -1,25 +1,25 @@
 import type { Skill } from '../skill/skill.ts'
 
-/** Anything that an agent knows as a tool; only its name matters here. */
+/** A tool of the agent. Only its name matters here. */
 export interface NamedTool {
   readonly name: string
 }
 
-/** Says which tools of the host belong to a skill. */
+/** The mapping from skills to tools of the host. */
 export interface ToolResolver<Tool extends NamedTool = NamedTool> {
-  /** The tools of a skill, none when it needs none. Called again when the skill is another revision. */
+  /** Returns the tools of a skill, or an empty list. Called again for each new revision. */
   resolve(skill: Skill): readonly Tool[] | Promise<readonly Tool[]>
 }
 
-/** Tools by the name of the skill: one, or several. */
+/** Tools by the name of the skill, one or several for each. */
 export type ToolMap<Tool extends NamedTool = NamedTool> = Readonly<Record<string, Tool | readonly Tool[]>>
 
-/** Whether a value has the shape of a resolver. */
+/** True if a value has the shape of a resolver. */
 export function isToolResolver(value: unknown): value is ToolResolver {
   return typeof value === 'object' && value !== null && typeof (value as ToolResolver).resolve === 'function'
 }
 
-/** A resolver that looks in a map; skills that are not in it have no tools. */
+/** Returns a resolver that reads a map. Skills without an entry have no tools. */
 export function toToolResolver<Tool extends NamedTool>(
   tools: ToolResolver<Tool> | ToolMap<Tool>,
 ): ToolResolver<Tool> {

@@ -4,7 +4,7 @@ import { normalizeName } from '../skill/skill-name.ts'
 import { quoteAll } from '../skill/text.ts'
 import { TOOL_NAMES } from './tool-names.ts'
 
-/** What to tell a model that called a tool which does not exist: often it takes a skill for one. */
+/** Returns the answer to a model that called an unknown tool. Often the model mistook a skill for a tool. */
 export function describeUnknownTool(
   name: string,
   tools: readonly string[],
@@ -25,7 +25,7 @@ export function describeUnknownTool(
   return `there is no tool ${quoted}; the tools are ${quoteAll(tools)}`
 }
 
-/** `skill.command` or `skill__command`, as other servers would call it. */
+/** Finds a command by `skill.command` or `skill__command`, the forms of other servers. */
 function findCommand(
   name: string,
   reader: SkillReader,
