@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { findCitations, renderRequirements } from '../tests/requirements/coverage.ts'
 
-// Writes docs/requirements.md from the rows and the tests that cite them.
+// Writes tests/requirements/README.md from the rows and the tests that cite them.
 
 const page = renderRequirements(findCitations())
-writeFileSync('docs/requirements.md', page)
+writeFileSync('tests/requirements/README.md', page)
 console.log(page.trimEnd().split('\n').at(-1))

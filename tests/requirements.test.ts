@@ -35,6 +35,6 @@ test('only rows of the kind "beyond" are declined, each on a page that names the
   }
 })
 
-test('docs/requirements.md is up to date with the rows and tests, otherwise run npm run requirements', () => {
-  expect(readFileSync('docs/requirements.md', 'utf8')).toBe(renderRequirements(citations))
+test('tests/requirements/README.md is up to date with the rows and tests, otherwise run npm run requirements', () => {
+  expect(readFileSync('tests/requirements/README.md', 'utf8')).toBe(renderRequirements(citations))
 })

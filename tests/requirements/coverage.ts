@@ -83,8 +83,8 @@ export function renderRequirements(citations: readonly Citation[]): string {
 
 function describeProof(row: Requirement, citations: readonly Citation[]): string {
   const proofs = citations.filter(({ ids }) => ids.some(id => id === row.id))
-  const links = proofs.map(({ file, title }) => `[${basename(file)}](../${file}): ${escapeCell(title)}`)
-  if (row.declined !== undefined) links.push(`declined: [${basename(row.declined)}](../${row.declined})`)
+  const links = proofs.map(({ file, title }) => `[${basename(file)}](../../${file}): ${escapeCell(title)}`)
+  if (row.declined !== undefined) links.push(`declined: [${basename(row.declined)}](../../${row.declined})`)
   return links.join('<br>')
 }
 

@@ -48,19 +48,19 @@ export const POLICIES = [
     id: 'P08',
     kind: 'policy',
     behaviour:
-      '`onSourceMissing` is `wait` (default), `throw` or `empty`. A root that is created later is followed. A root that disappears counts as empty after 5 seconds. A source that fails keeps its contents.',
+      '`onMissing` of `directory()` is `wait` (default), `throw` or `empty`. A root that is created later is followed. A root that disappears counts as empty after 5 seconds. A source that fails keeps its contents.',
   },
   {
     id: 'P09',
     kind: 'policy',
     behaviour:
-      '`names.read` is `lenient` (default), `strict` or `any`. `names.write` is `strict` (default) or `lenient`, with a custom pattern and reserved words. Every mode refuses unsafe path segments.',
+      '`reading.names` is `lenient` (default), `strict` or `any`. `names` of `writer()` is `strict` (default) or `lenient`, with a custom pattern and reserved words. Every mode refuses unsafe path segments.',
   },
   {
     id: 'P10',
     kind: 'policy',
     behaviour:
-      'A skill is identified by its frontmatter name, or else by its directory. A lookup tries the id, the directory alias, and then the disk. `names.matchDirectory` is `warn` (default), `error` or `off`.',
+      'A skill is identified by its frontmatter name, or else by its directory. A lookup tries the id, the directory alias, and then the disk. `reading.matchDirectory` is `warn` (default), `error` or `off`.',
   },
   {
     id: 'P11',
@@ -120,7 +120,7 @@ export const POLICIES = [
     id: 'P20',
     kind: 'policy',
     behaviour:
-      'A write is atomic, goes only to the first writable source, and may carry a `baseHash`. `afterWrite` is `reload` or `none`, and an explicit `reload_skills` afterwards is harmless.',
+      'A write is atomic, goes only to the first writable source, and may carry a `baseDigest`. `afterWrite` is `reload` or `none`, and an explicit `reload_skills` afterwards is harmless.',
   },
   {
     id: 'P21',
@@ -204,7 +204,7 @@ export const POLICIES = [
     id: 'P34',
     kind: 'policy',
     behaviour:
-      'Events are `skill:added`, `skill:modified` (with old, new and the changed facets), `skill:removed`, `skill:shadowed`, `skill:error`, `skills:batch` and `skills:reloaded`. Names in snake_case are available as aliases.',
+      'Events are `skill:added`, `skill:modified` (with old, new and the changed facets), `skill:removed`, `skill:shadowed`, `skill:error`, `skills:batch` and `skills:reloaded`. Events of `@skillstoke/compat` have the fields `old_skill` and `new_skill` as aliases.',
   },
   {
     id: 'P35',
