@@ -191,13 +191,13 @@ test('T46: what nobody sees is shown by every verb, and stops an approval until 
   })
   const waiting = kit.run('pending')
   expect(waiting.stdout).toMatch(
-    /SKILL\.md:5:9: U\+E0073 U\+200B: characters that show nothing \[HIDDEN_TEXT\]/,
+    /SKILL\.md:5:9: U\+E0073 U\+200B: invisible characters \[HIDDEN_TEXT\]/,
   )
-  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: characters that show nothing/)
+  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: invisible characters/)
   expect(waiting.stdout).toMatch(/skill name "рdf" \(with U\+0440\) looks like "pdf"/)
   expect(kit.run('diff', 'pdf').stdout).toContain('+Be kind.<U+E0073><U+200B>\n')
   expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
-  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
+  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: invisible characters')
   const [row] = kit.rows('pending')
   expect(waiting.stdout).toMatch(/stoke approve \S*pdf@sha256:.* \(add --confirm-hidden if/)
   const refused = kit.run('approve', `pdf@${row?.revision}`)

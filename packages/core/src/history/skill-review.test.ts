@@ -200,7 +200,7 @@ describe('a reviewed source', () => {
       'SKILL.md:3:1: "description" has U+202E',
     ],
     ['a script', 'pdf/scripts/a.js', 'x\n"\u3164"', 'scripts/a.js:2:2: U+3164'],
-    ['a name', 'pdf/a\u200b.md', 'x', 'the name has U+200B'],
+    ['a name', 'pdf/a\u200b.md', 'x', 'the name contains the invisible characters U+200B'],
     ['a large file', 'pdf/a.txt', `${'x'.repeat(300_000)}\u{e0101}`, 'a.txt:1:300001: U+E0101'],
   ])(
     'T46: an approval stops at text that nobody sees in %s, until that is confirmed',

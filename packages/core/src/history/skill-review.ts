@@ -365,8 +365,8 @@ export interface DecidableFolder {
 function checkCapabilities(capabilities: readonly string[]): void {
   const wrong = capabilities.find(word => !isCapability(word))
   if (wrong === undefined && capabilities.length > 0) return
-  const shown = wrong === undefined ? 'nothing' : JSON.stringify(wrong)
-  throw new SkillError('INVALID_OPTION', `${shown} is no capability; there are ${CAPABILITY_FORMS}`)
+  const shown = wrong === undefined ? 'an empty list' : JSON.stringify(wrong)
+  throw new SkillError('INVALID_OPTION', `${shown} is not a capability; the capabilities are ${CAPABILITY_FORMS}`)
 }
 
 /** Each folder by itself: a decision is about one of them. */
