@@ -3,7 +3,9 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 
 /** Time and timers. Tests pass their own clock, so that they do not have to wait. */
 export interface Clock {
-  /** Returns the wall time in milliseconds since the epoch. For display and for comparison with file times, never for ordering. */
+  /**
+   * Returns the wall time in milliseconds since the epoch. For display and for comparison with file times, never for ordering.
+   */
   now(): number
   /** Returns monotonic time in milliseconds. */
   monotonic(): number

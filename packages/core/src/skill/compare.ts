@@ -18,7 +18,9 @@ function fixUp(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
-/** Returns the index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of its insertion index. */
+/**
+ * Returns the index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of its insertion index.
+ */
 export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item: T) => string): number {
   let low = 0
   let high = sorted.length - 1

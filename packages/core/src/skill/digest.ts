@@ -9,7 +9,10 @@ export function isDigest(text: string): text is Digest {
   return PATTERN.test(text)
 }
 
-/** Parses a whole digest, with or without `sha256:`. Returns `undefined` for anything else, such as the first digits of a digest. */
+/**
+ * Parses a whole digest, with or without `sha256:`. Returns `undefined` for anything else, such as the first digits of a
+ * digest.
+ */
 export function parseDigest(text: string): Digest | undefined {
   const digits = text
     .trim()

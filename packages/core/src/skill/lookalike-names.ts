@@ -40,7 +40,9 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 const IS_PLAIN = /^[2-9a-z-]*$/
 const IS_ASCII = /^[ -~]*$/
 
-/** Returns the same skeleton for names that look alike: ignores case, styles, letters of other scripts and invisible characters. */
+/**
+ * Returns the same skeleton for names that look alike: ignores case, styles, letters of other scripts and invisible characters.
+ */
 export function skeletonOf(name: string): string {
   if (IS_PLAIN.test(name)) return name
   const visible = IS_ASCII.test(name)

@@ -26,7 +26,10 @@ export interface ReadingPolicy {
    * @default 'required'
    */
   readonly description: (typeof READING_CHOICES.description)[number]
-  /** `folder`: the folder's name replaces a missing name, with a warning. `error`: a missing name is an error. @default 'folder' */
+  /**
+   * `folder`: the folder's name replaces a missing name, with a warning. `error`: a missing name is an error.
+   * @default 'folder'
+   */
   readonly missingName: (typeof READING_CHOICES.missingName)[number]
   /** Whether `Name:` counts as `name:` (`any-case`) or as a different field (`exact`). @default 'exact' */
   readonly keys: (typeof READING_CHOICES.keys)[number]
