@@ -1,4 +1,4 @@
-/** All failures of the library, as a closed set. Faults in the text of a skill are no failures: they become diagnostics. */
+/** All failures of the library, as a closed set. Faults in the text of a skill do not throw. They become diagnostics. */
 export type SkillErrorCode =
   /** The path has a forbidden form: absolute, `..`, a backslash, a drive letter or a control character. */
   | 'INVALID_PATH'

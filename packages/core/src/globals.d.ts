@@ -1,5 +1,5 @@
 /**
- * The few globals that every JavaScript runtime has. The core may use no others;
+ * The few globals that every JavaScript runtime has. The core may use no others.
  * `tests/runtime-neutrality.test.ts` checks it.
  */
 interface AbortSignal {

@@ -69,7 +69,7 @@ export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore,
 /** Returned by `waitAtMost` when the time is up. */
 export const LATE: unique symbol = Symbol('late')
 
-/** Waits for work, but at most `timeoutMs` milliseconds; `Infinity` means no limit. The work itself continues after a timeout. */
+/** Waits for work, but at most `timeoutMs` milliseconds. `Infinity` means no limit. The work itself continues after a timeout. */
 export async function waitAtMost<T>(
   clock: Clock,
   timeoutMs: number,
@@ -98,8 +98,8 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, work: Pro
 }
 
 /**
- * Closes things one after the other. A failure does not stop the loop: the first failure is thrown at the end, and
- * further failures are logged.
+ * Closes things one after the other. A failure does not stop the loop. At the end the first failure is thrown, and
+ * further ones are logged.
  */
 export async function closeInTurn(
   things: readonly (() => Promise<void> | void | undefined)[],

@@ -1,4 +1,4 @@
-// The API for hosts. The blocks follow the order in which a host needs them; no tool sorts them.
+// The API for hosts. The blocks follow the order in which a host needs them. No tool sorts them.
 
 // Run it: hosts that give their agent live skills.
 export { createSkillRuntime } from './runtime/create-skill-runtime.ts'

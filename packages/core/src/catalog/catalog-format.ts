@@ -2,8 +2,8 @@ import type { Skill } from '../skill/skill.ts'
 import { escapeText } from './escape.ts'
 
 /**
- * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Must return equal
- * text for equal input. An empty list means that no skill fits.
+ * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must
+ * give equal text. An empty list means that no skill fits.
  */
 export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
 
@@ -92,7 +92,7 @@ const renderMarkdownEntry = remember(
 
 /**
  * Caches the entry of each skill. Skills are immutable and keep their object until they change, so
- * a change renders only its own entry, and all scopes share the rest.
+ * a change renders only its own entry. All scopes share the other entries.
  */
 function remember(render: (skill: Skill) => string): (skill: Skill) => string {
   const entries = new WeakMap<Skill, string>()

@@ -26,7 +26,7 @@ export function escapeText(text: string): string {
 const NOTHING = String.raw`[\s\p{Default_Ignorable_Code_Point}]*`
 
 /**
- * Escapes an author's text for use inside a tag. Only an end of the tag is escaped; all other characters stay.
+ * Escapes an author's text for use inside a tag. Only an end of the tag is escaped. All other characters stay.
  * Eight digits of a digest in the tag name are no protection, because a text with the same digits is found in seconds.
  */
 export function escapeEndTag(text: string, tag: string): string {

@@ -34,7 +34,7 @@ export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   return isUnrestricted(outer) ? own : name => own(name) && outer(name)
 }
 
-/** Returns the scope of the skills that both scopes allow; `undefined` allows everything. */
+/** Returns the scope of the skills that both scopes allow. `undefined` allows everything. */
 export function intersectScopes(
   outer: SkillScope | undefined,
   inner: SkillScope | undefined,

@@ -24,7 +24,7 @@ interface IndexedSkill {
 }
 
 /**
- * Ranked search over names and descriptions. The first search builds the index; later searches apply only the
+ * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the
  * differences. Hosts that never search pay nothing.
  */
 export class SkillSearch {

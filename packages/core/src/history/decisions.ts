@@ -258,7 +258,7 @@ export function withDecision(
 }
 
 /**
- * Adds a note about a text of an agent. A file with too many texts loses its oldest note; notes about other files stay.
+ * Adds a note about a text of an agent. A file with too many texts loses its oldest note. Notes about other files stay.
  * If the folder has too many notes, its oldest one is dropped and returned as `forgotten`.
  */
 function withWrite(

@@ -132,7 +132,7 @@ export class SkillHistory {
   }
 
   /**
-   * Returns what `rollback` would do, without changing anything. Accepts the first digits of a revision; `to` is a whole digest.
+   * Returns what `rollback` would do, without changing anything. Accepts the first digits of a revision. `to` is a whole digest.
    * @throws {SkillError} as `rollback`
    */
   async planRollback(target: SkillTarget, revision?: string): Promise<RollbackOutcome> {
@@ -311,8 +311,8 @@ function findRevision(text: string, known: readonly Digest[]): Digest {
 }
 
 /**
- * Returns true if a decision caused a step, so that the step already tells it. Rejections are always listed, because their step
- * names no revision.
+ * Returns true if a decision caused a step, so the decision needs no entry of its own. A rejection always needs one,
+ * because its step names no revision.
  */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
   const { kind, by } = decision

@@ -327,7 +327,7 @@ export class SkillReview {
       .find(each => each.location === location && this.#originOf(each.source) === origin)
   }
 
-  /** Finds the folder that a target names; among several with the name, the only one with something to decide. */
+  /** Finds the folder that a target names. Among several with the name, it is the only one with something to decide. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
     // A copy is meant only if the target names its source, because the skill covers all copies.

@@ -27,7 +27,7 @@ export interface FolderMove {
   readonly to: string
 }
 
-/** The question of the registry before a new revision goes live. */
+/** The input of an admission policy. The registry asks before a new revision goes live. */
 export interface AdmissionRequest {
   readonly skill: Skill
   /** The live revision of this folder. */

@@ -54,7 +54,7 @@ export function nameOf(candidate: Candidate): string {
 /**
  * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that
  * fetched skills never replace chosen ones. Then follows the order of sources. Within one source, a folder precedes links to
- * it; otherwise the path decides.
+ * it. Otherwise the path decides.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (

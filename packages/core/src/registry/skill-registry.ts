@@ -40,7 +40,7 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
-  /** How long later phases wait for a subscriber, in milliseconds; `Infinity` means no limit. @default 5,000 */
+  /** How long later phases wait for a subscriber, in milliseconds. `Infinity` means no limit. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
@@ -210,7 +210,7 @@ export class SkillRegistry {
     })
   }
 
-  /** Reports why the contents of a source cannot be stored; `undefined` reports that they can be stored again. */
+  /** Reports why the contents of a source cannot be stored. `undefined` reports that they can be stored again. */
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return

@@ -23,7 +23,7 @@ export interface SubscriptionsOptions {
 
 /**
  * Notifies subscribers of updates, phase by phase. A subscriber that throws or hangs does not affect others. Errors go to
- * a hook. The next phase does not wait for a subscriber past its deadline; that subscriber gets one merged update later.
+ * a hook. The next phase does not wait for a subscriber past its deadline. That subscriber gets one merged update later.
  */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions

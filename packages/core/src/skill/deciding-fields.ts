@@ -24,7 +24,7 @@ export function findClosedField(path: string): ClosedField | undefined {
   return CLOSED_FIELDS.get(path.toLowerCase())
 }
 
-// Without these fields everything is allowed, so a line that looks like one of them must not get lost.
+// Without these fields everything is allowed, so a line that looks like one of them must not be ignored.
 const LOOKS_DECIDING = /^\s*["']?(allowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
 
 /** Returns the deciding key at the start of a line, in lower case, regardless of the rest of the line. */

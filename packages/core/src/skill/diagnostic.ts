@@ -1,4 +1,4 @@
-/** Kinds of findings, as a closed set. Codes are stable; messages may be reworded. */
+/** Kinds of findings, as a closed set. Codes are stable. Messages may be reworded. */
 export type DiagnosticCode =
   // The text of SKILL.md
   | 'ENCODING_NOT_UTF8'

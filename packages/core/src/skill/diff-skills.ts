@@ -13,7 +13,7 @@ export function diffSkills(before: Skill, after: Skill): readonly SkillFacet[] {
   if (frontmatterChanged) facets.push('frontmatter')
   const changed = before.revision === after.revision ? [] : changedPaths(before.files, after.files)
   const isSkillFile = (path: string): boolean => path === before.skillFile || path === after.skillFile
-  // Neither digest covers blank lines around the instructions; readers still need to learn that the file changed.
+  // Neither digest covers blank lines around the instructions, but readers need to learn that the file changed.
   const skillFileChanged = changed.some(isSkillFile)
   if (before.bodyDigest !== after.bodyDigest || (skillFileChanged && !frontmatterChanged)) facets.push('body')
   const others = changed.filter(path => !isSkillFile(path))

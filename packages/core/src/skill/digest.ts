@@ -23,7 +23,7 @@ export function parseDigest(text: string): Digest | undefined {
 }
 
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
-  // V8 keeps both halves of a template literal alive until the first read; with many digests that costs memory.
+  // V8 keeps both halves of a template literal alive until the first read. With many digests, that costs memory.
   return ['sha256:', hasher.sha256(data)].join('') as Digest
 }
 

@@ -18,8 +18,8 @@ import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
  * Reads each field of a frontmatter separately when the whole is not valid YAML. A value that is not
- * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level, so
- * the effort grows with the size of the text and not with the number of faults.
+ * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level. The
+ * effort grows with the size of the text, not with the number of faults.
  *
  * The outcome is an error if the name or the description is unclear, or if a field exceeds the YAML limits (references
  * to anchors, nesting). A deciding field gets its strictest value instead of text.
@@ -150,7 +150,7 @@ class FieldReader {
     })
   }
 
-  /** Loads lines unchanged; if that fails, loads them with spaces instead of the tabs that indent them. */
+  /** Loads lines unchanged. If that fails, loads them with spaces instead of the tabs that indent them. */
   #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
     const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
     const options = { firstLine: this.#findings.lineOf(first), maxDepth: MAX_YAML_DEPTH - place.depth }

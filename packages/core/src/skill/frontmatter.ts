@@ -123,8 +123,8 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read separately,
- * and an invalid value is read as plain text with a warning. Simple frontmatters skip the YAML parser, which takes five
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read separately.
+ * An invalid value is read as plain text, with a warning. Simple frontmatters skip the YAML parser, which takes five
  * times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {

@@ -1,6 +1,6 @@
 import { checkNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-/** Limits on size. A skill beyond them is broken; a source beyond them is read only in part. */
+/** Limits on size. A skill beyond them is broken. A source beyond them is read only in part. */
 export interface SkillLimits {
   /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
   readonly maxFrontmatterBytes: number

@@ -3,7 +3,7 @@ import { type FrontmatterLine, indentOf, isBlank } from './frontmatter-lines.ts'
 const BLOCK_HEADER = /^[|>][-+0-9]*[ \t]*(?:#.*)?$/
 
 /**
- * Returns the text that a person would read from a value that is not valid YAML. The lines are joined by spaces; the lines
+ * Returns the text that a person would read from a value that is not valid YAML. The lines are joined by spaces. The lines
  * of a literal block stay separate. The marks around them are removed.
  */
 export function foldText(inline: string, rest: readonly FrontmatterLine[]): string {

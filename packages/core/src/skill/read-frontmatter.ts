@@ -3,7 +3,7 @@ import { decodeAnyText } from './text.ts'
 
 /**
  * Returns all fields of a SKILL.md's frontmatter as YAML 1.2 reads them, or `undefined` when the frontmatter is not valid
- * YAML. `parseSkill` also accepts repaired texts; use this function to copy the fields verbatim.
+ * YAML. `parseSkill` also accepts texts that it had to repair. Use this function to copy the fields verbatim.
  */
 export function readFrontmatter(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   const split = splitSkillText(decodeAnyText(bytes))

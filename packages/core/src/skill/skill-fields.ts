@@ -354,7 +354,7 @@ export class SkillFields {
   }
 }
 
-/** Counts the code points of a text exactly if they may exceed `limit`; otherwise returns its length in UTF-16 units. */
+/** Counts the code points of a text. If they cannot exceed `limit`, returns the length in UTF-16 units instead. */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length
 }
