@@ -190,9 +190,7 @@ test('T46: what nobody sees is shown by every verb, and stops an approval until 
     'pdf/scripts/run.sh': 'echo \u202e',
   })
   const waiting = kit.run('pending')
-  expect(waiting.stdout).toMatch(
-    /SKILL\.md:5:9: U\+E0073 U\+200B: invisible characters \[HIDDEN_TEXT\]/,
-  )
+  expect(waiting.stdout).toMatch(/SKILL\.md:5:9: U\+E0073 U\+200B: invisible characters \[HIDDEN_TEXT\]/)
   expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: invisible characters/)
   expect(waiting.stdout).toMatch(/skill name "рdf" \(with U\+0440\) looks like "pdf"/)
   expect(kit.run('diff', 'pdf').stdout).toContain('+Be kind.<U+E0073><U+200B>\n')

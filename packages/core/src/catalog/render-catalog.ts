@@ -81,9 +81,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns a number of first skills that certainly exceeds the budget, or `undefined`. Of thousands of skills only a few dozen
- * fit, so
- * counting the tokens of all would waste time.
+ * Returns a number of first skills that certainly exceeds the budget, or `undefined`. Of thousands of skills only a few
+ * dozen fit, so counting the tokens of all would waste time.
  */
 function findTooMany(
   count: number,

@@ -49,9 +49,8 @@ export interface RollbackOutcome {
   readonly from: Digest | undefined
   readonly to: Digest
   /**
-   * `written`: the folder contains the old files again. `pinned`: the source is read-only or the skill is already pinned, so
-   * the old
-   * revision is served regardless of newer texts. `unchanged`: the revision is already current and served.
+   * `written`: the folder contains the old files again. `pinned`: the source is read-only or the skill is already pinned,
+   * so the old revision is served regardless of newer texts. `unchanged`: the revision is already current and served.
    */
   readonly how: 'written' | 'pinned' | 'unchanged'
 }
@@ -67,8 +66,7 @@ export class SkillHistory {
 
   /**
    * Returns every known step of a skill, newest first, even if the skill was removed. Includes decisions without a visible
-   * effect,
-   * and each rejected revision.
+   * effect, and each rejected revision.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
@@ -89,9 +87,9 @@ export class SkillHistory {
   }
 
   /**
-   * Compares two revisions, given as whole digests or by their first digits. With none given, compares the served revision with
-   * the
-   * newest text or, if that is served, the revision before it. With one given, compares that revision with the newest text.
+   * Compares two revisions, given as whole digests or by their first digits. With none given, compares the served revision
+   * with the newest text or, if that is served, the revision before it. With one given, compares that revision with the
+   * newest text.
    * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
    */
   async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {

@@ -140,9 +140,8 @@ export class SkillReview {
 
   /**
    * Serves one revision regardless of newer texts, by default the currently served one.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not a
-   * whole digest,
-   * or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not
+   * a whole digest, or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
    */
   async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('pin()', options, KNOWN)

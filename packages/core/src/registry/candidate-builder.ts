@@ -105,9 +105,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Looks up revisions that may be served instead of the newest: the one served before this process knew the folder, the pinned
-   * one,
-   * and approved ones. The result contains each location that was looked up, even if no skill was found.
+   * Looks up revisions that may be served instead of the newest: the one served before this process knew the folder, the
+   * pinned one, and approved ones. The result contains each location that was looked up, even if no skill was found.
    */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
     const restored = new Map<string, Skill | undefined>()

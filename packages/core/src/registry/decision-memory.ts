@@ -4,9 +4,8 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the store which folders have decisions, and which decisions stand. The decisions themselves are kept elsewhere. If
- * they
- * are lost, the note keeps the folder from being served as if it had never been decided about.
+ * Notes in the store which folders have decisions, and which decisions stand. The decisions themselves are kept elsewhere.
+ * If they are lost, the note keeps the folder from being served as if it had never been decided about.
  */
 export class DecisionMemory {
   readonly #store: SkillStore

@@ -16,7 +16,6 @@ export const DUPLICATE_POLICIES: readonly [...typeof DUPLICATE_WINNERS, 'error']
 
 /**
  * The rule that picks one of several skills with the same name, by the order in which their sources were declared. `error`
- * serves the
- * first skill and reports the others as errors. Within one source, the first path comes first.
+ * serves the first skill and reports the others as errors. Within one source, the first path comes first.
  */
 export type DuplicatePolicy = (typeof DUPLICATE_POLICIES)[number] | DuplicateChooser

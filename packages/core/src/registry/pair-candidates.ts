@@ -59,10 +59,9 @@ export function pairWithCandidates(
 }
 
 /**
- * Pairs folders with their earlier candidates. The identity of a folder tells whether it moved. If it did, the folder
- * at its old path is a different one. Any other folder continues the candidate at its path, for example one that was replaced
- * as a
- * whole.
+ * Pairs folders with their earlier candidates. The identity of a folder tells whether it moved. If it did, the folder at
+ * its old path is a different one. Any other folder continues the candidate at its path, for example one that was replaced
+ * as a whole.
  */
 function findFormer(
   fresh: readonly Omit<FreshEntry, 'former'>[],
