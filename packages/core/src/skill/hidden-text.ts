@@ -1,5 +1,5 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is being looked for
-// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: so are joiners and selectors by themselves
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: the patterns look for control characters
+// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: the patterns look for single joiners and selectors
 import type { Diagnostic } from './diagnostic.ts'
 import { decodeText } from './text.ts'
 
