@@ -103,7 +103,7 @@ describe.skipIf(CHROMIUM === undefined)('reviewing on the page', () => {
     expect(await page.locator('.facts-list .badge').textContent()).toBe('shadowed')
     await page.getByRole('tab', { name: 'source' }).click()
     expect(await page.locator('.source li.warning').allTextContents()).toEqual([
-      expect.stringMatching(/^Of the sec<U\+200B>ond\.U\+200B: characters that show nothing/),
+      expect.stringMatching(/^Of the sec<U\+200B>ond\.U\+200B: invisible characters/),
     ])
     expect(await findBarriers(page)).toEqual([])
     if (shots !== undefined) await page.screenshot({ path: `${shots}/shadowed.png` })

@@ -86,7 +86,7 @@ test('a repository waits for approval, again after a newer commit, and pending n
   expect(diff).toMatch(/new capability: the script "scripts\/run.sh" appears/)
   expect(diff).toMatch(/^-First\.$[\s\S]*^\+Second\.$/m)
   expect(kit.run('approve', `pdf@${revision}`).stderr).toMatch(
-    /newest revision of "pdf" is sha256:[0-9a-f]{64} by now; look at it again/,
+    /newest revision of "pdf" is now sha256:[0-9a-f]{64}; review it again/,
   )
   const approved = kit.run('approve', '--all', '--yes')
   expect(approved.stdout).toMatch(
@@ -190,14 +190,12 @@ test('T46: every verb shows hidden characters, and an approval is refused until 
     'pdf/scripts/run.sh': 'echo \u202e',
   })
   const waiting = kit.run('pending')
-  expect(waiting.stdout).toMatch(
-    /SKILL\.md:5:9: U\+E0073 U\+200B: characters that show nothing \[HIDDEN_TEXT\]/,
-  )
-  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: characters that show nothing/)
+  expect(waiting.stdout).toMatch(/SKILL\.md:5:9: U\+E0073 U\+200B: invisible characters \[HIDDEN_TEXT\]/)
+  expect(waiting.stdout).toMatch(/run\.sh:1:6: U\+202E: invisible characters/)
   expect(waiting.stdout).toMatch(/skill name "рdf" \(with U\+0440\) looks like "pdf"/)
   expect(kit.run('diff', 'pdf').stdout).toContain('+Be kind.<U+E0073><U+200B>\n')
   expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
-  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
+  expect(kit.run('why', 'pdf').stdout).toContain('U+202E: invisible characters')
   const [row] = kit.rows('pending')
   expect(waiting.stdout).toMatch(/stoke approve \S*pdf@sha256:.* \(add --confirm-hidden if/)
   const refused = kit.run('approve', `pdf@${row?.revision}`)
@@ -357,7 +355,7 @@ test('log prints author, time and reason, and rollback, pin, reject and disable 
   expect(kit.listed()).toEqual([['pdf ok', second]])
   kit.rows('disable', 'pdf')
   expect(kit.listed()).toEqual([['pdf disabled', undefined]])
-  expect(kit.run('why', 'pdf').stdout).toMatch(/nothing of it is served: disabled by/)
+  expect(kit.run('why', 'pdf').stdout).toMatch(/the skill is not served: disabled by/)
   kit.rows('enable', 'pdf')
   kit.rows('reject', `pdf@${records[0]?.revision}`, '--note', 'asks for secrets')
   // The revision that was approved earlier is served again.
@@ -509,14 +507,14 @@ test.each([
   [['approve'], /name the skills to approve, or use --all/],
   [['approve', 'pdf', '--all'], /name no skills with it/],
   [['approve', 'nope'], /there is no skill "nope"/],
-  [['approve', 'pdf@xyz'], /revision "xyz" is not whole, .*; use "sha256:" and its 64 digits/],
+  [['approve', 'pdf@xyz'], /revision "xyz" is not a whole digest, .*; use "sha256:" and its 64 digits/],
   [['approve', 'pdf'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
   [['approve', '--all'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
   [['reject'], /name the skills to reject/],
   [['diff', 'pdf', 'zz'], /use its first hexadecimal digits/],
   [['diff', 'pdf', '00000000'], /no known revision begins with 00000000/],
-  [['rollback', 'pdf', '00000000'], /revision "00000000" is not whole/],
-  [['rollback', 'pdf'], /there is no revision of "pdf" before the present one/],
+  [['rollback', 'pdf', '00000000'], /revision "00000000" is not a whole digest/],
+  [['rollback', 'pdf'], /"pdf" has no earlier revision/],
   [['log', 'pdf', '--limit', '0'], /not a whole number above 0/],
 ])('stoke %j prints the error and exits with 2', (args, message) => {
   using kit = new Kit()

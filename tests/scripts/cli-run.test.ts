@@ -97,7 +97,7 @@ test.each([
   [['run', 'gti.greet'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['grant', 'gti'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['run', 'git.fail'], 1, 'error: git.fail: it went wrong (scripts/a.js:9:'],
-  [['grant', 'git', 'network'], 2, 'error: "network" is no capability; there are net, exec, '],
+  [['grant', 'git', 'network'], 2, 'error: "network" is not a capability; the capabilities are net, exec, '],
   [
     ['grant', 'git'],
     2,
@@ -359,7 +359,7 @@ test('every verb that shows the skill reports the obstacle to its commands', () 
   it.folder.write('skills/git/SKILL.md', `---\n${head}\n---\nx\n`)
   it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
   expect(stoke(['validate', it.folder.at('skills')]).stdout).toContain(
-    'metadata.capabilities asks for "net,", which is no capability',
+    'metadata.capabilities asks for "net,", which is not a capability',
   )
   const refused = it.run('run', 'git.greet')
   expect(refused).toMatchObject({ status: 2, stdout: '' })
@@ -429,6 +429,6 @@ test('code that runs despite an unknown capability is not reported as older code
   it.folder.write('skills/git/scripts/a.js', commandText('greet', 'return 1'))
   const run = it.run('run', 'git.greet')
   expect(run).toMatchObject({ status: 0, stdout: '1\n' })
-  expect(run.stderr).toMatch(/^note: .*is no capability/m)
+  expect(run.stderr).toMatch(/^note: .*is not a capability/m)
   expect(run.stderr).not.toMatch(/ran:|not loaded:/)
 })

@@ -194,7 +194,7 @@ describe('a trusted source', () => {
     await expect(skills.review.grant('deploy', ['network'])).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message:
-        '"network" is no capability; there are net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path',
+        '"network" is not a capability; the capabilities are net, exec, env:NAME, fs.read, fs.write, fs.read:path, fs.write:path',
     })
     await expect(skills.review.grant('deploy', [])).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })

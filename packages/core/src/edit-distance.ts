@@ -1,6 +1,6 @@
 /**
  * Counts the insertions, deletions, replacements and swaps of neighbours between two texts (optimal string alignment). Returns
- * a number above `most` as soon as the texts are further apart than that.
+ * a number above `most` when the distance exceeds `most`.
  */
 export function editDistance(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1

@@ -1,58 +1,58 @@
-/** Every way in which the library can fail, on one screen. Skill texts never fail: they get diagnostics. */
+/** All failures of the library, as a closed set. Faults in the text of a skill do not throw. They become diagnostics. */
 export type SkillErrorCode =
-  /** A path has a form that no skill may use: absolute, `..`, a backslash, a drive letter, a control character. */
+  /** The path has a forbidden form: absolute, `..`, a backslash, a drive letter or a control character. */
   | 'INVALID_PATH'
-  /** A skill may not be called so. */
+  /** The name is not allowed for a skill. */
   | 'INVALID_NAME'
-  /** An option or argument has a value that cannot work. */
+  /** An option or argument has an invalid value. */
   | 'INVALID_OPTION'
-  /** The opened file is not inside the folders it was allowed to come from. */
+  /** The opened file is outside the folders that the caller allowed. */
   | 'OUTSIDE_ROOT'
-  /** There is nothing at this path. */
+  /** The path does not exist. */
   | 'NOT_FOUND'
-  /** A FIFO, device, socket or directory where a regular file was expected, or a file where a directory was. */
+  /** The path is a FIFO, device, socket or directory instead of a regular file, or a file instead of a directory. */
   | 'WRONG_KIND'
-  /** Something is larger than its limit. */
+  /** A value exceeds its size limit. */
   | 'TOO_LARGE'
-  /** The operating system or a remote peer refused or failed. */
+  /** The operating system or a remote peer failed or refused the operation. */
   | 'IO_FAILED'
-  /** A source that has to be there is not. */
+  /** A required source does not exist. */
   | 'SOURCE_MISSING'
-  /** Two skills have one name, and the host asked for that to be an error. */
+  /** Two skills have the same name, and the host treats duplicates as errors. */
   | 'DUPLICATE_SKILL'
-  /** A revision has characters that nobody sees, and nobody has confirmed them. */
+  /** A revision contains invisible characters that the caller has not confirmed. */
   | 'HIDDEN_TEXT'
-  /** A skill cannot be served, and the host asked for that to be an error. */
+  /** A skill cannot be served, and the host treats that as an error. */
   | 'SKILL_INVALID'
-  /** A function of the host failed or ran out of time, and the host asked for that to be an error. */
+  /** A hook of the host failed or timed out, and the host treats that as an error. */
   | 'HOOK_FAILED'
-  /** This file system cannot report changes of this directory. */
+  /** The file system cannot report changes of this directory. */
   | 'NOT_WATCHABLE'
   /** No visible skill has this name. */
   | 'SKILL_NOT_FOUND'
-  /** The skill has no such file. */
+  /** The skill does not contain this file. */
   | 'FILE_NOT_FOUND'
-  /** The store no longer holds this revision, or never did. */
+  /** The store does not contain this revision, or no longer does. */
   | 'REVISION_NOT_FOUND'
-  /** Two sources carry the same label. */
+  /** Two sources have the same label. */
   | 'DUPLICATE_SOURCE'
-  /** Another open session has this id. */
+  /** Another open session has the same id. */
   | 'DUPLICATE_SESSION'
-  /** What is to be written was changed by somebody else meanwhile. */
+  /** The target changed after the caller read it, so it was not written. */
   | 'CHANGED_SINCE_READ'
-  /** This source is not written to. */
+  /** The source does not accept writes. */
   | 'READ_ONLY'
-  /** Somebody else held a lock for too long. */
+  /** Another process or caller held the lock for too long. */
   | 'LOCKED'
-  /** The skill has no such command. */
+  /** The skill does not have this command. */
   | 'COMMAND_NOT_FOUND'
-  /** The input of a command has fields that are missing, unknown or wrong. */
+  /** The input of a command has missing, unknown or wrong fields. */
   | 'INPUT_INVALID'
-  /** A script may not be run: nobody granted what it needs, or nothing would contain it. */
+  /** The script may not run: a capability is not granted, or no sandbox is available. */
   | 'SCRIPT_REFUSED'
-  /** A script does not load, threw, or ended without a result. */
+  /** The script does not load, threw an error, or ended without a result. */
   | 'SCRIPT_FAILED'
-  /** A script took longer than it may. */
+  /** The script exceeded its time limit. */
   | 'TIMED_OUT'
   /** The object was closed before the call. */
   | 'CLOSED'
@@ -67,7 +67,7 @@ export interface SkillErrorOptions {
 
 const BRAND = 'skillstoke.error'
 
-/** The one error class of the library; `code` says which of the closed set of failures happened. */
+/** The only error class of the library. `code` names the failure. */
 export class SkillError extends Error {
   override readonly name: string = 'SkillError'
   readonly code: SkillErrorCode
@@ -80,7 +80,7 @@ export class SkillError extends Error {
     this.data = options.data ?? {}
   }
 
-  /** Recognises errors of any loaded copy of this package, optionally of one code only. */
+  /** Returns true for errors of every loaded copy of this package, optionally only for one code. */
   static isInstance(value: unknown, code?: SkillErrorCode): value is SkillError {
     if (typeof value !== 'object' || value === null) return false
     const candidate = value as Partial<SkillError>
@@ -88,19 +88,19 @@ export class SkillError extends Error {
   }
 }
 
-/** The text of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function toMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** @throws {SkillError} INVALID_OPTION when an option that was given has none of the values that it may have */
+/** @throws {SkillError} INVALID_OPTION when the value is given and not among the choices */
 export function checkChoice<T>(name: string, value: T | undefined, choices: readonly T[]): void {
   if (value === undefined || choices.includes(value)) return
   const known = choices.map(choice => JSON.stringify(choice)).join(', ')
   throw new SkillError('INVALID_OPTION', `${name} is ${show(value)}; use one of ${known}`)
 }
 
-/** @throws {SkillError} INVALID_OPTION when an option that was given is no number in this range */
+/** @throws {SkillError} INVALID_OPTION when the value is given and is not a number in this range */
 export function checkNumber(
   name: string,
   value: number | undefined,
@@ -111,7 +111,7 @@ export function checkNumber(
   throw refuseNumber(name, value, 'number', least, most)
 }
 
-/** @throws {SkillError} INVALID_OPTION when an option that was given is no whole number in this range */
+/** @throws {SkillError} INVALID_OPTION when the value is given and is not a whole number in this range */
 export function checkWholeNumber(
   name: string,
   value: number | undefined,

@@ -1,6 +1,6 @@
 /**
- * The few globals that every JavaScript runtime has and the core may use. Nothing else of a host is known here;
- * `tests/runtime-neutrality.test.ts` holds the core to it.
+ * The few globals that every JavaScript runtime has. The core may use no others.
+ * `tests/runtime-neutrality.test.ts` checks it.
  */
 interface AbortSignal {
   readonly aborted: boolean

@@ -12,7 +12,7 @@ describe('systemClock.after()', () => {
     vi.useRealTimers()
   })
 
-  test('never calls back after Infinity, and starts no timer', () => {
+  test('never calls back after Infinity and starts no timer', () => {
     const callback = vi.fn()
     const cancel = systemClock.after(Infinity, callback)
     expect(vi.getTimerCount()).toBe(0)
@@ -21,7 +21,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('waits longer than one timer of the runtime can', () => {
+  test('supports delays that are longer than one timer of the runtime allows', () => {
     const callback = vi.fn()
     systemClock.after(2 * LONGEST_TIMER_MS + 10, callback)
     vi.advanceTimersByTime(2 * LONGEST_TIMER_MS + 9)
@@ -41,7 +41,7 @@ describe('systemClock.after()', () => {
     expect(callback).not.toHaveBeenCalled()
   })
 
-  test('waitAtMost() waits for the work when the limit is Infinity or 3,000,000,000 ms', async () => {
+  test('lets waitAtMost() wait for the work when the limit is Infinity or 3,000,000,000 ms', async () => {
     for (const limitMs of [Infinity, 3e9]) {
       const work = Promise.withResolvers<string>()
       const outcome = waitAtMost(systemClock, limitMs, work.promise)

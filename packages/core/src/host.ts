@@ -1,23 +1,25 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
 
-/** Time and timers, passed in so that behaviour over time can be tested without waiting. */
+/** Time and timers. Tests pass their own clock, so that they do not have to wait. */
 export interface Clock {
-  /** Wall time in milliseconds since the epoch. Displayed and compared with file times, never used for ordering. */
+  /**
+   * Returns the wall time in milliseconds since the epoch. For display and for comparison with file times, never for ordering.
+   */
   now(): number
-  /** Monotonic time in milliseconds. */
+  /** Returns monotonic time in milliseconds. */
   monotonic(): number
   /**
-   * Calls back once after `delayMs`, and never when that is `Infinity`; returns a function that cancels.
-   * A `background` timer does not keep the process alive, and neither does one that never calls back.
+   * Calls back once after `delayMs`, or never when that is `Infinity`. Returns a function that cancels the timer.
+   * A `background` timer does not keep the process alive. Neither does a timer with an infinite delay.
    */
   after(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void
-  /** A number from 0 (inclusive) to 1 (exclusive), for jitter. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive), for jitter. */
   random(): number
 }
 
 /**
- * The longest delay that `setTimeout` and `setInterval` can have, in milliseconds: 24.8 days. They turn a longer one into 1 ms.
+ * The longest delay that `setTimeout` and `setInterval` support, in milliseconds: 24.8 days. They turn a longer delay into 1 ms.
  * `systemClock.after` has no such limit.
  */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
@@ -27,7 +29,7 @@ export interface Hasher {
   sha256(data: Uint8Array | string): string
 }
 
-/** Where the library says what a person may want to read; silent by default. */
+/** A receiver of log messages for people. The default logger is silent. */
 export interface Logger {
   debug(message: string, data?: Readonly<Record<string, unknown>>): void
   info(message: string, data?: Readonly<Record<string, unknown>>): void
@@ -37,7 +39,7 @@ export interface Logger {
 
 const ignore = (): void => undefined
 
-/** The clock and the timers of the runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`. */
+/** The clock and the timers of the JavaScript runtime. `after` waits in steps when a delay is longer than `LONGEST_TIMER_MS`. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -57,7 +59,7 @@ export const systemClock: Clock = {
 
 const encoder = new TextEncoder()
 
-/** SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster one. */
+/** Computes SHA-256 in plain JavaScript, for every runtime. `@skillstoke/core/node` has a faster hasher. */
 export const portableHasher: Hasher = {
   sha256: data => bytesToHex(sha256(typeof data === 'string' ? encoder.encode(data) : data)),
 }
@@ -67,7 +69,7 @@ export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore,
 /** Returned by `waitAtMost` when the time is up. */
 export const LATE: unique symbol = Symbol('late')
 
-/** Waits for work, but not longer than a time in milliseconds, where `Infinity` is no limit; the work itself goes on. */
+/** Waits for work, but at most `timeoutMs` milliseconds. `Infinity` means no limit. The work itself continues after a timeout. */
 export async function waitAtMost<T>(
   clock: Clock,
   timeoutMs: number,
@@ -81,7 +83,7 @@ export async function waitAtMost<T>(
   return await Promise.race([work, late]).finally(() => cancel())
 }
 
-/** Waits for work, but not beyond an abort, whose reason is thrown then; the work itself may go on. */
+/** Waits for work until the signal aborts, then throws the reason of the abort. The work itself may continue. */
 export async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   const aborted = Promise.withResolvers<never>()
@@ -96,7 +98,7 @@ export async function untilAborted<T>(signal: AbortSignal | undefined, work: Pro
 }
 
 /**
- * Closes one thing after the other. What cannot be closed keeps nothing else open: its failure is thrown at the end, and
+ * Closes things one after the other. A failure does not stop the loop. At the end the first failure is thrown, and
  * further ones are logged.
  */
 export async function closeInTurn(

@@ -1,4 +1,4 @@
-// What the packages of this repository need of the core and no host writes down: `@skillstoke/core/internal`.
+// `@skillstoke/core/internal`: names of the core for the other packages of this repository, and not for hosts.
 // No stability promise: any release may change or remove a name. No tool sorts the blocks.
 
 // For every package.
@@ -10,12 +10,12 @@ export { compareText } from './skill/compare.ts'
 export { digestOf, shortDigest } from './skill/digest.ts'
 export { decodePlainText, decodeStrictText, decodeText, decodeUnmarkedText, quoteAll } from './skill/text.ts'
 
-// For the part for Node, and for the conformance suites.
+// For the Node part, and for the conformance suites.
 export { revisionOf } from './skill/manifest.ts'
 export { DecidedFolders, keyOf as keyOfPlace, moveFolders, placeOfSource } from './history/decisions.ts'
 export { DEFAULT_HISTORY_LENGTH } from './history/revision-log.ts'
 
-// For the command line: what it shows, checks and writes.
+// For the command line: display, checks and writes.
 export { describePlace, isError } from './skill/diagnostic.ts'
 export { targetOf } from './registry/generation.ts'
 export { describeNewCapabilities } from './history/capabilities.ts'
@@ -35,7 +35,7 @@ export {
   isCapability,
 } from './skill/capabilities.ts'
 
-// For the command line: the values of closed sets, from which choices, help and schema follow.
+// For the command line: the values of closed sets. Choices, help and schema derive from them.
 export { SKILL_STATUSES } from './registry/generation.ts'
 export { CATALOG_FORMAT_NAMES, DEFAULT_CATALOG_FORMAT } from './catalog/catalog-format.ts'
 export { DUPLICATE_WINNERS, type DuplicateWinner } from './registry/duplicate-policy.ts'
@@ -45,7 +45,7 @@ export type { ApplyAt } from './session/session-options.ts'
 export type { UnbindMode } from './binding/agent-binding.ts'
 export { DEFAULT_FETCH_POLL_MS } from './source/remote-source.ts'
 
-// For what runs scripts, and what calls them.
+// For the script runner and its callers.
 export {
   checkCommandName,
   checkInputSchema,
@@ -68,10 +68,10 @@ export { toToolName } from './skill/tool-name.ts'
 // For requests over HTTP.
 export { MAX_LOOK_MS } from './sync/source-readers.ts'
 
-// For the state of Node.
+// For the Node state.
 export { assertSupported } from './runtime/assert-supported.ts'
 
-// For the names of the designs.
+// For `@skillstoke/compat`.
 export { CATALOG_FORMATS } from './catalog/catalog-format.ts'
 export { checkSettle } from './source/settle.ts'
 export { isToolResolver, toToolResolver } from './tool/tool-resolver.ts'

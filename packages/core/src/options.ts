@@ -3,22 +3,22 @@ import { SkillError } from './errors.ts'
 
 type NameOf<Options> = Options extends unknown ? keyof Options : never
 
-/** The names of all options of an interface. An option that is added to the interface and not here is a type error. */
+/** The names of all options of an interface. The compiler reports an option that is missing here. */
 export type KnownOptions<Options> = Readonly<Record<NameOf<Options>, true>>
 
-/** Where options are, for messages. */
+/** The location of a set of options, for messages. */
 export interface OptionPlace {
-  /** The option that holds these, as `tuning.settle`. @default none: they are those of the function itself */
+  /** The option that holds these options, such as `tuning.settle`. @default none: they belong to the function itself */
   readonly path?: string
-  /** Options that have another place now, by the name that they had. */
+  /** Options that were renamed or moved: their old names, each with the new one. */
   readonly moved?: Readonly<Record<string, string>>
 }
 
 /**
- * Refuses options with names that do not exist, so that a typing error never means the default. Allocates nothing unless it
- * refuses one, because methods that are called before each model call check their options, too.
- * @param owner the function or class that takes the options, as `directory()`
- * @throws {SkillError} INVALID_OPTION with the name, and the nearest one that exists
+ * Refuses options with unknown names, so that a typing error never silently means the default. Allocates nothing unless it
+ * refuses, because methods that run before each model call check their options, too.
+ * @param owner the function or class that takes the options, such as `directory()`
+ * @throws {SkillError} INVALID_OPTION with the unknown name and the nearest known one
  */
 export function checkOptions<Options extends object>(
   owner: string,
@@ -60,7 +60,7 @@ function suggest(name: string, known: readonly string[], owner: string, path: st
   return `${holder} has ${known.map(each => JSON.stringify(each)).join(', ')}`
 }
 
-/** The option that is the fewest typing errors away, or the shortest one that contains the name or is contained in it. */
+/** Returns the option with the fewest typing errors, or else the shortest option that contains the name or is contained in it. */
 function findNearest(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   const most = written.length <= 4 ? 1 : 2

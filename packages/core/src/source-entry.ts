@@ -1,4 +1,4 @@
-// What the parts of a runtime are made of: `@skillstoke/core/source`. No tool sorts the blocks.
+// `@skillstoke/core/source`: the parts of a runtime, for authors of their own parts. No tool sorts the blocks.
 
 // For authors of sources: the contract, and how a folder is captured.
 export type {
@@ -53,7 +53,7 @@ export {
   type SimpleStat,
 } from './fs/adapt-file-system.ts'
 
-// For authors of fetchers: skills that another machine has, taken whole.
+// For authors of fetchers: skills of another machine, fetched as a whole.
 export {
   type FetchContext,
   type FetchResult,
@@ -70,7 +70,7 @@ export {
   restoreTree,
 } from './source/stored-tree.ts'
 
-// For authors of stores: what was read, what was decided, what happened, and who may write.
+// For authors of stores: file contents, decisions, history and write locks.
 export type { FolderNote, FolderNotes } from './store/folder-notes.ts'
 export type { SkillStore, StoreFault } from './store/skill-store.ts'
 export { MemorySkillStore, type MemorySkillStoreOptions } from './store/memory-skill-store.ts'
@@ -96,11 +96,11 @@ export {
 } from './history/revision-log.ts'
 export { InProcessWriteLock, type WriteLock } from './authoring/write-lock.ts'
 
-// For hosts: the parts of the options that are made of these.
+// For hosts: parts of the options that use these types.
 export type { ReviewPolicy, RuntimeTuning } from './runtime/skill-runtime-options.ts'
 export type { SkillState } from './runtime/skill-state.ts'
 
-// For authors of admission policies: whether a revision goes live.
+// For authors of admission policies: decide whether a revision goes live.
 export type {
   AdmissionPolicy,
   AdmissionRequest,
@@ -126,10 +126,10 @@ export type {
 export type { ScannedCommand, ScriptScan, ScriptText } from './script/command.ts'
 export type { ScriptCapability } from './skill/capabilities.ts'
 
-// For all of these: time and digests, which a host passes in.
+// For all of them: time and digests, which a host passes in.
 export { type Clock, type Hasher, portableHasher, systemClock } from './host.ts'
 
-// What the options and methods of these say.
+// Types that the options and methods above use.
 export type { ScopeTest } from './catalog/scope.ts'
 export type { MissingRootPolicy } from './source/check-file-source-options.ts'
 export type { WatchingMode } from './source/event-trust.ts'

@@ -1,4 +1,4 @@
-// For hosts that write them down: what methods of a runtime, a session, a review and a history take and return. Types only.
+// Types only, for hosts that annotate the parameters and results of a runtime, a session, a review or a history.
 export type { SlashExpansion, SlashOptions } from './activation/slash.ts'
 export type { LoadOutcome } from './activation/load-skill.ts'
 export type { Ledger, LedgerEntry } from './activation/ledger.ts'

@@ -10,7 +10,7 @@ interface CachedCatalog {
   catalog: SkillCatalog
 }
 
-/** Catalogs by audience: rendered again only when something that they show has changed. */
+/** Catalogs by scope. A catalog is rendered again only if one of its entries changed. */
 export class CatalogCache {
   readonly #options: CatalogOptions
   readonly #byScope = new Map<string, CachedCatalog>()
@@ -19,7 +19,7 @@ export class CatalogCache {
     this.#options = options
   }
 
-  /** The catalog of a generation for one scope; the same object as long as its text would be the same. */
+  /** Returns the catalog of a generation for one scope. Returns the same object as long as the text would be the same. */
   render(generation: Generation, scope: SkillScope | undefined): SkillCatalog {
     const key = keyOfScope(scope)
     const skills = generation.list()
@@ -40,7 +40,7 @@ export class CatalogCache {
   }
 }
 
-/** The skills of a list that a scope lets through. */
+/** Returns the skills that a scope allows. */
 export function listInScope(skills: readonly Skill[], isInScope: ScopeTest): readonly Skill[] {
   return isUnrestricted(isInScope) ? skills : skills.filter(skill => isInScope(skill.name))
 }

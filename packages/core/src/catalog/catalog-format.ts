@@ -2,19 +2,19 @@ import type { Skill } from '../skill/skill.ts'
 import { escapeText } from './escape.ts'
 
 /**
- * Writes a catalog down. Gets the skills that are listed, sorted by name, and how many more did not fit; must give equal
- * text for equal input. An empty list means that nothing fits.
+ * Renders a catalog. Receives the listed skills, sorted by name, and the number of omitted ones. Equal input must
+ * give equal text. An empty list means that no skill fits.
  */
 export type CatalogFormat = (skills: readonly Skill[], omitted: number) => string
 
 const HINT = 'Call the skill tool with a few words to search the rest.'
 
 /**
- * The formats that have a name. An entry here is all that a new one needs: type, checks, choices and help of the command line and
- * the schema of its configuration follow.
+ * The named formats. A new format needs only an entry here: type, checks, command-line choices and help, and the
+ * configuration schema derive from it.
  */
 export const CATALOG_FORMATS = {
-  /** The block of the open standard. */
+  /** The block of agentskills.io. */
   'agentskills-xml': (skills: readonly Skill[], omitted: number): string =>
     joinLines(
       '<available_skills>',
@@ -44,7 +44,7 @@ export const CATALOG_FORMATS = {
       ...skills.map(renderMarkdownEntry),
       omitted > 0 && `- and ${omitted} more. ${HINT}`,
     ),
-  /** Nothing, for agents that find skills by their tools alone. */
+  /** An empty text, for agents that find skills only by tools. */
   none: (): string => '',
 } as const
 Object.freeze(CATALOG_FORMATS)
@@ -58,17 +58,17 @@ export const CATALOG_FORMAT_NAMES: readonly CatalogFormatName[] = Object.freeze(
 
 export const DEFAULT_CATALOG_FORMAT: CatalogFormatName = 'agentskills-xml'
 
-/** Where the catalog says that a skill is: a path for commands on this machine, else a URI. */
+/** Returns the location of a skill for the catalog: a path for commands on this machine, else a URI. */
 export function locationOf(skill: Skill): string {
   const { directory, skillFile } = skill
-  // A path of another system is written as that system does.
+  // A path of another operating system keeps that system's separator.
   if (directory !== undefined)
     return `${directory}${/^[^/]*\\[^/]*$/.test(directory) ? '\\' : '/'}${skillFile}`
   const folder = skill.location === '' ? '' : `${skill.location}/`
   return `skill://${skill.source}/${folder}${skill.skillFile}`
 }
 
-/** Its folder, in the same way. */
+/** Returns the folder of a skill, as a path or a URI like `locationOf`. */
 function folderOf(skill: Skill): string {
   if (skill.directory !== undefined) return skill.directory
   return skill.location === '' ? `skill://${skill.source}` : `skill://${skill.source}/${skill.location}`
@@ -91,8 +91,8 @@ const renderMarkdownEntry = remember(
 )
 
 /**
- * Skills are immutable and keep their object as long as nothing about them changes, so their text can be kept with them:
- * a change costs its own entry, and audiences share the others.
+ * Caches the entry of each skill. Skills are immutable and keep their object until they change, so
+ * a change renders only its own entry. All scopes share the other entries.
  */
 function remember(render: (skill: Skill) => string): (skill: Skill) => string {
   const entries = new WeakMap<Skill, string>()

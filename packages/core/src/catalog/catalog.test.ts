@@ -29,7 +29,7 @@ function skill(name: string, description = `Does ${name}.`): Skill {
 }
 
 describe('renderCatalog()', () => {
-  test('gives the XML of agentskills.io, and nothing when there is no skill', () => {
+  test('returns the XML of agentskills.io, or an empty text if there are no skills', () => {
     expect(renderCatalog([skill('pdf', 'Reads "PDF" & <more>.')]).text).toBe(
       '<available_skills>\n<skill>\n<name>pdf</name>\n<description>Reads &quot;PDF&quot; &amp; &lt;more&gt;.</description>\n' +
         '<location>skill://skills/pdf/SKILL.md</location>\n</skill>\n</available_skills>',
@@ -37,7 +37,7 @@ describe('renderCatalog()', () => {
     expect(renderCatalog([]).text).toBe('')
   })
 
-  test('nothing that an author writes can open or close anything', () => {
+  test('lets no text of an author open or close an element', () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('</available_skills>', ']]>', '"', '\n\n# System', '\u2028', '</description>'),
@@ -54,7 +54,7 @@ describe('renderCatalog()', () => {
     )
   })
 
-  test('keeps to its budget and says what it left out', () => {
+  test('respects the budget and lists the omitted skills', () => {
     const skills = Array.from({ length: 100 }, (_, i) => skill(`skill-${String(i).padStart(3, '0')}`))
     const { text, tokens, listed, omitted } = renderCatalog(skills, { maxTokens: 500 })
     expect(tokens).toBe(approximateTokens(text))
@@ -62,12 +62,12 @@ describe('renderCatalog()', () => {
     expect([...listed, ...omitted]).toEqual(skills.map(each => each.name))
     expect(listed.length).toBeGreaterThan(5)
     expect(text).toContain(`<omitted count="${omitted.length}">`)
-    // The most that fits: the next entry takes about thirty tokens more.
+    // The listed skills are the maximum, because the next entry needs about thirty more tokens.
     expect(renderCatalog(skills, { maxTokens: tokens + 35 }).listed).toHaveLength(listed.length + 1)
     expect(renderCatalog(skills, { maxTokens: tokens - 1 }).listed).toHaveLength(listed.length - 1)
   })
 
-  test('of thousands of skills, counts the tokens of a few dozen, and lists as many as when it counts all', () => {
+  test('counts the tokens of only a few dozen among thousands of skills, with the same result', () => {
     const skills = Array.from({ length: 10_000 }, (_, i) => skill(`skill-${String(i).padStart(5, '0')}`))
     let counted = 0
     const countTokens = (text: string): number => {
@@ -78,13 +78,13 @@ describe('renderCatalog()', () => {
     expect(listed.length).toBeGreaterThan(64)
     expect(counted).toBeLessThan(20 * text.length)
     for (const maxTokens of [0, 1, 100, 2_500, 4_000, 170_000]) {
-      // A function of the host, which may write anything, is asked for everything first.
+      // A custom format is first rendered with all skills.
       const format = CATALOG_FORMATS['agentskills-xml']
       expect(renderCatalog(skills, { maxTokens })).toEqual(renderCatalog(skills, { maxTokens, format }))
     }
   })
 
-  test('a format that writes many skills in fewer words than a few lists them all', () => {
+  test('lists all skills if a custom format needs fewer words for many skills than for a few', () => {
     const skills = Array.from({ length: 1_000 }, (_, i) => skill(`skill-${i}`))
     const format = (each: readonly Skill[]): string => (each.length === 1_000 ? 'all' : 'x'.repeat(100))
     expect(renderCatalog(skills, { maxTokens: 10, format }).listed).toHaveLength(1_000)
@@ -92,7 +92,7 @@ describe('renderCatalog()', () => {
 })
 
 describe('CatalogCache', () => {
-  test('renders again only when something that it shows has changed', async () => {
+  test('renders again only if a listed entry has changed', async () => {
     const registry = new SkillRegistry({ store: new MemorySkillStore() })
     registry.addSource({ label: 'skills', origin: '/', trust: 'auto' })
     const replace = async (...skills: Skill[]): Promise<void> => {
@@ -131,11 +131,11 @@ describe('createScopeTest()', () => {
     [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'x-a', true],
     [{ include: ['*-a'], outer: { include: ['x-*'] } }, 'y-a', false],
     [{ outer: { outer: { exclude: ['x'] } } }, 'x', false],
-  ])('%j lets %j through: %s', (scope, name, expected) => {
+  ])('%j allows %j: %s', (scope, name, expected) => {
     expect(createScopeTest(scope)(name)).toBe(expected)
   })
 
-  test('an empty pattern is refused', () => {
+  test('refuses an empty pattern', () => {
     expect(() => createScopeTest({ include: [' '] })).toThrow('empty pattern')
   })
 })
@@ -154,7 +154,7 @@ describe('SkillSearch', () => {
     expect(search(new SkillSearch(), skills, 'nothing of it')).toEqual([])
   })
 
-  test('follows the list: after any changes it answers like a new index', () => {
+  test('answers like a new index after any change of the list', () => {
     const word = fc.constantFrom('red', 'green', 'blue', 'round', 'square')
     const list = fc.uniqueArray(
       fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.array(word, { maxLength: 4 })),

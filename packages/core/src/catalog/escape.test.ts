@@ -17,7 +17,7 @@ const foreign = fc.array(fc.oneof(ends, fc.string({ unit: 'binary' }), fc.consta
   maxLength: 8,
 })
 
-test('escapeEndTag() leaves one end of a tag around any text, and nothing else of the text is other', () => {
+test('escapeEndTag() escapes every end of the tag in a text and changes nothing else', () => {
   fc.assert(
     fc.property(foreign, parts => {
       const body = parts.join('')
@@ -36,7 +36,7 @@ test('escapeEndTag() leaves one end of a tag around any text, and nothing else o
   )
 })
 
-test('escapeEndTag() leaves other tags alone, such as those whose name is longer', () => {
+test('escapeEndTag() keeps other tags, including tags with a longer name', () => {
   const text = '</skills> </skill-x> </skill_1> <skill> a < b / skill'
   expect(escapeEndTag(text, 'skill')).toBe(text)
   expect(escapeEndTag('</SKILL> </skill name>', 'skill')).toBe('&lt;/SKILL> &lt;/skill name>')

@@ -9,16 +9,16 @@ import {
   DEFAULT_CATALOG_FORMAT,
 } from './catalog-format.ts'
 
-/** Counts the tokens of a text; an estimate for every model but the one it was made for. */
+/** Counts the tokens of a text. For models other than its own, a counter only estimates. */
 export type TokenCounter = (text: string) => number
 
-/** Without a tokenizer: a quarter of the UTF-16 units, which is near the truth for English prose. */
+/** Estimates tokens without a tokenizer: a quarter of the UTF-16 units, which is close for English prose. */
 export const approximateTokens: TokenCounter = text => Math.ceil(text.length / 4)
 
 export interface CatalogOptions {
-  /** How names and descriptions are written down: one of the known formats, or a function. @default 'agentskills-xml' */
+  /** The format of the catalog: a known format or a function. @default 'agentskills-xml' */
   readonly format?: CatalogFormatName | CatalogFormat
-  /** Tokens that the whole catalog may take; the rest is named as omitted. @default 4,000 */
+  /** Maximum tokens of the whole catalog. Further skills are listed as omitted. @default 4,000 */
   readonly maxTokens?: number
   /** @default approximateTokens */
   readonly countTokens?: TokenCounter
@@ -26,7 +26,7 @@ export interface CatalogOptions {
 
 const KNOWN: KnownOptions<CatalogOptions> = { format: true, maxTokens: true, countTokens: true }
 
-/** @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right */
+/** @throws {SkillError} INVALID_OPTION with the option, its value and the valid values */
 export function checkCatalogOptions(owner: string, options: CatalogOptions | undefined, path?: string): void {
   checkOptions(owner, options, KNOWN, path === undefined ? {} : { path })
   const { format, maxTokens } = options ?? {}
@@ -38,20 +38,20 @@ export function checkCatalogOptions(owner: string, options: CatalogOptions | und
 /** Two percent of a context of 200,000 tokens. */
 export const DEFAULT_CATALOG_TOKENS = 4_000
 
-/** The names and descriptions disclosed to one agent, as text for its system prompt. */
+/** The names and descriptions for one agent, as text for its system prompt. */
 export interface SkillCatalog {
-  /** Empty when there is no skill. */
+  /** Empty when there are no skills. */
   readonly text: string
   readonly tokens: number
   /** Names in the order of the text. */
   readonly listed: readonly string[]
-  /** Names that did not fit the budget, in order; the text says how many they are and how to find them. */
+  /** Names that exceed the budget, in order. The text states their number and how to find them. */
   readonly omitted: readonly string[]
 }
 
 /**
- * Renders the names and descriptions disclosed to one agent. `skills` must be sorted by name: equal input gives equal
- * bytes. Skills that do not fit the budget are left out from the end, never silently.
+ * Renders the names and descriptions for one agent. `skills` must be sorted by name. Equal input gives equal
+ * bytes. Skills that exceed the budget are omitted from the end, and the text says so.
  */
 export function renderCatalog(skills: readonly Skill[], options: CatalogOptions = {}): SkillCatalog {
   checkCatalogOptions('renderCatalog()', options)
@@ -63,7 +63,7 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
   const render: CatalogFormat = typeof format === 'function' ? format : CATALOG_FORMATS[format]
   const renderFirst = (count: number): string => render(skills.slice(0, count), skills.length - count)
   const isShort = (text: string): boolean => countTokens(text) <= maxTokens
-  // A named format grows with each skill; a function of the host may write many skills in fewer words than a few.
+  // A named format grows with each skill. A host's function may need fewer words for many skills than for a few.
   const tooMany = typeof format === 'function' ? undefined : findTooMany(skills.length, isShort, renderFirst)
   if (tooMany === undefined) {
     const whole = render(skills, 0)
@@ -81,8 +81,8 @@ export function renderCatalog(skills: readonly Skill[], options: CatalogOptions 
 }
 
 /**
- * Returns how many of the first skills are certainly too many, or `undefined`. Of thousands of skills a few dozen fit, and counting
- * the tokens of all of them takes as long as they are.
+ * Returns a number of first skills that certainly exceeds the budget, or `undefined`. Of thousands of skills only a few
+ * dozen fit, so counting the tokens of all would waste time.
  */
 function findTooMany(
   count: number,
@@ -93,7 +93,7 @@ function findTooMany(
   return undefined
 }
 
-/** By bisection, because counting tokens is the expensive part. */
+/** Returns the largest number of skills that fits. Bisects, because counting tokens is expensive. */
 function largestThatFits(
   count: number,
   fits: (text: string) => boolean,

@@ -3,13 +3,13 @@ import { checkOptions, type KnownOptions } from '../options.ts'
 import { unqualified } from '../skill/skill-name.ts'
 import { toWildcard } from '../skill/wildcard.ts'
 
-/** Which skills one agent may see. Patterns are names in which `*` stands for any characters. */
+/** The skills that one agent may see. Patterns are names in which `*` stands for any characters. */
 export interface SkillScope {
-  /** When given, only names that match one of these. */
+  /** If given, only names that match one of these patterns are visible. */
   readonly include?: readonly string[]
-  /** Names that match one of these are out, whatever `include` says. */
+  /** Names that match one of these patterns are hidden, even if `include` matches them. */
   readonly exclude?: readonly string[]
-  /** When given, only names that this scope lets through, too: the two scopes intersect. */
+  /** If given, only names that this scope also allows are visible: the two scopes intersect. */
   readonly outer?: SkillScope
 }
 
@@ -20,9 +20,9 @@ export type ScopeTest = (name: string) => boolean
 const EVERYTHING: ScopeTest = () => true
 
 /**
- * The one test through which catalog, list, search, loading and resources go.
+ * Creates the one test that catalog, list, search, loading and resources use.
  * An empty or missing `include` means unrestricted.
- * @throws {SkillError} INVALID_OPTION for other fields, with the nearest one that exists, and for an empty pattern, which would
+ * @throws {SkillError} INVALID_OPTION for unknown fields, with the nearest known one, and for an empty pattern, which would
  * silently match nothing
  */
 export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
@@ -34,7 +34,7 @@ export function createScopeTest(scope: SkillScope | undefined): ScopeTest {
   return isUnrestricted(outer) ? own : name => own(name) && outer(name)
 }
 
-/** Returns the scope of what both scopes let through; `undefined` lets everything through. */
+/** Returns the scope of the skills that both scopes allow. `undefined` allows everything. */
 export function intersectScopes(
   outer: SkillScope | undefined,
   inner: SkillScope | undefined,
@@ -43,7 +43,7 @@ export function intersectScopes(
   return { ...inner, outer: intersectScopes(outer, inner.outer) as SkillScope }
 }
 
-/** Returns one text for equal scopes. */
+/** Returns the same text for equal scopes. */
 export function keyOfScope(scope: SkillScope | undefined): string {
   return scope === undefined ? '' : JSON.stringify(toLists(scope))
 }
@@ -64,12 +64,12 @@ function createOwnTest(scope: SkillScope | undefined): ScopeTest {
   }
 }
 
-/** Whether a scope test lets everything through, so that callers can skip the loop. */
+/** Returns true if a scope test allows everything, so that callers can skip the loop. */
 export function isUnrestricted(test: ScopeTest): boolean {
   return test === EVERYTHING
 }
 
-/** A scope that is written wrongly must not let everything through. */
+/** Refuses a malformed scope, because it could allow everything. */
 function checkScope(scope: SkillScope): void {
   if (typeof scope === 'object' && scope !== null && !Array.isArray(scope)) {
     checkOptions('a scope', scope, KNOWN, { path: 'scope' })

@@ -5,11 +5,11 @@ import type { ScopeTest } from './scope.ts'
 
 export interface SearchHit {
   readonly skill: Skill
-  /** BM25; only comparable within one answer. */
+  /** BM25 score; comparable only within one result. */
   readonly score: number
 }
 
-// The usual constants of BM25; a word in the name says more than one in the description.
+// The usual constants of BM25. A word in the name counts more than a word in the description.
 const K1 = 1.2
 const B = 0.75
 const NAME_WEIGHT = 3
@@ -18,14 +18,14 @@ interface IndexedSkill {
   readonly skill: Skill
   readonly words: ReadonlyMap<string, number>
   readonly length: number
-  /** Of the query with this number; reused, because a map of scores would cost more than the scores. */
+  /** The number of the query that `score` belongs to. Reusing the field is cheaper than a map of scores. */
   query: number
   score: number
 }
 
 /**
- * Ranked search over names and descriptions. The index is built at the first search and then follows the list by what
- * differs, so it costs nothing to those who never search.
+ * Ranked search over names and descriptions. The first search builds the index. Later searches apply only the
+ * differences. Hosts that never search pay nothing.
  */
 export class SkillSearch {
   #skills: readonly Skill[] = []
@@ -34,7 +34,7 @@ export class SkillSearch {
   #queries = 0
   #totalLength = 0
 
-  /** The best matches of a sorted list, best first; ties are ordered by name. */
+  /** Returns the best matches of a sorted list, best first. Ties are ordered by name. */
   search(
     skills: readonly Skill[],
     query: string,
@@ -116,7 +116,7 @@ export class SkillSearch {
   }
 }
 
-/** The best few, best first, without sorting the many. */
+/** Selects the best few hits, best first, without sorting all. */
 function selectBest(found: readonly IndexedSkill[], limit: number, isInScope: ScopeTest): SearchHit[] {
   const best: IndexedSkill[] = []
   for (const indexed of found) {

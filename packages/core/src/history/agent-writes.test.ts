@@ -13,8 +13,8 @@ function write(path: string, digest: string): RecordedDecision {
   return { kind: 'write', path, digest: `sha256:${digest}`, by: 'the bot', at: 0 }
 }
 
-describe('what an agent wrote', () => {
-  test('is remembered however often it writes other files', () => {
+describe('a note about a text of an agent', () => {
+  test('is kept even if the agent writes another file thousands of times', () => {
     let folder: FolderDecisions | undefined = withDecision(undefined, write('scripts/evil.sh', 'evil'))
     for (let count = 0; count < 5_000; count++)
       folder = withDecision(folder, write('SKILL.md', String(count)))
@@ -23,7 +23,7 @@ describe('what an agent wrote', () => {
     expect(folder?.forgotten).toBeUndefined()
   })
 
-  test('waits as a whole when it is too much to remember, until somebody approves', async () => {
+  test('is dropped when there are too many, and then every change waits for an approval', async () => {
     const files = new MemoryFileSystem({ '/mine/pdf/SKILL.md': `${TEXT}Human.\n` })
     const decisions = new MemoryDecisions()
     const source = new FileSource({ fileSystem: files, root: '/mine', label: 'mine', watching: 'off' })
@@ -43,7 +43,7 @@ describe('what an agent wrote', () => {
         .pending()[0]
         ?.diagnostics.map(({ message }) => message)
         .join(),
-    ).toContain('agents have written more to this folder than can be remembered')
+    ).toContain('agents wrote more texts to this folder than can be tracked')
     await skills.review.approve('pdf')
     expect(await skills.readBody(skills.current.get('pdf'))).toContain('Somebody.')
     files.write('/mine/pdf/SKILL.md', `${TEXT}Again.\n`)
@@ -52,7 +52,7 @@ describe('what an agent wrote', () => {
   })
 })
 
-test('an approval takes back that something was forgotten, and no other decision does', () => {
+test('only an approval clears the mark of a dropped note', () => {
   let folder: FolderDecisions | undefined
   for (let count = 0; count < 1_001; count++)
     folder = withDecision(folder, write(`${count}.md`, String(count)))

@@ -2,7 +2,7 @@ import { declaredCapabilities } from '../skill/capabilities.ts'
 import { compareText } from '../skill/compare.ts'
 import type { Skill } from '../skill/skill.ts'
 
-/** What a revision may do that the one before it could not, in words for the person who is asked. */
+/** Describes new capabilities of a revision compared to the one before, in words for the reviewer. */
 export function describeNewCapabilities(before: Skill | undefined, after: Skill): readonly string[] {
   const found: string[] = []
   const had = new Map(before?.files.map(file => [file.path, file]))
@@ -14,10 +14,10 @@ export function describeNewCapabilities(before: Skill | undefined, after: Skill)
     else if (!isProgram(old.path, old.isExecutable)) found.push(`${shown} becomes executable`)
   }
   const tools = new Set(before?.allowedTools)
-  // No list of tools is no restriction: taking it away is as good as naming them all.
+  // A missing list means no restriction, so removing the list allows every tool.
   if (before?.allowedTools !== undefined && after.allowedTools === undefined)
-    found.push('allowed-tools is gone, so every tool may be used')
-  // And a first list may ask for tools to be allowed in advance, as some agents read it.
+    found.push('allowed-tools was removed, so every tool may be used')
+  // Some agents pre-approve the listed tools, so even a first list is a new capability.
   const added = after.allowedTools?.filter(tool => !tools.has(tool)) ?? []
   if (added.length > 0) found.push(`allowed-tools names ${added.join(', ')}`)
   const wanted = new Set(declaredCapabilities(before))

@@ -3,18 +3,18 @@ import type { SkillFile } from '../skill/manifest.ts'
 import type { Skill } from '../skill/skill.ts'
 import { describeNewCapabilities } from './capabilities.ts'
 
-/** What one revision has and another one has not. */
+/** The differences between two revisions. */
 export interface RevisionDiff {
-  /** Absent when there is nothing to compare with. */
+  /** Absent when there is no revision to compare with. */
   readonly from?: Digest
   readonly to: Digest
   /** Fields of the frontmatter that differ, in the order of the newer text. */
   readonly fields: readonly FieldChange[]
   /** Whether the instructions differ. */
   readonly isBodyChanged: boolean
-  /** All files that differ, the text of the skill included, sorted by path. */
+  /** All changed files, including the SKILL.md, sorted by path. */
   readonly files: readonly FileChange[]
-  /** What the newer one may do that the older one could not. */
+  /** New capabilities of the newer revision. */
   readonly newCapabilities: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface FieldChange {
   readonly field: string
   /** Absent when the field is new. */
   readonly before?: unknown
-  /** Absent when the field is gone. */
+  /** Absent when the field was removed. */
   readonly after?: unknown
 }
 

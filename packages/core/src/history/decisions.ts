@@ -2,33 +2,33 @@ import type { FolderMove, FolderPlace } from '../registry/admission.ts'
 import type { ScriptCapability } from '../skill/capabilities.ts'
 import type { Digest } from '../skill/digest.ts'
 
-/** What somebody decides about one folder of one source. */
+/** A decision about one folder of one source. */
 export type SkillDecision =
-  /** This revision may be served. */
+  /** The revision may be served. */
   | {
       readonly kind: 'approve'
       readonly revision: Digest
-      /** What an agent wrote of it: it counts as anybody else's from now on. */
+      /** Texts of an agent in this revision. The approval makes them ordinary texts. */
       readonly settles?: readonly WrittenFile[]
     }
-  /** This revision must not be served, also when it is served now. */
+  /** The revision must not be served, even if it is served now. */
   | { readonly kind: 'reject'; readonly revision: Digest }
-  /** This revision is served whatever is written. */
+  /** The revision is served regardless of newer texts. */
   | { readonly kind: 'pin'; readonly revision: Digest }
   | { readonly kind: 'unpin' }
-  /** Nothing of the folder is served. */
+  /** The folder is not served. */
   | { readonly kind: 'disable' }
   | { readonly kind: 'enable' }
-  /** Scripts of the folder may do this. */
+  /** Scripts of the folder may use these capabilities. */
   | {
       readonly kind: 'grant'
       readonly capabilities: readonly ScriptCapability[]
-      /** The only revision that may; absent where whatever is written may. */
+      /** The only revision that may use them; absent if every revision may. */
       readonly revision?: Digest
     }
-  /** And may not any more, at any revision. */
+  /** Scripts of the folder may no longer use these capabilities, at any revision. */
   | { readonly kind: 'revoke'; readonly capabilities: readonly ScriptCapability[] }
-  /** Every change of the source waits; of its place, not of a folder. */
+  /** All changes of the source wait. The decision belongs to the source, not to a folder. */
   | { readonly kind: 'freeze' }
   | { readonly kind: 'thaw' }
   /** An agent is about to write this file. */
@@ -36,14 +36,14 @@ export type SkillDecision =
       readonly kind: 'write'
       readonly path: string
       readonly digest: Digest
-      /** The conversation in which it does. */
+      /** The conversation of the agent. */
       readonly conversation?: string
     }
 
-/** What a decision can be. */
+/** The kinds of decisions. */
 export type DecisionKind = SkillDecision['kind']
 
-/** Whether a decision of a kind changes what code may do although the same text is served. */
+/** Whether a kind of decision changes the rights of code without a change of the served text. */
 export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   approve: true,
   reject: true,
@@ -58,15 +58,15 @@ export const IS_ABOUT_CODE: Readonly<Record<DecisionKind, boolean>> = {
   write: false,
 }
 
-/** A text of a file. */
+/** One text of one file. */
 export interface WrittenFile {
   readonly path: string
   readonly digest: Digest
 }
 
-/** Who decided, and when. */
+/** Author and time of a decision. */
 export interface DecisionMeta {
-  /** For people: a name, an account, a program. */
+  /** The person, account or program that decided, for people. */
   readonly by: string
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
@@ -75,18 +75,18 @@ export interface DecisionMeta {
 
 export type RecordedDecision = SkillDecision & DecisionMeta
 
-/** What an agent wrote and nobody has approved yet. */
+/** A text that an agent wrote and that is not approved. */
 export interface AgentWrite extends DecisionMeta, WrittenFile {
   readonly conversation?: string
 }
 
-/** One thing that scripts may do. */
+/** One granted capability. */
 export interface Grant extends DecisionMeta {
   readonly capability: ScriptCapability
   readonly revision?: Digest
 }
 
-/** Everything that holds for one folder, as the sum of what was decided. */
+/** The sum of all decisions about one folder. */
 export interface FolderDecisions {
   readonly approved: ReadonlyMap<Digest, DecisionMeta>
   readonly rejected: ReadonlyMap<Digest, DecisionMeta>
@@ -94,38 +94,43 @@ export interface FolderDecisions {
   readonly disabled?: DecisionMeta
   readonly frozen?: DecisionMeta
   readonly granted: readonly Grant[]
-  /** What was taken back and not given again, by a grant or by another approval. */
+  /** Capabilities that were revoked and not granted or approved again. */
   readonly revoked: ReadonlySet<ScriptCapability>
-  /** Oldest first. A text stays one that nobody approved after the agent has written the next: it may be read late. */
+  /**
+   * Unapproved texts of agents, oldest first. A text stays listed after the agent wrote the next one, because it may be read
+   * late.
+   */
   readonly writes: readonly AgentWrite[]
-  /** The latest note about a text that had to be dropped: whatever nobody has approved waits until somebody does. */
+  /**
+   * The latest note that had to be dropped for lack of room. Until an approval, every unapproved revision of the folder waits.
+   */
   readonly forgotten?: AgentWrite
 }
 
 /**
- * Where decisions are kept: outside everything that is served, so that no skill can approve itself. `find` answers at once
- * from memory.
+ * A store for decisions. It is outside everything that is served, so that no skill can approve itself. `find` answers
+ * synchronously from memory.
  */
 export interface DecisionStore {
   /** Whether decisions outlive the process. @default false */
   readonly isLasting?: boolean
-  /** What was wrong with the decisions when they were opened, for people. */
+  /** Damage that was found when the decisions were opened, for people. */
   readonly damage?: string
   find(place: FolderPlace): FolderDecisions | undefined
-  /** Takes up what other processes have decided until now. */
+  /** Reads the decisions that other processes have made. */
   refresh(): void
-  /** Resolves when the decision outlives the process, where the store does. */
+  /** Records a decision. Resolves once it is stored, durably if the store is durable. */
   record(place: FolderPlace, decision: RecordedDecision): Promise<void>
   /**
-   * Takes what was decided about folders to their present paths; resolves when that outlives the process, where the store does.
-   * Folders may have changed places with each other. Every process of the store sees a move by itself and says so.
+   * Moves the decisions about folders to new locations. Resolves once the move is stored, durably if the store is durable.
+   * Folders may have swapped locations. Every process with the same store sees a move itself and reports it.
    */
   move(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** The folders of a source with texts of agents that were not approved. */
+  /** Returns the folders of a source that contain unapproved texts of agents. */
   listWritten(origin: string): readonly DecidedFolder[]
-  /** Every decision about a folder, oldest first. */
+  /** Returns every decision about a folder, oldest first. */
   list(place: FolderPlace): Promise<readonly RecordedDecision[]>
-  /** Calls back when decisions were made, in this process or in another one; returns a function that stops. */
+  /** Calls back after each decision, of this process or another one. Returns a function that unsubscribes. */
   subscribe(onChange: (made: readonly MadeDecision[]) => void): () => void
   close(): Promise<void>
 }
@@ -135,7 +140,7 @@ export interface MadeDecision {
   readonly decision: RecordedDecision
 }
 
-/** What decisions about a source as a whole are about: no folder has this location. */
+/** Returns the place for decisions about a source as a whole. No folder has this location. */
 export function placeOfSource(origin: string): FolderPlace {
   return { origin, location: '.' }
 }
@@ -144,11 +149,11 @@ export function keyOf({ origin, location }: FolderPlace): string {
   return JSON.stringify([origin, location])
 }
 
-/** Older texts of one file have been written over long ago. */
+/** Maximum noted texts per file. Older texts were overwritten long ago. */
 const MAX_TEXTS_OF_FILE = 16
 const MAX_WRITES = 1_000
 
-/** What is decided is visible at once, or as soon as another process has heard of it: a step that comes later has another cause. */
+/** The time within which a decision takes effect, also in other processes. A later step has another cause. */
 export const EFFECT_MS = 60_000
 
 const NOTHING: FolderDecisions = Object.freeze({
@@ -159,7 +164,9 @@ const NOTHING: FolderDecisions = Object.freeze({
   writes: [],
 })
 
-/** What holds for a folder after one more decision. To approve or to pin a revision takes back that it was rejected, and the other way round. */
+/**
+ * Adds one decision to those of a folder. Approving or pinning a revision cancels its rejection, and a rejection cancels both.
+ */
 export function withDecision(
   before: FolderDecisions | undefined,
   recorded: RecordedDecision,
@@ -251,8 +258,8 @@ export function withDecision(
 }
 
 /**
- * Adds a note about a text. Beyond a number of texts the oldest of the same file is dropped; what an agent wrote to other files
- * is remembered. Only when a folder has too many of them is something forgotten, and that is noted.
+ * Adds a note about a text of an agent. A file with too many texts loses its oldest note. Notes about other files stay.
+ * If the folder has too many notes, its oldest one is dropped and returned as `forgotten`.
  */
 function withWrite(
   before: readonly AgentWrite[],
@@ -266,7 +273,7 @@ function withWrite(
   return { writes: rest, ...(forgotten === undefined ? {} : { forgotten }) }
 }
 
-/** Whether a decision would change nothing of what holds for a folder. */
+/** Returns true if a decision would change nothing for a folder. */
 export function holdsAlready(now: FolderDecisions | undefined, decision: SkillDecision): boolean {
   const { approved, rejected, granted, revoked, pinned, disabled, frozen } = now ?? NOTHING
   switch (decision.kind) {
@@ -311,7 +318,7 @@ function without<Key, Value>(map: ReadonlyMap<Key, Value>, keys: readonly Key[])
   return copy
 }
 
-/** Takes what is known of folders, by `keyOf`, to their present paths. */
+/** Moves the entries of folders, keyed by `keyOf`, to their new locations. */
 export function moveFolders<Known>(
   folders: Map<string, Known>,
   origin: string,
@@ -326,13 +333,13 @@ export function moveFolders<Known>(
   }
 }
 
-/** A folder of a source, by its location, and what was decided about it. */
+/** The location of a folder and the decisions about it. */
 export type DecidedFolder = readonly [location: string, decided: FolderDecisions]
 
-/** What holds for each folder, added up from decisions and moves in their order. Stores of decisions answer from it. */
+/** Adds up decisions and moves in their order. Stores answer questions about folders from it. */
 export class DecidedFolders {
   readonly #folders = new Map<string, FolderDecisions>()
-  /** By source; absent when something has changed since it was asked for. */
+  /** Cache by source; absent after a change. */
   #written: Map<string, DecidedFolder[]> | undefined
 
   find(place: FolderPlace): FolderDecisions | undefined {
@@ -354,7 +361,7 @@ export class DecidedFolders {
     this.#folders.clear()
   }
 
-  /** Asked for each skill of a source, so it costs nothing while nothing is decided. */
+  /** Returns the folders with texts of agents. Cached, because it is called for each skill of a source. */
   listWritten(origin: string): readonly DecidedFolder[] {
     this.#written ??= this.#findWritten()
     return this.#written.get(origin) ?? []
@@ -371,7 +378,7 @@ export class DecidedFolders {
   }
 }
 
-/** Decisions that end with the process. */
+/** Decisions in memory, which end with the process. */
 export class MemoryDecisions implements DecisionStore {
   readonly isLasting = false
   readonly #folders = new DecidedFolders()
@@ -382,7 +389,7 @@ export class MemoryDecisions implements DecisionStore {
     return this.#folders.find(place)
   }
 
-  /** No other process decides here. */
+  /** Does nothing, because no other process shares these decisions. */
   refresh(): void {}
 
   async record(place: FolderPlace, decision: RecordedDecision): Promise<void> {

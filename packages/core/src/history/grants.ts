@@ -4,9 +4,9 @@ import type { SourceTrust } from '../skill/trust.ts'
 import type { FolderDecisions } from './decisions.ts'
 
 /**
- * What the scripts of a revision may do. Where changes go live by themselves it is what was granted to the folder, so an
- * edit that asks for nothing new needs nobody. Where they are reviewed it is what this very revision asked for when it
- * was approved, and what was granted to it.
+ * Returns the capabilities that the scripts of a revision may use. In a trusted source, grants belong to the folder, so an
+ * edit that asks for nothing new needs no approval. In a reviewed source, only this revision counts: the capabilities that it
+ * declared when it was approved, and its own grants.
  */
 export function grantedTo(
   skill: Skill,

@@ -8,8 +8,8 @@ import type { Skill } from '../skill/skill.ts'
 const MAX_SHOWN = 10
 
 /**
- * Finds what a person who reads a revision does not see: in the names and the text of all of its files, whatever their size.
- * @throws {SkillError} what `readFile` throws when the bytes of a file are lost: what cannot be looked at is not approved
+ * Finds invisible characters in the names and texts of all files of a revision, regardless of file size.
+ * @throws {SkillError} the error of `readFile` when a file is lost, because an unreadable revision must not be approved
  */
 export async function findHiddenIn(
   skill: Skill,
@@ -19,7 +19,7 @@ export async function findHiddenIn(
   for (const { path } of skill.files) {
     found.push(...describeHiddenName(path).map(each => ({ ...each, path })))
     const bytes = await reader.readFile(skill, path)
-    // Of the instructions more is known than their bytes tell: what the values of fields have by escapes.
+    // The parser also finds characters that field values contain as YAML escapes.
     const own =
       path === skill.skillFile ? parseSkill(bytes, { path }).diagnostics : describeHiddenFile(path, bytes)
     found.push(...own.filter(({ code }) => code === 'HIDDEN_TEXT'))
@@ -27,7 +27,7 @@ export async function findHiddenIn(
   return found
 }
 
-/** @throws {SkillError} HIDDEN_TEXT with every place, when there is any */
+/** @throws {SkillError} HIDDEN_TEXT with all places, if there are any */
 export function refuseHidden(name: string, hidden: readonly Diagnostic[]): void {
   if (hidden.length === 0) return
   const shown = hidden.slice(0, MAX_SHOWN).map(each => `${describePlace(each)}: ${each.message}`)
@@ -35,7 +35,7 @@ export function refuseHidden(name: string, hidden: readonly Diagnostic[]): void 
   const more = rest > 0 ? `; and ${rest} more` : ''
   throw new SkillError(
     'HIDDEN_TEXT',
-    `${JSON.stringify(name)} has text that nobody sees, at ${shown.join('; ')}${more}; look at it and confirm it, or reject it`,
+    `${JSON.stringify(name)} has hidden text at ${shown.join('; ')}${more}; review it, then confirm or reject it`,
     { data: { places: hidden } },
   )
 }

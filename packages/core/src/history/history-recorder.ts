@@ -6,7 +6,7 @@ import type { SkillStore } from '../store/skill-store.ts'
 import { type DecisionStore, EFFECT_MS, keyOf, type RecordedDecision } from './decisions.ts'
 import type { RevisionAuthor, RevisionCause, RevisionLog, RevisionRecord } from './revision-log.ts'
 
-/** Who brought about a change, where that can be told. */
+/** The known origin of a change. */
 export interface ChangeOrigin {
   readonly author: RevisionAuthor
   readonly cause: RevisionCause
@@ -18,7 +18,7 @@ export interface HistoryRecorderOptions {
   readonly store: SkillStore
   readonly decisions: DecisionStore
   readonly clock: Clock
-  /** What a source is on this machine, whether it is another one, and what that knows of the last change of a folder. */
+  /** Returns the origin of a source, whether it is remote, and its access to the last change of a folder. */
   readonly findSource: (label: string) => RecordedSource | undefined
 }
 
@@ -34,19 +34,19 @@ interface Seen {
   readonly name: string
   readonly revision?: Digest
   readonly event: RevisionRecord['event']
-  /** When it was visible; writing it down takes its time. */
+  /** When the change became visible. Writing the record takes time. */
   readonly at: number
 }
 
-// Large batches give the event loop back now and then.
+// Large batches yield to the event loop at intervals.
 const SLICE = 1_000
-// What was announced and never came about is forgotten.
+// Announced changes that never happen must not accumulate.
 const MAX_EXPECTED = 1_000
 
-/** Writes down each revision that comes up, with who is behind it, and keeps its files in the store. */
+/** Records each new revision with its author, and keeps its files in the store. */
 export class HistoryRecorder {
   readonly #options: HistoryRecorderOptions
-  /** Who is about to write what, by place and digest. */
+  /** Announced changes, by place and digest. */
   readonly #expected = new Map<string, ChangeOrigin>()
   #recording: Promise<void> = Promise.resolve()
 
@@ -54,17 +54,17 @@ export class HistoryRecorder {
     this.#options = options
   }
 
-  /** Says beforehand who is behind a file, or a revision, that is going to come up. */
+  /** Announces the author of a file or revision that is about to appear. */
   expect(place: FolderPlace, digest: Digest, origin: ChangeOrigin): void {
     const oldest = this.#expected.keys().next().value
     if (this.#expected.size >= MAX_EXPECTED && oldest !== undefined) this.#expected.delete(oldest)
     this.#expected.set(`${keyOf(place)}${digest}`, origin)
   }
 
-  /** Resolves when what the update showed is written down. */
+  /** Records the changes of an update. Resolves when they are written. */
   async record(update: RegistryUpdate): Promise<void> {
     const seen = this.#findSeen(update)
-    // One after the other: the next update may be about the same folders.
+    // Sequential, because the next update may concern the same folders.
     this.#recording = this.#recording.then(
       async () => await this.#write(seen),
       async () => await this.#write(seen),
@@ -89,7 +89,7 @@ export class HistoryRecorder {
       const { source, name, revision } = report
       seen.push({ place, source, name, revision, event: 'held', at })
     }
-    // A folder whose skill has another name now has one step, under the new name.
+    // A folder whose skill was renamed gets one step, under the new name.
     const live = new Set(seen.flatMap(({ event, place }) => (event === 'live' ? keyOf(place) : [])))
     return seen.filter(({ event, place }) => event !== 'removed' || !live.has(keyOf(place)))
   }
@@ -118,7 +118,7 @@ export class HistoryRecorder {
     if (added.length > 0) await this.#forget(await log.append(added))
   }
 
-  /** The store keeps the files of a step for as long as the log lists it. */
+  /** Removes files of dropped steps from the store, unless the log still lists their revision. */
   async #forget(dropped: readonly RevisionRecord[]): Promise<void> {
     const { log, store } = this.#options
     for (const { origin, location, revision } of dropped) {
@@ -162,7 +162,7 @@ export class HistoryRecorder {
     return undefined
   }
 
-  /** What somebody decided since the last step, if that is what brought this one about. */
+  /** Returns the decision since the last step that caused this one, if there is one. */
   async #findDecided(
     place: FolderPlace,
     revision: Digest | undefined,
@@ -171,20 +171,20 @@ export class HistoryRecorder {
   ): Promise<ChangeOrigin | undefined> {
     const { decisions } = this.#options
     const [last] = records
-    // What was never seen before was written, whatever was decided.
+    // A revision that was never seen before was written, even if there are decisions.
     const isSeen = revision === undefined || records.some(record => record.revision === revision)
     if (last === undefined || !isSeen || decisions.find(place) === undefined) return undefined
     const made = await decisions.list(place)
     const decision = made.findLast(each => {
       if (each.at < last.at) return false
       if ('revision' in each && each.revision === revision) return isBeginning(each, revision)
-      // It is about no revision, so only what followed at once came of it.
+      // The decision names no revision, so it caused only steps that followed shortly.
       return at - each.at <= EFFECT_MS && (revision === undefined ? isEnd(each) : isBeginning(each, revision))
     })
     return decision === undefined ? undefined : toOrigin(decision)
   }
 
-  /** What an agent of another process has noted before it wrote. */
+  /** Returns the agent of another process that noted this text before writing it. */
   async #findWritten(place: FolderPlace, revision: Digest): Promise<ChangeOrigin | undefined> {
     const writes = this.#options.decisions.find(place)?.writes
     if (writes === undefined || writes.length === 0) return undefined
@@ -196,12 +196,12 @@ export class HistoryRecorder {
   }
 }
 
-/** Whether a decision may have ended that a skill is served. */
+/** Returns true if a decision can end the serving of a skill. */
 function isEnd({ kind }: RecordedDecision): boolean {
   return kind === 'disable' || kind === 'reject' || kind === 'unpin'
 }
 
-/** Whether a decision may be why a revision is served that was known before. */
+/** Returns true if a decision can start the serving of a known revision. */
 function isBeginning(decision: RecordedDecision, revision: Digest): boolean {
   if (decision.kind === 'approve' || decision.kind === 'pin') return decision.revision === revision
   return decision.kind === 'enable' || decision.kind === 'unpin' || decision.kind === 'reject'
@@ -215,13 +215,13 @@ function toOrigin({ kind, by, note }: RecordedDecision): ChangeOrigin {
   }
 }
 
-/** Whether the log, newest first, says the same already. */
+/** Returns true if the log, newest first, already contains the step. */
 function isKnown(
   records: readonly RevisionRecord[],
   event: RevisionRecord['event'],
   revision: Digest | undefined,
 ): boolean {
-  // Once served and not any more: the decision that did it is kept with the decisions.
+  // A revision that was served before was held by a decision, and decisions are recorded elsewhere.
   if (event === 'held') return records.some(record => record.revision === revision)
   const lastServed = records.find(record => record.event !== 'held')
   return event === 'removed'
@@ -229,7 +229,7 @@ function isKnown(
     : lastServed?.event === 'live' && lastServed.revision === revision
 }
 
-/** Under which name the store keeps a revision for the history. */
+/** Returns the name under which the store keeps a revision for the history. */
 export function refOf({ origin, location }: FolderPlace, revision: Digest): string {
   return JSON.stringify(['history', origin, location, revision])
 }

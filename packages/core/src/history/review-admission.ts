@@ -19,14 +19,14 @@ import {
 
 export interface ReviewAdmissionOptions {
   readonly decisions: DecisionStore
-  /** Whether every change waits, also those of sources that are not reviewed. */
+  /** Whether every change waits, including those of trusted sources. */
   readonly isFrozen?: boolean
   /**
-   * Whether the store outlives the process. What it knows of a source that was frozen and shown can then only have been lost, and
-   * nothing new of that source is served. @default false
+   * Whether the store outlives the process. If so, a source that was already shown while frozen must be in the store. If it
+   * is missing there, the store has lost it, and nothing new of that source is served. @default false
    */
   readonly isStoreLasting?: boolean
-  /** @default the clock of the system */
+  /** @default the system clock */
   readonly clock?: Clock
 }
 
@@ -37,12 +37,12 @@ const KNOWN: KnownOptions<ReviewAdmissionOptions> = {
   clock: true,
 }
 
-/** Admits what its source may change by itself, and what somebody has approved: this revision, in this place. */
+/** Creates the policy that admits changes of trusted sources, and otherwise only the revisions approved for this folder. */
 export function createReviewAdmission(options: ReviewAdmissionOptions): AdmissionPolicy {
   checkOptions('createReviewAdmission()', options, KNOWN)
   const { decisions, isFrozen = false, isStoreLasting = false, clock = systemClock } = options
   const isNoted = (origin: string): boolean => decisions.find(placeOfSource(origin))?.frozen !== undefined
-  // As it was when this process asked for the first time: later the note may be its own.
+  // Cached from the first call of this process, because a later note may be its own.
   const wasFrozen = new Map<string, boolean>()
   const findLost = (origin: string): boolean => {
     const known = wasFrozen.get(origin) ?? (isStoreLasting && isNoted(origin))
@@ -51,7 +51,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
   }
   return {
     admit: request => {
-      // Whoever freezes a folder for the first time wants to begin with it as it is.
+      // A host that freezes a source for the first time starts with the current contents.
       const isBegin = request.live === undefined && request.isFirst && !(isFrozen && findLost(request.origin))
       const waits = isFrozen && !isBegin
       const decided = decisions.find({ origin: request.origin, location: request.skill.location })
@@ -63,7 +63,7 @@ export function createReviewAdmission(options: ReviewAdmissionOptions): Admissio
       if (!isFrozen || !isStoreLasting || isNoted(origin)) return
       wasFrozen.set(origin, false)
       const note = { kind: 'freeze', by: 'isFrozen', at: clock.now() } as const
-      // Where it cannot be stored, the next reading tries again.
+      // If the note cannot be stored, the next reading tries again.
       decisions.record(placeOfSource(origin), note).catch(() => undefined)
     },
     moved: (origin, moves) => decisions.move(origin, moves),
@@ -101,18 +101,18 @@ interface Case {
   readonly isSame: boolean
 }
 
-/** Why a revision that nobody has approved does not go live by itself. */
+/** Returns why an unapproved revision is held, or `undefined` if it goes live. */
 function findReason({ trust, isFrozen, write, forgotten, isSame }: Case): string | undefined {
   if (write !== undefined) return `written by ${describeMeta(write)} and not approved`
   if (trust === 'review') return 'the source is reviewed and this revision is not approved'
   if (forgotten !== undefined && !isSame)
-    return `agents have written more to this folder than can be remembered, the last dropped text by ${describeMeta(forgotten)}`
+    return `agents wrote more texts to this folder than can be tracked; the last dropped text is by ${describeMeta(forgotten)}`
   return isFrozen && !isSame ? 'changes wait while the skills are frozen' : undefined
 }
 
 /**
- * What an agent wrote of this revision in a folder that is not there any more: it may have been moved while no process ran, and a
- * text that was not approved is not approved under another path.
+ * Finds texts of an agent in this revision that were noted for a folder that no longer exists. The folder may have been moved
+ * while no process ran, and an unapproved text stays unapproved at its new path.
  */
 function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): AgentWrite | undefined {
   const { skill, origin } = request
@@ -124,7 +124,7 @@ function findLeftWrite(request: AdmissionRequest, decisions: DecisionStore): Age
   return undefined
 }
 
-/** What an agent wrote of this revision and nobody has approved. */
+/** Finds the unapproved texts of agents in this revision. */
 export function findHeldWrites(skill: Skill, decided: FolderDecisions | undefined): readonly AgentWrite[] {
   if (decided === undefined || decided.writes.length === 0) return []
   const digests = new Map(skill.files.map(({ path, digest }) => [path, digest]))

@@ -4,15 +4,15 @@ import type { FolderPlace } from '../registry/admission.ts'
 import type { Digest } from '../skill/digest.ts'
 import { type DecisionKind, keyOf } from './decisions.ts'
 
-/** Whose text a revision is, as far as that is known. */
+/** The author of a revision, as far as known. */
 export interface RevisionAuthor {
-  /** `commit`: the author of a commit. `source`: whoever is behind a remote place that names nobody. */
+  /** `commit`: the author of a commit. `source`: the unknown author behind a remote source. */
   readonly kind: 'person' | 'agent' | 'commit' | 'source'
-  /** For people. */
+  /** Name of the author, for people. */
   readonly name?: string
 }
 
-/** Why a revision came up. */
+/** Why a step was recorded. */
 export type RevisionCause = 'found' | 'edit' | 'fetch' | 'rollback' | 'removal' | DecisionKind
 
 /** One step in the history of a folder. */
@@ -20,44 +20,47 @@ export interface RevisionRecord extends FolderPlace {
   /** Label of the source at that time. */
   readonly source: string
   readonly name: string
-  /** Absent when the skill went away. */
+  /** Absent when the skill was removed. */
   readonly revision?: Digest
-  /** `live`: served from then on. `held`: seen, and not served. `removed`: no longer served. `decided`: nothing changed by it at once. */
+  /** `live`: served from then on. `held`: seen, but not served. `removed`: no longer served. `decided`: no immediate effect. */
   readonly event: 'live' | 'held' | 'removed' | 'decided'
   readonly cause: RevisionCause
   readonly author: RevisionAuthor
-  /** Of a commit, or of a decision. */
+  /** Message of the commit, or note of the decision. */
   readonly note?: string
   /** Wall time in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Where the history of skills is kept. */
+/** A store for the history of skills. */
 export interface RevisionLog {
-  /** What was wrong with the history when it was opened or read, for people. */
+  /** Damage of the history that was found when it was opened or read, for people. */
   readonly damage?: string | undefined
-  /** What was recorded last of a folder, at once from memory. */
+  /** Returns the last record of a folder, from memory. */
   last(place: FolderPlace): RevisionRecord | undefined
-  /** What was recorded last of every folder, in any order. */
+  /** Returns the last record of every folder, in any order. */
   lasts(): readonly RevisionRecord[]
-  /** Resolves when the records outlive the process, where the log does: to those that it keeps no longer for them. */
+  /**
+   * Appends records, and resolves once they are stored, durably if the log is durable. Resolves to the old records that it
+   * dropped.
+   */
   append(records: readonly RevisionRecord[]): Promise<readonly RevisionRecord[]>
-  /** Newest first. */
+  /** Returns the records of a folder, newest first. */
   list(place: FolderPlace): Promise<readonly RevisionRecord[]>
   close(): Promise<void>
 }
 
-/** How many steps of one folder are kept. */
+/** Default number of steps kept per folder. */
 export const DEFAULT_HISTORY_LENGTH = 100
 
 export interface MemoryRevisionLogOptions {
-  /** Steps of one folder that are kept. @default DEFAULT_HISTORY_LENGTH */
+  /** Steps kept per folder. @default DEFAULT_HISTORY_LENGTH */
   readonly maxRecords?: number
 }
 
 const KNOWN_LOG: KnownOptions<MemoryRevisionLogOptions> = { maxRecords: true }
 
-/** A history that ends with the process. */
+/** A history in memory, which ends with the process. */
 export class MemoryRevisionLog implements RevisionLog {
   readonly #records = new Map<string, readonly RevisionRecord[]>()
   readonly #maxRecords: number

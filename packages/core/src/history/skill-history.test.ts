@@ -18,7 +18,7 @@ import { FakeClock } from '../testing/index.ts'
 const text = (name: string, body = 'Body.', extra = ''): string =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${extra}---\n${body}\n`
 
-/** One that several processes have, one after the other. */
+/** A log that several processes use, one after the other. */
 class LastingLog extends MemoryRevisionLog {
   override async close(): Promise<void> {}
 }
@@ -81,8 +81,8 @@ async function read({ files }: Kit, path: string): Promise<string> {
   return Buffer.from(bytes).toString()
 }
 
-describe('log', () => {
-  test('a decision that changes nothing at once is told all the same, and no later change is put down to it', async () => {
+describe('log()', () => {
+  test('lists decisions without an immediate effect, and does not name them as the cause of later changes', async () => {
     await using it = await open()
     const { review } = it.skills
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -102,7 +102,7 @@ describe('log', () => {
     expect((await it.skills.history.log('pdf'))[2]?.note).toBe('for the fair')
   })
 
-  test('every revision is written down once, newest first, with its time', async () => {
+  test('lists every revision once, newest first, with its time', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await it.skills.reload()
@@ -121,7 +121,7 @@ describe('log', () => {
     expect((await it.log()).slice(0, 2)).toEqual(['live edit person r', 'removed removal person'])
   })
 
-  test('what is held and approved says who approved; what an agent wrote says so', async () => {
+  test('names the author of an approval, and the agent that wrote a text', async () => {
     await using it = await open()
     const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot', conversation: 'c' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
@@ -130,7 +130,7 @@ describe('log', () => {
     expect((await it.skills.history.log('pdf'))[0]?.note).toBe('fine')
   })
 
-  test('what was decided says who, why and how, also when nothing is served by it', async () => {
+  test('gives author, note and kind of each decision, even if nothing is served after it', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf', { by: 'ada' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Evil.'))
@@ -151,7 +151,7 @@ describe('log', () => {
     expect(notes).toEqual(['incident', 'asks for secrets'])
   })
 
-  test("a change after a decision is nobody else's", async () => {
+  test('does not attribute a change after a decision to the decision', async () => {
     await using it = await open()
     await it.skills.review.disable('pdf', { by: 'bob' })
     await it.skills.review.enable('pdf', { by: 'bob' })
@@ -159,14 +159,14 @@ describe('log', () => {
     expect((await it.log())[0]).toBe('live edit person r')
   })
 
-  test('agents whose texts are live at once are named all the same', async () => {
+  test('names agents even if their texts go live immediately', async () => {
     await using it = await open({ review: { agentWrites: 'live' } })
     const [write] = createAuthorTools(it.skills.writer(), { author: { name: 'the bot' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
     expect((await it.log())[0]).toBe('live write the bot r')
   })
 
-  test('a skill that has another name in the same folder has one step more, under its new name', async () => {
+  test('adds one step under the new name when a skill is renamed in its folder', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('maps', 'Second.'))
     const records = await it.skills.history.log('maps')
@@ -176,13 +176,13 @@ describe('log', () => {
     ])
   })
 
-  test('a broken text is no revision', async () => {
+  test('does not list a broken text', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
     expect(await it.log()).toEqual(['live found person r'])
   })
 
-  test('old revisions stay readable for as long as they are in the log, in a store that collects', async () => {
+  test('keeps listed revisions readable in a store that collects garbage', async () => {
     const clock = new FakeClock()
     const store = new MemorySkillStore({ clock, graceMs: 10 })
     await using it = await open({ state: { store } })
@@ -194,15 +194,17 @@ describe('log', () => {
     )
   })
 
-  test('without a log there is no history, and that is said', async () => {
+  test('fails when no log is kept', async () => {
     const skills = await createSkillRuntime({ sources: [] })
-    await expect(skills.history.log('pdf')).rejects.toThrow(/no history is kept; give createSkillRuntime one/)
+    await expect(skills.history.log('pdf')).rejects.toThrow(
+      /no history is kept; pass a log to createSkillRuntime/,
+    )
     await skills.close()
   })
 })
 
-describe('diff', () => {
-  test('names fields, instructions, files and new capabilities', async () => {
+describe('diff()', () => {
+  test('lists changed fields, instructions, files and new capabilities', async () => {
     await using it = await open()
     it.files.write('/s/pdf/old.md', 'Old.')
     await it.skills.reload()
@@ -227,7 +229,7 @@ describe('diff', () => {
     expect([diff.from, diff.to]).toEqual([first, it.skills.current.get('pdf').revision])
   })
 
-  test('without revisions it goes from what is served to what waits', async () => {
+  test('compares the served revision with the waiting one by default', async () => {
     await using it = await open({ review: { isFrozen: true } })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Waits.'))
     const [report] = it.skills.current.reports()
@@ -238,14 +240,14 @@ describe('diff', () => {
     ['zz', 'INVALID_OPTION'],
     ['0000000000', 'REVISION_NOT_FOUND'],
     ['0'.repeat(64), 'REVISION_NOT_FOUND'],
-  ])('of %j it says %s', async (revision, code) => {
+  ])('fails for revision %j with %s', async (revision, code) => {
     await using it = await open()
     await expect(it.skills.history.diff('pdf', revision)).rejects.toMatchObject({ code })
   })
 })
 
-describe('rollback', () => {
-  test('writes the old text back as a new change, which can be rolled back itself', async () => {
+describe('rollback()', () => {
+  test('writes the old text as a new change, which can be rolled back itself', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf', { by: 'ada' })).toMatchObject({
@@ -259,7 +261,7 @@ describe('rollback', () => {
     expect(await it.body()).toBe('Second.')
   })
 
-  test('a revision of many files comes back as a whole, and what was there is kept aside', async () => {
+  test('restores all files of a revision in one step, and keeps the replaced files in the trash', async () => {
     await using it = await open()
     it.files.write('/s/pdf/references/a.md', 'A.')
     await it.put('/s/pdf/b.md', 'B.')
@@ -279,7 +281,7 @@ describe('rollback', () => {
     expect(await read(it, `/s/.trash/${aside?.name}/c.md`)).toBe('C.')
   })
 
-  test('T40: takes no beginning of a digest, and says the whole one; a plan does', async () => {
+  test('T40: refuses an incomplete digest and names the whole one; planRollback() accepts it', async () => {
     await using it = await open()
     const { revision } = it.skills.current.get('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -287,13 +289,13 @@ describe('rollback', () => {
       it.skills.history.rollback('pdf', { revision: revision.slice(7, 15) }),
     ).rejects.toMatchObject({
       code: 'INVALID_OPTION',
-      message: expect.stringMatching(new RegExp(`is not whole, .* use ${revision}$`)),
+      message: expect.stringMatching(new RegExp(`is not a whole digest, .* use ${revision}$`)),
     })
     expect(await it.body()).toBe('Second.')
     expect((await it.skills.history.planRollback('pdf', revision.slice(7, 15))).to).toBe(revision)
   })
 
-  test('to what is there and served already it does nothing, and a plan says so before', async () => {
+  test('changes nothing if the revision is already current and served, and planRollback() reports it', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     const { history, current } = it.skills
@@ -306,7 +308,7 @@ describe('rollback', () => {
     expect([await it.log(), await it.body()]).toEqual([steps, 'Second.'])
   })
 
-  test('of a broken text it brings back what is served', async () => {
+  test('replaces a broken text by the served revision', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', '---\nname: "pdf\n---\n')
     await it.skills.history.rollback('pdf')
@@ -316,7 +318,7 @@ describe('rollback', () => {
     ])
   })
 
-  test('a skill that went while nothing ran comes back, and those of other folders with the same log are nobody here', async () => {
+  test('restores a skill that was removed while no process ran, and ignores folders of other sources in the same log', async () => {
     const history = new LastingLog()
     const store = new MemorySkillStore()
     const other = new MemoryFileSystem({ '/other/pdf/SKILL.md': text('pdf', 'Other.') })
@@ -331,7 +333,7 @@ describe('rollback', () => {
     expect(await it.body()).toBe('First.')
   })
 
-  test('a skill that is gone comes back', async () => {
+  test('restores a removed skill', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     it.files.remove('/s/pdf')
@@ -343,29 +345,29 @@ describe('rollback', () => {
     expect(await it.body()).toBe('First.')
   })
 
-  test('what is gone from a read-only source cannot be brought back, and says so', async () => {
+  test('refuses to restore a skill that was removed from a read-only source', async () => {
     await using it = await open({ isReadOnly: true })
     it.files.remove('/s/pdf')
     await it.skills.reload()
     await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({
       code: 'READ_ONLY',
-      message: '"pdf" is gone from the source "s", which is not written to',
+      message: '"pdf" was removed from the source "s", which is read-only',
     })
   })
 
-  test('a revision that was rejected is not gone back to', async () => {
+  test('refuses a rejected revision', async () => {
     await using it = await open()
     const first = it.skills.current.get('pdf').revision
     await it.skills.review.reject('pdf', { by: 'eve' })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     await expect(it.skills.history.rollback('pdf', { revision: first })).rejects.toThrow(
-      /was rejected by eve; pin it when it is meant all the same/,
+      /was rejected by eve; to serve it anyway, pin it/,
     )
     expect(await it.body()).toBe('Second.')
-    await expect(it.skills.history.rollback('pdf')).rejects.toThrow(/there is no revision of "pdf" before/)
+    await expect(it.skills.history.rollback('pdf')).rejects.toThrow(/"pdf" has no earlier revision/)
   })
 
-  test('of a read-only source the old revision is pinned', async () => {
+  test('pins the old revision in a read-only source', async () => {
     await using it = await open({ isReadOnly: true })
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     expect(await it.skills.history.rollback('pdf')).toMatchObject({ how: 'pinned' })
@@ -374,7 +376,7 @@ describe('rollback', () => {
     expect((await it.log())[0]).toBe('live rollback somebody r')
   })
 
-  test('what somebody else wrote meanwhile is not overwritten', async () => {
+  test('does not overwrite a text that was written meanwhile', async () => {
     await using it = await open()
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
     it.files.write('/s/pdf/SKILL.md', text('pdf', 'Meanwhile.'))
@@ -382,7 +384,7 @@ describe('rollback', () => {
     expect(await read(it, '/s/pdf/SKILL.md')).toBe(text('pdf', 'Meanwhile.'))
   })
 
-  test('what an agent wrote and nobody approved is rolled back to what is served', async () => {
+  test('replaces an unapproved text of an agent by the served revision', async () => {
     await using it = await open()
     const [write] = createAuthorTools(it.skills.writer(), { author: { conversation: 'c' } })
     await write?.execute({ skill_name: 'pdf', relative_path: 'SKILL.md', content: text('pdf', 'Agent.') })
@@ -391,12 +393,12 @@ describe('rollback', () => {
     expect(it.skills.review.pending()).toEqual([])
   })
 
-  test('with nothing before it there is nothing to go back to', async () => {
+  test('fails when there is no earlier revision', async () => {
     await using it = await open()
     await expect(it.skills.history.rollback('pdf')).rejects.toMatchObject({ code: 'REVISION_NOT_FOUND' })
   })
 
-  test('of a reviewed folder the old revision counts as approved', async () => {
+  test('treats an earlier approved revision of a reviewed source as approved', async () => {
     await using it = await open({ trust: 'review' })
     await it.skills.review.approve('pdf')
     await it.put('/s/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -406,11 +408,11 @@ describe('rollback', () => {
   })
 })
 
-/** A disk under a process that dies: after some writes nothing reaches it any more. */
+/** A disk under a process that dies: after some writes, all further writes fail. */
 class DyingFileSystem extends MemoryFileSystem {
   remaining = Number.POSITIVE_INFINITY
 
-  // Not private: the first files are written before this part of the object exists.
+  // Not private, because the base constructor writes before a private method would exist.
   spend(): void {
     if (this.remaining-- <= 0) throw new Error('killed')
   }
@@ -431,7 +433,7 @@ class DyingFileSystem extends MemoryFileSystem {
   }
 }
 
-test('killed before any of its writes, a rollback leaves the old folder or the new one, once the next process has started', async () => {
+test('rollback(): if the process is killed before any write, the next process finds the old folder or the new one', async () => {
   const outcomes = new Set<string>()
   for (let writes = 0; ; writes++) {
     const files = new DyingFileSystem({ '/s/pdf/SKILL.md': text('pdf', 'First.'), '/s/pdf/a.md': 'First.' })
@@ -459,7 +461,7 @@ test('killed before any of its writes, a rollback leaves the old folder or the n
   expect([...outcomes].sort()).toEqual(['First.', 'Second.'])
 })
 
-test('the store drops the files of steps that the history no longer lists', async () => {
+test('the store removes the files of steps that the history no longer lists', async () => {
   const clock = new FakeClock()
   const store = new MemorySkillStore({ clock, graceMs: 10 })
   await using kit = await open({ clock, state: { store, history: new MemoryRevisionLog({ maxRecords: 3 }) } })

@@ -12,11 +12,11 @@ import type { RevisionLog, RevisionRecord } from './revision-log.ts'
 import type { SkillReview, SkillTarget } from './skill-review.ts'
 import { parseWholeRevision } from './whole-revision.ts'
 
-/** Brings old revisions back. */
+/** Restores old revisions. */
 export interface RevisionRestorer {
-  /** Whether the source of a folder may be written to. */
+  /** Returns true if the source of a folder is writable. */
   isWritable(place: FolderPlace): boolean
-  /** Writes a revision back into a folder that may be written to. */
+  /** Writes a revision back into a writable folder. */
   restore(place: FolderPlace, skill: Skill, by: string): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export interface HistoryOptions {
   readonly registry: SkillRegistry
   readonly review: SkillReview
   readonly decisions: DecisionStore
-  /** Where revisions are recorded, if they are. */
+  /** The log of revisions, if one is kept. */
   readonly log: RevisionLog | undefined
   readonly recorder: HistoryRecorder | undefined
   readonly restorer: RevisionRestorer
@@ -33,12 +33,12 @@ export interface HistoryOptions {
 export interface RollbackOptions {
   /**
    * The whole digest of the revision to go back to.
-   * @default the one that is served instead of the newest text, or was served before it
+   * @default the served revision if it is not the newest, else the revision served before it
    */
   readonly revision?: string
-  /** For people, in the history. @default 'somebody' */
+  /** Author of the rollback, for people, in the history. @default 'somebody' */
   readonly by?: string
-  /** As for an approval; asked for where the revision was never live. @default false */
+  /** As for an approval; required if the revision was never live. @default false */
   readonly confirmHidden?: boolean
 }
 
@@ -49,13 +49,13 @@ export interface RollbackOutcome {
   readonly from: Digest | undefined
   readonly to: Digest
   /**
-   * `written`: the old files are in the folder again. `pinned`: the source is read-only or the skill pinned already, so the old
-   * revision is served whatever is written. `unchanged`: it is the revision that is there and served.
+   * `written`: the folder contains the old files again. `pinned`: the source is read-only or the skill is already pinned,
+   * so the old revision is served regardless of newer texts. `unchanged`: the revision is already current and served.
    */
   readonly how: 'written' | 'pinned' | 'unchanged'
 }
 
-/** Shows what skills were, and brings earlier revisions back. Each method fails when no history is kept. */
+/** Lists earlier revisions of skills and restores them. Every method fails when no history is kept. */
 export class SkillHistory {
   readonly #options: HistoryOptions
 
@@ -65,8 +65,8 @@ export class SkillHistory {
   }
 
   /**
-   * Every step of a skill that is known, newest first, also of one that is gone; with decisions that changed nothing that is served,
-   * and each revision that was rejected.
+   * Returns every known step of a skill, newest first, even if the skill was removed. Includes decisions without a visible
+   * effect, and each rejected revision.
    * @throws {SkillError} SKILL_NOT_FOUND
    */
   async log(target: SkillTarget): Promise<readonly RevisionRecord[]> {
@@ -87,8 +87,9 @@ export class SkillHistory {
   }
 
   /**
-   * What differs between two revisions, given whole or by their first digits. Without any: from what is served to the newest
-   * text, or, when that is served, from the revision before it. With one: from that to the newest text.
+   * Compares two revisions, given as whole digests or by their first digits. With none given, compares the served revision
+   * with the newest text or, if that is served, the revision before it. With one given, compares that revision with the
+   * newest text.
    * @throws {SkillError} SKILL_NOT_FOUND, REVISION_NOT_FOUND
    */
   async diff(target: SkillTarget, from?: string, to?: string): Promise<RevisionDiff & RevisionPair> {
@@ -97,7 +98,7 @@ export class SkillHistory {
     if (after === undefined)
       throw new SkillError(
         'SKILL_INVALID',
-        `the text of ${JSON.stringify(name)} is broken or gone, and nothing is served`,
+        `the text of ${JSON.stringify(name)} is broken or removed, and no revision is served`,
       )
     const before =
       from === undefined
@@ -109,11 +110,11 @@ export class SkillHistory {
   }
 
   /**
-   * Brings an old revision back, also of a skill that is gone: as a new change of the folder, which can be rolled back itself, or
-   * as a pin where the source is not written to.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is none to go back to, or it is no longer stored;
-   * INVALID_OPTION for one that was rejected, or is not whole; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY for what is gone
-   * from a source that is not written to; HIDDEN_TEXT for one that was never live; IO_FAILED
+   * Restores an old revision, even of a removed skill. In a writable source this is a new change of the folder, which can be
+   * rolled back itself. In a read-only source it is a pin.
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when there is no earlier revision, or it is no longer stored;
+   * INVALID_OPTION when it was rejected or is not a whole digest; CHANGED_SINCE_READ when the folder changed meanwhile; READ_ONLY
+   * when the skill was removed from a read-only source; HIDDEN_TEXT when it was never live; IO_FAILED
    */
   async rollback(target: SkillTarget, options: RollbackOptions = {}): Promise<RollbackOutcome> {
     checkOptions('rollback()', options, KNOWN)
@@ -129,7 +130,7 @@ export class SkillHistory {
   }
 
   /**
-   * Tells what `rollback` would do; nothing is changed. The first digits of a revision are enough here, and `to` is whole.
+   * Returns what `rollback` would do, without changing anything. Accepts the first digits of a revision. `to` is a whole digest.
    * @throws {SkillError} as `rollback`
    */
   async planRollback(target: SkillTarget, revision?: string): Promise<RollbackOutcome> {
@@ -150,7 +151,7 @@ export class SkillHistory {
     if (!isWritten && isGone)
       throw new SkillError(
         'READ_ONLY',
-        `${JSON.stringify(name)} is gone from the source ${JSON.stringify(source)}, which is not written to`,
+        `${JSON.stringify(name)} was removed from the source ${JSON.stringify(source)}, which is read-only`,
       )
     const isThere = serving === to && (isPinned || found.newest === to)
     return {
@@ -174,31 +175,28 @@ export class SkillHistory {
     if (revision !== undefined && to !== undefined && !(await this.#revisions(place)).includes(to))
       throw new SkillError(
         'REVISION_NOT_FOUND',
-        `${to} was never a revision of ${JSON.stringify(name)}; log lists those there are`,
+        `${to} was never a revision of ${JSON.stringify(name)}; "log" lists the known revisions`,
       )
     if (to === undefined)
-      throw new SkillError(
-        'REVISION_NOT_FOUND',
-        `there is no revision of ${JSON.stringify(name)} before the present one`,
-      )
+      throw new SkillError('REVISION_NOT_FOUND', `${JSON.stringify(name)} has no earlier revision`)
     const decided = await this.#findRejection(place, to)
     if (decided !== undefined) {
       throw new SkillError(
         'INVALID_OPTION',
-        `revision ${shortDigest(to)} of ${JSON.stringify(name)} was rejected by ${decided.by}; pin it when it is meant all the same`,
+        `revision ${shortDigest(to)} of ${JSON.stringify(name)} was rejected by ${decided.by}; to serve it anyway, pin it`,
       )
     }
     return to
   }
 
-  /** The decision by which a revision is not wanted, unless a later one wants it. */
+  /** Returns the rejection of a revision, unless a later decision accepts the revision. */
   async #findRejection(place: FolderPlace, revision: Digest): Promise<RecordedDecision | undefined> {
     const decisions = await this.#options.decisions.list(place)
     const last = decisions.findLast(each => 'revision' in each && each.revision === revision)
     return last?.kind === 'reject' ? last : undefined
   }
 
-  /** The folder that a name means, live or not, or was the last to mean. */
+  /** Finds the folder that a target names, or the last removed folder with that name. */
   async #find(target: SkillTarget): Promise<Known> {
     const log = this.#log
     await this.#options.registry.delivered()
@@ -208,7 +206,7 @@ export class SkillHistory {
       return { place, name, source, serving, newest, isGone: false }
     } catch (thrown) {
       if (!SkillError.isInstance(thrown, 'SKILL_NOT_FOUND')) throw thrown
-      // It is not here, so whatever was written down last of it, it is gone: also when nobody was there to see it go.
+      // No folder has the name now, so the logged one was removed, even if no process saw the removal.
       const gone = log.lasts().filter(({ origin, name, source, location }) => {
         const isAsked = [name, `${source}/${name}`, `${source}/${location}`].includes(target)
         return isAsked && this.#options.registry.isKnown(origin)
@@ -217,7 +215,7 @@ export class SkillHistory {
       if (only === undefined) throw thrown
       if (another !== undefined) {
         const choices = gone.map(({ source, location }) => JSON.stringify(`${source}/${location}`)).join(', ')
-        throw new SkillError('INVALID_OPTION', `several skills of this name are gone: use one of ${choices}`)
+        throw new SkillError('INVALID_OPTION', `several removed skills have this name; use one of ${choices}`)
       }
       const { origin, location, name, source } = only
       return {
@@ -231,7 +229,7 @@ export class SkillHistory {
     }
   }
 
-  /** The revision that is served instead of the newest one, or was before it. */
+  /** Returns the served revision if it is not the newest, else the revision served before it. */
   async #findBefore(
     place: FolderPlace,
     serving: Digest | undefined,
@@ -252,13 +250,13 @@ export class SkillHistory {
     return undefined
   }
 
-  /** @throws {SkillError} INVALID_OPTION when the runtime was given no log */
+  /** @throws {SkillError} INVALID_OPTION when the runtime has no log */
   get #log(): RevisionLog {
     const { log } = this.#options
     if (log !== undefined) return log
     throw new SkillError(
       'INVALID_OPTION',
-      'no history is kept; give createSkillRuntime one, for example state: { history: new MemoryRevisionLog() }',
+      'no history is kept; pass a log to createSkillRuntime, for example state: { history: new MemoryRevisionLog() }',
     )
   }
 
@@ -284,10 +282,10 @@ export class SkillHistory {
   }
 }
 
-/** How the text of a revision is read: whole where something is decided, by its beginning where somebody looks. */
+/** Parses a revision: a whole digest for a decision, its first digits for display. */
 type ReadRevision = (text: string, known: readonly Digest[]) => Digest
 
-/** The revision that a text of digits means. */
+/** Returns the revision that the digits of a text identify. */
 function findRevision(text: string, known: readonly Digest[]): Digest {
   const wanted = text.replace(/^sha256:/, '').toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
@@ -306,11 +304,14 @@ function findRevision(text: string, known: readonly Digest[]): Digest {
   if (revision !== undefined) return revision
   throw new SkillError(
     'REVISION_NOT_FOUND',
-    `no known revision begins with ${text}; log lists those there are`,
+    `no known revision begins with ${text}; "log" lists the known revisions`,
   )
 }
 
-/** Whether a decision is why a step was made, so that the step tells all of it; that of a rejection does not name the revision. */
+/**
+ * Returns true if a decision caused a step, so the decision needs no entry of its own. A rejection always needs one,
+ * because its step names no revision.
+ */
 function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecision): boolean {
   const { kind, by } = decision
   if (kind === 'reject' || author.name !== by || at < decision.at || at - decision.at > EFFECT_MS)
@@ -318,13 +319,13 @@ function cameOf({ cause, author, at }: RevisionRecord, decision: RecordedDecisio
   return cause === kind || (cause === 'rollback' && (kind === 'pin' || kind === 'approve'))
 }
 
-/** A folder with what is known of it now. */
+/** The current facts about a folder. */
 interface Known {
   readonly place: FolderPlace
   readonly name: string
   readonly source: string
   readonly serving: Digest | undefined
-  /** Of its text; absent when that is broken, or the folder is gone. */
+  /** Revision of the newest text; absent when the text is broken or the folder was removed. */
   readonly newest: Digest | undefined
   readonly isGone: boolean
 }

@@ -32,7 +32,7 @@ interface Kit {
   readonly statusOf: (name: string) => string
 }
 
-/** Two sources: `mine` goes live at once, `team` is reviewed and comes first. */
+/** Two sources: `mine` is trusted, `team` is reviewed and comes first. */
 async function open(
   team: Readonly<Record<string, string>> = {},
   options: Partial<SkillRuntimeOptions> & { readonly mine?: Readonly<Record<string, string>> } = {},
@@ -75,7 +75,7 @@ const revisionOf = (skills: SkillRuntime, name: string): Digest =>
   skills.current.reports().find(report => report.name === name)?.revision ?? 'sha256:'
 
 describe('a reviewed source', () => {
-  test(`T28: shows nothing before approval, and then exactly what was approved ${verifies('P35')}`, async () => {
+  test(`T28: serves nothing before an approval, and then exactly the approved revision ${verifies('P35')}`, async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:pending'])
     expect(it.skills.review.pending().map(({ name }) => name)).toEqual(['pdf'])
@@ -88,7 +88,7 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBe('Poisoned.')
   })
 
-  test('a rejected revision is not served, not even when it was, and what is written next is asked again', async () => {
+  test('does not serve a rejected revision, even if it was served before, and asks again for the next one', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -105,7 +105,7 @@ describe('a reviewed source', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:rejected'])
   })
 
-  test('what was served before a rejected revision is served again, also if it was never approved', async () => {
+  test('serves the revision before a rejected one again, even if it was never approved', async () => {
     for (const frozen of [true, false]) {
       await using it = await open(
         {},
@@ -119,14 +119,14 @@ describe('a reviewed source', () => {
     }
   })
 
-  test('without any revision that was approved, nothing is served after a rejection', async () => {
+  test('serves nothing after a rejection if no other revision was approved', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.skills.review.reject('pdf')
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual([undefined, 'team:rejected'])
   })
 
-  test('what was approved serves after a restart, whatever another runtime served of the source meanwhile', async () => {
+  test('serves the approved revision after a restart, even if another runtime served another one meanwhile', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     const open1 = async (trust: 'auto' | 'review', body: string, own: MemoryDecisions) => {
       const fileSystem = new MemoryFileSystem({ '/team/pdf/SKILL.md': text('pdf', body) })
@@ -146,13 +146,13 @@ describe('a reviewed source', () => {
     expect(await again.readBody(again.current.get('pdf'))).toBe('First.')
   })
 
-  test('an approval is for the revision that was looked at', async () => {
+  test('accepts an approval only for the reviewed revision', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     const looked = revisionOf(it.skills, 'pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Swapped.'))
     await expect(it.skills.review.approve('pdf', { revision: looked })).rejects.toMatchObject({
       code: 'CHANGED_SINCE_READ',
-      message: `the newest revision of "pdf" is ${revisionOf(it.skills, 'pdf')} by now; look at it again`,
+      message: `the newest revision of "pdf" is now ${revisionOf(it.skills, 'pdf')}; review it again`,
     })
     await expect(it.skills.review.approve('nope')).rejects.toMatchObject({ code: 'SKILL_NOT_FOUND' })
     await it.put('/team/pdf/SKILL.md', 'no skill')
@@ -166,7 +166,7 @@ describe('a reviewed source', () => {
     ['pin', 8],
     ['grant', 8],
   ] as const)(
-    'T40: %s takes no beginning of a digest, %i digits, and says the whole one',
+    'T40: %s refuses an incomplete digest with %i digits and names the whole one',
     async (verb, digits) => {
       await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
       const revision = revisionOf(it.skills, 'pdf')
@@ -176,7 +176,7 @@ describe('a reviewed source', () => {
         const done = verb === 'grant' ? review.grant('pdf', ['net'], named) : review[verb]('pdf', named)
         await expect(done).rejects.toMatchObject({
           code: 'INVALID_OPTION',
-          message: expect.stringMatching(new RegExp(`is not whole, .* use ${revision}$`)),
+          message: expect.stringMatching(new RegExp(`is not a whole digest, .* use ${revision}$`)),
         })
       }
       await expect(review.decisions('pdf')).resolves.toEqual([])
@@ -197,13 +197,13 @@ describe('a reviewed source', () => {
       'an escape',
       'pdf/SKILL.md',
       text('pdf').replace('Does pdf.', '"a\\u202Eb"'),
-      'SKILL.md:3:1: "description" has U+202E',
+      'SKILL.md:3:1: "description" contains the invisible characters U+202E',
     ],
     ['a script', 'pdf/scripts/a.js', 'x\n"\u3164"', 'scripts/a.js:2:2: U+3164'],
-    ['a name', 'pdf/a\u200b.md', 'x', 'the name has U+200B'],
+    ['a name', 'pdf/a\u200b.md', 'x', 'the name contains the invisible characters U+200B'],
     ['a large file', 'pdf/a.txt', `${'x'.repeat(300_000)}\u{e0101}`, 'a.txt:1:300001: U+E0101'],
   ])(
-    'T46: an approval stops at text that nobody sees in %s, until that is confirmed',
+    'T46: refuses an approval with hidden text in %s until it is confirmed',
     async (_, path, content, place) => {
       await using it = await open({ '/team/pdf/SKILL.md': text('pdf'), [`/team/${path}`]: content })
       const revision = revisionOf(it.skills, 'pdf')
@@ -216,12 +216,12 @@ describe('a reviewed source', () => {
       expect(it.statusOf('pdf')).toBe('team:pending')
       await it.skills.review.approve('pdf', { revision, confirmHidden: true })
       expect(await it.bodyOf('pdf')).toBeDefined()
-      // What was approved once, is read.
+      // An approved revision counts as read.
       await it.skills.review.pin('pdf', { revision })
     },
   )
 
-  test('T46: a revision that was never live is rolled back to only when its hidden text is confirmed', async () => {
+  test('T46: rolls back to a revision that was never live only if its hidden text is confirmed', async () => {
     await using it = await open(
       { '/team/pdf/SKILL.md': text('pdf', 'First.') },
       { state: { history: new MemoryRevisionLog() } },
@@ -238,16 +238,16 @@ describe('a reviewed source', () => {
     expect(await it.bodyOf('pdf')).toBe('Hid\u2060den.')
   })
 
-  test('a pin without a revision is for what is served, never for what waits', async () => {
+  test('pins the served revision by default, never the waiting one', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await expect(it.skills.review.pin('pdf')).rejects.toMatchObject({
       code: 'INVALID_OPTION',
-      message: `nothing of "pdf" is served; name the revision to pin; its newest is ${revisionOf(it.skills, 'pdf')}`,
+      message: `no revision of "pdf" is served; name the revision to pin; its newest is ${revisionOf(it.skills, 'pdf')}`,
     })
     expect(await it.bodyOf('pdf')).toBeUndefined()
   })
 
-  test('never takes the place of a skill that was named, whatever the policy and the order', async () => {
+  test('never shadows a skill of a trusted source, under any policy and order', async () => {
     for (const onDuplicate of [
       'first-wins',
       'last-wins',
@@ -264,7 +264,7 @@ describe('a reviewed source', () => {
     }
   })
 
-  test('of several of one name the one that waits is meant, and "source/name" says which', async () => {
+  test('prefers the waiting skill among several with the same name, and accepts "source/name"', async () => {
     const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
     expect((await it.skills.review.approve('pdf')).source).toBe('team')
@@ -275,7 +275,7 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.pin('mine/pdf')).source).toBe('mine')
   })
 
-  test('what is so already is not decided again, unless there is something to note', async () => {
+  test('does not record a decision that already holds, unless it has a note', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const { review } = it.skills
     expect((await review.unpin('pdf')).isNew).toBe(false)
@@ -297,8 +297,8 @@ describe('a reviewed source', () => {
     expect(kinds).toEqual(['reject', 'reject', 'approve', 'disable', 'enable', 'pin'])
   })
 
-  test('what another process has decided a moment ago counts, also when it was not heard of yet', async () => {
-    // A store that answers from memory what it was told last, as one that several processes share does.
+  test('respects a recent decision of another process, even before it was received', async () => {
+    // Like a store shared by several processes, it answers from the last decisions that it has read.
     class Shared extends MemoryDecisions {
       heard: ReturnType<MemoryDecisions['find']>
       override find(): ReturnType<MemoryDecisions['find']> {
@@ -315,13 +315,13 @@ describe('a reviewed source', () => {
     expect((await it.skills.review.reject('pdf')).isNew).toBe(true)
   })
 
-  test('everything can be approved in one go', async () => {
+  test('approves all waiting skills at once with approveAll()', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a'), '/team/b/SKILL.md': text('b') })
     expect((await it.skills.review.approveAll({ by: 'ada' })).map(({ name }) => name)).toEqual(['a', 'b'])
     expect(it.skills.review.pending()).toEqual([])
   })
 
-  test('events tell what waits and what was decided', async () => {
+  test('emits events for waiting skills and for decisions', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf') })
     const told: string[] = []
     it.skills.events.on(
@@ -339,7 +339,7 @@ describe('a reviewed source', () => {
     expect(told).toEqual(['approve pdf ada', 'pending pdf sha256', 'reject pdf bob'])
   })
 
-  test('approvals outlive the process with their store, and are of no use to another source', async () => {
+  test('keeps approvals across restarts, and does not apply them to another source', async () => {
     const store = new MemorySkillStore()
     const decisions = new MemoryDecisions()
     const files = { '/team/pdf/SKILL.md': text('pdf', 'First.') }
@@ -365,8 +365,8 @@ describe('a reviewed source', () => {
   })
 })
 
-describe('pins and switches', () => {
-  test('a pinned revision is served whatever is written, also when that is broken, until it is unpinned', async () => {
+describe('pin() and disable()', () => {
+  test('keep serving a pinned revision until it is unpinned, even if the newest text is broken', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     await it.skills.review.pin('pdf', { by: 'ada' })
     expect(it.statusOf('pdf')).toBe('mine:pinned')
@@ -379,7 +379,7 @@ describe('pins and switches', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Third.', 'mine:ok'])
   })
 
-  test('a revision that is rejected is not served, pinned or not; and who pins it takes the rejection back', async () => {
+  test('do not serve a rejected revision even if it was pinned, but a later pin cancels the rejection', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     const first = it.skills.current.get('pdf').revision
     await it.skills.review.pin('pdf')
@@ -389,7 +389,7 @@ describe('pins and switches', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'mine:pinned'])
   })
 
-  test('a revision that was never approved goes with its pin', async () => {
+  test('stop serving an unapproved revision when it is unpinned', async () => {
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'First.') })
     await it.skills.review.approve('pdf')
     await it.put('/team/pdf/SKILL.md', text('pdf', 'Unread.'))
@@ -399,7 +399,7 @@ describe('pins and switches', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['First.', 'team:pending'])
   })
 
-  test('an older revision can be pinned as long as it is stored; another one cannot', async () => {
+  test('accept an older revision if it is stored, and refuse an unknown one', async () => {
     await using it = await open({}, { mine: { '/mine/pdf/SKILL.md': text('pdf', 'First.') } })
     const first = revisionOf(it.skills, 'pdf')
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -412,7 +412,7 @@ describe('pins and switches', () => {
     )
   })
 
-  test('a disabled skill is not served and not forgotten; another of its name takes its place meanwhile', async () => {
+  test('let another skill with the same name replace a disabled skill until it is enabled', async () => {
     const mine = { '/mine/pdf/SKILL.md': text('pdf', 'Mine.') }
     await using it = await open({ '/team/pdf/SKILL.md': text('pdf', 'Theirs.') }, { mine })
     await it.skills.review.approve('team/pdf')
@@ -428,7 +428,7 @@ describe('pins and switches', () => {
   })
 })
 
-test('frozen: what was there at the start is served, and changes of every source wait', async () => {
+test('isFrozen serves the contents at the first start and holds changes of every source', async () => {
   const mine = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
   await using it = await open({}, { mine, review: { isFrozen: true } })
   expect(await it.bodyOf('pdf')).toBe('First.')
@@ -443,7 +443,7 @@ test('frozen: what was there at the start is served, and changes of every source
   expect(await it.bodyOf('pdf')).toBe('Second.')
 })
 
-test('frozen: what was changed while no process ran waits as well, and what was served before is served', async () => {
+test('isFrozen serves the last served revision and holds a change made while no process ran', async () => {
   const store = new MemorySkillStore()
   const decisions = new MemoryDecisions()
   await (
@@ -456,7 +456,7 @@ test('frozen: what was changed while no process ran waits as well, and what was 
   expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Second.', 'mine:ok'])
 })
 
-describe('frozen, over restarts', () => {
+describe('isFrozen, over restarts,', () => {
   /** Runs one process after the other over the same store and decisions. */
   function createProcesses() {
     const store = new MemorySkillStore()
@@ -467,14 +467,14 @@ describe('frozen, over restarts', () => {
   const pdf = (body: string) => ({ '/mine/pdf/SKILL.md': text('pdf', body) })
   const docx = { '/mine/docx/SKILL.md': text('docx') }
 
-  test('what was new while it was frozen waits at the next start, too', async () => {
+  test('still holds a new skill at the next start', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await using it = await start({ ...pdf('First.'), ...docx }, true)
     expect([it.statusOf('pdf'), it.statusOf('docx')]).toEqual(['mine:ok', 'mine:pending'])
   })
 
-  test('what left and came back changed waits, also when nothing else is there', async () => {
+  test('holds a skill that was removed and came back changed, even if it is the only one', async () => {
     const start = createProcesses()
     await (await start(pdf('First.'), true)).skills.close()
     await (await start({}, true)).skills.close()
@@ -482,7 +482,7 @@ describe('frozen, over restarts', () => {
     expect(it.statusOf('pdf')).toBe('mine:pending')
   })
 
-  test('a pin that is taken back leaves what was served before it', async () => {
+  test('serves the earlier revision again after an unpin', async () => {
     const start = createProcesses()
     await using it = await start(pdf('First.'), true)
     await it.put('/mine/pdf/SKILL.md', text('pdf', 'Second.'))
@@ -497,7 +497,7 @@ describe('frozen, over restarts', () => {
   })
 })
 
-test('a pinned revision that is no longer stored leaves the last good one, and not the newest', async () => {
+test('a pinned revision that is no longer stored is replaced by the last good revision, not by the newest', async () => {
   const decisions = new MemoryDecisions()
   const store = new MemorySkillStore()
   const first = { '/mine/pdf/SKILL.md': text('pdf', 'First.') }
@@ -511,7 +511,7 @@ test('a pinned revision that is no longer stored leaves the last good one, and n
   expect(without.skills.current.find('pdf')).toBeUndefined()
 })
 
-test('a bare name means the skill, wherever else identical copies of it are', async () => {
+test('a bare name selects the served skill even if identical copies exist', async () => {
   const same = text('pdf', 'Same.')
   await using it = await open(
     { '/team/pdf/SKILL.md': same },
@@ -520,14 +520,14 @@ test('a bare name means the skill, wherever else identical copies of it are', as
   expect((await it.skills.review.disable('pdf')).source).toBe('mine')
 })
 
-describe('what an agent writes', () => {
+describe('a text that an agent writes', () => {
   interface Writing {
     readonly session: SkillSession
     readonly write: (skill: string, path: string, content: string) => Promise<string>
   }
   function writing(skills: SkillRuntime, id: string): Writing {
     const session = skills.session({ id })
-    // The first source that may be written to is reviewed; the agent writes to the other one.
+    // The agent writes to `mine`, because the first writable source is a reviewed one.
     const [write] = createAuthorTools(skills.writer(), { author: { name: 'the bot', conversation: id } })
     return {
       session,
@@ -570,7 +570,7 @@ describe('what an agent writes', () => {
     }
   }
 
-  test(`lives in its own conversation at once, and beyond it after approval ${verifies('P35')}`, async () => {
+  test(`is live in its own conversation immediately, and in others after an approval ${verifies('P35')}`, async () => {
     await using it = await openOwn()
     const [own, other] = [writing(it.skills, 'chat-1'), writing(it.skills, 'chat-2')]
     expect(await own.write('notes', 'SKILL.md', text('notes', 'New.'))).toContain('live in this conversation')
@@ -596,7 +596,7 @@ describe('what an agent writes', () => {
     ])
   })
 
-  test('a text that was never approved does not go live while the next one is written', async () => {
+  test('does not go live unapproved while the agent writes the next one', async () => {
     await using it = await openOwn({})
     const bodies = new Set<string | undefined>()
     it.skills.subscribe(({ generation }) => void bodies.add(generation.find('pdf')?.description))
@@ -612,7 +612,7 @@ describe('what an agent writes', () => {
     expect([...bodies].filter(each => /First|Second|Third/.test(each ?? ''))).toEqual([])
   })
 
-  test('approving one text does not approve another that the agent wrote before it', async () => {
+  test('is not approved by the approval of a later text', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('pdf', 'SKILL.md', text('pdf', 'First.'))
@@ -622,7 +622,7 @@ describe('what an agent writes', () => {
     expect([it.statusOf('pdf'), await it.bodyOf('pdf')]).toEqual(['pending', 'Second.'])
   })
 
-  test('several files in a row make one skill in the conversation, and references can be read there', async () => {
+  test('becomes one skill with other files of the agent, whose references the conversation can read', async () => {
     await using it = await openOwn()
     const own = writing(it.skills, 'chat-1')
     await own.write('notes', 'SKILL.md', text('notes', 'See references/a.md.'))
@@ -635,7 +635,7 @@ describe('what an agent writes', () => {
     )
   })
 
-  test('stays held after a restart, and when somebody else edits another file beside it', async () => {
+  test('stays held after a restart, and after a person edits another file of the folder', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     let files: Record<string, string>
     {
@@ -651,7 +651,7 @@ describe('what an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['By hand.', 'ok'])
   })
 
-  test('a pin of it that is taken back leaves what people had', async () => {
+  test('is replaced by the text of a person after an unpin', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'c').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     const { revision } = it.skills.current.reports()[0] ?? {}
@@ -661,7 +661,7 @@ describe('what an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Human.', 'pending'])
   })
 
-  test('once approved it is a text like any other: edits beside it are live, also after a restart', async () => {
+  test('becomes an ordinary text with its approval, so edits of other files go live, even after a restart', async () => {
     const [store, decisions] = [new MemorySkillStore(), new MemoryDecisions()]
     {
       await using it = await openOwn({ state: { store, decisions } })
@@ -677,21 +677,21 @@ describe('what an agent writes', () => {
     expect([await it.bodyOf('pdf'), it.statusOf('pdf')]).toEqual(['Agent.', 'ok'])
   })
 
-  test('what is served already is not held when an agent writes the same again', async () => {
+  test('is not held if it equals the served text', async () => {
     await using it = await openOwn()
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Human.'))
     await it.put('/mine/pdf/extra.md', 'By hand.')
     expect(it.statusOf('pdf')).toBe('ok')
   })
 
-  test('it can be made live at once by the host', async () => {
+  test('goes live immediately if the host allows it', async () => {
     await using it = await openOwn({ review: { agentWrites: 'live' } })
     await writing(it.skills, 'chat-1').write('pdf', 'SKILL.md', text('pdf', 'Agent.'))
     expect(await it.bodyOf('pdf')).toBe('Agent.')
   })
 })
 
-describe('describeNewCapabilities() names what a revision may do that the one before could not', () => {
+describe('describeNewCapabilities() lists the new capabilities of a revision:', () => {
   async function grow(
     before: Record<string, string>,
     after: Record<string, string>,
@@ -729,7 +729,7 @@ describe('describeNewCapabilities() names what a revision may do that the one be
       'no list of tools',
       { [path]: text('a', 'x', 'allowed-tools: Read\n') },
       { [path]: text('a') },
-      ['allowed-tools is gone, so every tool may be used'],
+      ['allowed-tools was removed, so every tool may be used'],
     ],
     [
       'declared capabilities',
@@ -741,7 +741,7 @@ describe('describeNewCapabilities() names what a revision may do that the one be
     expect(await grow({ [path]: text('a'), ...before }, after)).toEqual(expected)
   })
 
-  test('they are named where the revision waits', async () => {
+  test('the report of a waiting revision contains them', async () => {
     await using it = await open({ '/team/a/SKILL.md': text('a') })
     await it.skills.review.approve('a')
     await it.put('/team/a/scripts/run.sh', 'x')

@@ -30,38 +30,38 @@ export interface ReviewOptions {
   readonly reader: SkillReader
   readonly store: SkillStore
   readonly decisions: DecisionStore
-  /** Where revisions are recorded, if they are. */
+  /** The log of revisions, if one is kept. */
   readonly log: RevisionLog | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Which skill is meant: its name, or `source/name` when several sources have one. */
+/** The name of a skill, or `source/name` when several sources have a skill of that name. */
 export type SkillTarget = string
 
 export interface DecisionNote {
-  /** For people, in the history. @default 'somebody' */
+  /** Author of the decision, for people, in the history. @default 'somebody' */
   readonly by?: string
-  /** Why. */
+  /** Reason for the decision. */
   readonly note?: string
 }
 
-/** A skill after something was decided about it. */
+/** A skill after a decision. */
 export interface DecidedSkill extends SkillReport {
-  /** False when it was so already: then nothing is written down. */
+  /** False if the decision already held. Then nothing is recorded. */
   readonly isNew: boolean
 }
 
 export interface DecideOptions extends DecisionNote {
   /**
-   * The whole digest of the revision that was looked at; refused when there is another one by now. Without it the decision is about
-   * a text that nobody may have seen.
+   * The whole digest of the reviewed revision. The call fails if the newest revision is a different one. Without this option, the
+   * decision may concern a text that no person has seen.
    * @default the newest at the moment of the call
    */
   readonly revision?: string
   /**
-   * Whether characters that nobody sees were looked at, as `<U+200B>`, and are meant. `approve` and `pin` ask for it where there are
-   * any.
+   * Confirms that invisible characters, shown as `<U+200B>`, were reviewed and are intended. `approve` and `pin` require it if
+   * there are any.
    * @default false
    */
   readonly confirmHidden?: boolean
@@ -72,23 +72,24 @@ const KNOWN_ALL: KnownOptions<Omit<DecideOptions, 'revision'>> = { ...KNOWN_NOTE
 const KNOWN: KnownOptions<DecideOptions> = { ...KNOWN_ALL, revision: true }
 
 /**
- * Decides what may be served. Decisions are bound to a source, a folder and a revision: whatever comes next is asked again. What is
- * so already is not decided again, unless there is something to note.
+ * Decides what may be served. A decision is bound to a source, a folder and a revision, so the next revision needs a new
+ * decision.
+ * A decision that already holds is not recorded again, unless it has a note.
  */
 export class SkillReview {
   readonly #options: ReviewOptions
 
-  /** Made by `SkillRuntime`. */
+  /** Created by `SkillRuntime`. */
   constructor(options: ReviewOptions) {
     this.#options = options
   }
 
-  /** What waits for a decision, sorted by name. */
+  /** Returns the skills that wait for a decision, sorted by name. */
   pending(): readonly SkillReport[] {
     return this.#options.registry.current.reports().filter(report => report.status === 'pending')
   }
 
-  /** The newest text of a folder as a skill, and what is served instead, as far as there are any. */
+  /** Returns the newest text of a folder as a skill, and the skill that is served, if they exist. */
   revisionsOf({ source, name, location, serving }: SkillReport): FolderRevisions {
     const { registry } = this.#options
     const origin = registry.findSource(source)?.origin
@@ -100,15 +101,17 @@ export class SkillReview {
 
   /**
    * Lets the newest revision of a skill go live.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; SKILL_INVALID when
-   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not whole; HIDDEN_TEXT
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; SKILL_INVALID when
+   * its text is broken; INVALID_OPTION when several sources have the name, or the revision is not a whole digest; HIDDEN_TEXT
    */
   async approve(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('approve()', options, KNOWN)
     return await this.#approve(this.findWaiting(target), options)
   }
 
-  /** Approves everything that waits now; one that changes meanwhile, or has hidden text that is not confirmed, goes on waiting. */
+  /**
+   * Approves every revision that waits now. Revisions that change meanwhile, or have unconfirmed hidden text, continue to wait.
+   */
   async approveAll(options: Omit<DecideOptions, 'revision'> = {}): Promise<readonly DecidedSkill[]> {
     checkOptions('approveAll()', options, KNOWN_ALL)
     const approved: DecidedSkill[] = []
@@ -124,7 +127,7 @@ export class SkillReview {
     return approved
   }
 
-  /** Keeps a revision from being served, also when it is served now. @throws {SkillError} as `approve` */
+  /** Rejects a revision, even if it is served now. @throws {SkillError} as `approve` */
   async reject(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('reject()', options, KNOWN)
     const { report, place } = this.findWaiting(target)
@@ -136,9 +139,9 @@ export class SkillReview {
   }
 
   /**
-   * Serves one revision whatever is written, by default the one that is served now.
-   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not whole,
-   * or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
+   * Serves one revision regardless of newer texts, by default the currently served one.
+   * @throws {SkillError} SKILL_NOT_FOUND; REVISION_NOT_FOUND when the store does not have it; INVALID_OPTION when it is not
+   * a whole digest, or none is named and none is served; HIDDEN_TEXT when it was neither approved nor served before
    */
   async pin(target: SkillTarget, options: DecideOptions = {}): Promise<DecidedSkill> {
     checkOptions('pin()', options, KNOWN)
@@ -156,23 +159,23 @@ export class SkillReview {
     const newestOf = newest === undefined ? '' : `; its newest is ${newest}`
     throw new SkillError(
       'INVALID_OPTION',
-      `nothing of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
+      `no revision of ${JSON.stringify(report.name)} is served; name the revision to pin${newestOf}`,
     )
   }
 
-  /** The same for an exact folder. */
+  /** Pins a revision of an exact folder. */
   async pinAt(place: FolderPlace, revision: Digest, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('pinAt()', options, KNOWN_NOTE)
     return await this.#pinAt(place, revision, options)
   }
 
-  /** Follows the source again. */
+  /** Removes the pin, so that the source is followed again. */
   async unpin(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('unpin()', options, KNOWN_NOTE)
     return await this.#decide(this.#find(target).place, { kind: 'unpin' }, options)
   }
 
-  /** Serves nothing of a skill until it is enabled. */
+  /** Stops serving a skill until it is enabled. */
   async disable(target: SkillTarget, options: DecisionNote = {}): Promise<DecidedSkill> {
     checkOptions('disable()', options, KNOWN_NOTE)
     const { place } = this.#find(target, ({ serving }) => serving !== undefined)
@@ -186,10 +189,10 @@ export class SkillReview {
   }
 
   /**
-   * Lets the scripts of a skill do more than compute: whatever is written where changes go live by themselves, and else
-   * the revision that is served, or that waits.
-   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the one that was looked at; INVALID_OPTION for a
-   * word that is no capability
+   * Grants capabilities to the scripts of a skill. In a trusted source the grant covers every revision. In a reviewed source
+   * it covers the served revision, or the waiting one if none is served.
+   * @throws {SkillError} SKILL_NOT_FOUND; CHANGED_SINCE_READ when it is not the reviewed revision; INVALID_OPTION for an
+   * unknown capability
    */
   async grant(
     target: SkillTarget,
@@ -206,7 +209,7 @@ export class SkillReview {
     return await this.#decide(place, { kind: 'grant', capabilities, ...bound }, options)
   }
 
-  /** Takes back what was granted, at every revision. @throws {SkillError} as `grant` */
+  /** Revokes granted capabilities, at every revision. @throws {SkillError} as `grant` */
   async revoke(
     target: SkillTarget,
     capabilities: readonly ScriptCapability[],
@@ -217,7 +220,7 @@ export class SkillReview {
     return await this.#decide(this.find(target).place, { kind: 'revoke', capabilities }, options)
   }
 
-  /** Returns what the scripts of a revision may do, wherever its folder is now. */
+  /** Returns the capabilities that the scripts of a revision may use, even if its folder was moved. */
   grantedTo(skill: Skill): readonly ScriptCapability[] {
     const { registry, decisions } = this.#options
     const trust = registry.findSource(skill.source)?.trust
@@ -225,25 +228,28 @@ export class SkillReview {
     return place === undefined || trust === undefined ? [] : grantedTo(skill, trust, decisions.find(place))
   }
 
-  /** Every decision about a skill, oldest first. */
+  /** Returns every decision about a skill, oldest first. */
   async decisions(target: SkillTarget): Promise<readonly RecordedDecision[]> {
     return await this.#options.decisions.list(this.#find(target).place)
   }
 
   /**
-   * The folder that a name means, live or not.
+   * Finds the folder that a target names, live or not.
    * @throws {SkillError} SKILL_NOT_FOUND; INVALID_OPTION when several sources have the name and none of them serves it
    */
   find(target: SkillTarget): DecidableFolder {
     return this.#find(target, ({ serving }) => serving !== undefined)
   }
 
-  /** The folder that `approve` and `reject` mean: among several of one name the only one that waits. @throws {SkillError} as `find` */
+  /**
+   * Finds the folder for `approve` and `reject`: among several with the name, the only one that waits.
+   * @throws {SkillError} as `find`
+   */
   findWaiting(target: SkillTarget): DecidableFolder {
     return this.#find(target, isWaiting)
   }
 
-  /** Finds text in a stored revision that a person who reads it does not see; nothing when the revision is not stored. */
+  /** Finds hidden text in a stored revision. Returns an empty list when the revision is not stored. */
   async findHidden(place: FolderPlace, revision: Digest): Promise<readonly Diagnostic[]> {
     const { registry, reader } = this.#options
     const skill = await registry.readRevision(place, revision)
@@ -276,7 +282,7 @@ export class SkillReview {
     const revision = checkNewest(report, options.revision)
     await this.#checkHidden(report.name, place, revision, options)
     const skill = this.#options.registry.findNewest(place)
-    // What an agent wrote counts as anybody's once somebody has read it; of another revision nothing was read.
+    // An approval makes an agent's texts ordinary, but only in the reviewed revision.
     const writes =
       skill?.revision === revision ? findHeldWrites(skill, this.#options.decisions.find(place)) : []
     const settles = writes.map(({ path, digest }) => ({ path, digest }))
@@ -294,22 +300,22 @@ export class SkillReview {
     const { by, note } = options
     const { decisions, clock, registry } = this.#options
     const meta = { by: by ?? 'somebody', at: clock.now(), ...(note === undefined ? {} : { note }) }
-    // What another process has decided a moment ago is in the log, and may not have been heard of yet.
+    // The log may contain a recent decision of another process that this process has not received yet.
     const made = await decisions.list(place)
     const isLost = this.#reportOf(place)?.diagnostics.some(({ code }) => code === 'DECISIONS_LOST') === true
     const isNew =
       note !== undefined || isLost || !holdsAlready(made.reduce(withDecision, undefined), decision)
     if (isNew) {
-      // Whoever hears of the decision reads the revision that it names.
+      // Other processes read the named revision as soon as they receive the decision.
       if ('revision' in decision) await this.#flush()
       await decisions.record(place, { ...decision, ...meta })
       await registry.reconsider(place)
-      // What was decided to be served must outlive the process together with the decision.
+      // The revision to serve must become durable together with the decision.
       await this.#flush()
     }
     const report = this.#reportOf(place)
     if (report === undefined)
-      throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} is not there any more`)
+      throw new SkillError('SKILL_NOT_FOUND', `${JSON.stringify(place.location)} no longer exists`)
     return { ...report, isNew }
   }
 
@@ -320,10 +326,10 @@ export class SkillReview {
       .find(each => each.location === location && this.#originOf(each.source) === origin)
   }
 
-  /** The folder that is meant; among several of one name the only one for which there is something to decide. */
+  /** Finds the folder that a target names. Among several with the name, it is the only one with something to decide. */
   #find(target: SkillTarget, isLikely: (report: SkillReport) => boolean = () => true): DecidableFolder {
     const own = this.#options.registry.current.reports()
-    // A copy is meant only where its source is named: the skill has all of them.
+    // A copy is meant only if the target names its source, because the skill covers all copies.
     const reports = own.some(({ name }) => name === target) ? own : own.flatMap(withCopies)
     const exact = reports.filter(({ source, location }) => target === `${source}/${location}`)
     const named = ({ name, source }: SkillReport): boolean =>
@@ -365,11 +371,14 @@ export interface DecidableFolder {
 function checkCapabilities(capabilities: readonly string[]): void {
   const wrong = capabilities.find(word => !isCapability(word))
   if (wrong === undefined && capabilities.length > 0) return
-  const shown = wrong === undefined ? 'nothing' : JSON.stringify(wrong)
-  throw new SkillError('INVALID_OPTION', `${shown} is no capability; there are ${CAPABILITY_FORMS}`)
+  const shown = wrong === undefined ? 'an empty list' : JSON.stringify(wrong)
+  throw new SkillError(
+    'INVALID_OPTION',
+    `${shown} is not a capability; the capabilities are ${CAPABILITY_FORMS}`,
+  )
 }
 
-/** Each folder by itself: a decision is about one of them. */
+/** Splits a report into one per folder, because a decision concerns one folder. */
 function withCopies({ copies = [], ...report }: SkillReport): readonly SkillReport[] {
   return [report, ...copies.map(copy => ({ ...report, ...copy }))]
 }

@@ -3,10 +3,11 @@ import type { SkillReport } from '../registry/generation.ts'
 import { type Digest, parseDigest } from '../skill/digest.ts'
 
 /**
- * Reads the revision that a decision names.
+ * Parses the revision that a decision names.
  *
- * @param known revisions that may be meant, for the message
- * @throws {SkillError} INVALID_OPTION for anything but a whole digest: a second text with the same beginning is found in seconds
+ * @param known revisions that the caller may mean, for the message
+ * @throws {SkillError} INVALID_OPTION for anything but a whole digest, because a text with the same first digits is found in
+ * seconds
  */
 export function parseWholeRevision(text: string, known: readonly Digest[]): Digest {
   const revision = parseDigest(text)
@@ -20,18 +21,18 @@ export function parseWholeRevision(text: string, known: readonly Digest[]): Dige
   const way =
     meant.length === 0
       ? 'use "sha256:" and its 64 digits'
-      : `if that is the one that you have read, use ${meant.join(' or ')}`
+      : `if you have reviewed that revision, use ${meant.join(' or ')}`
   throw new SkillError(
     'INVALID_OPTION',
-    `revision ${JSON.stringify(text)} is not whole, and a beginning can be forged; ${way}`,
+    `revision ${JSON.stringify(text)} is not a whole digest, and its first digits can be forged; ${way}`,
     { data: { given: text, known: meant } },
   )
 }
 
 /**
- * Returns the revision of the newest text, if it is the one that was looked at.
+ * Returns the revision of the newest text if it is the one that the caller reviewed.
  *
- * @param looked the revision that was looked at; absent when the newest is meant, whichever it is
+ * @param looked the reviewed revision; if absent, any newest revision is accepted
  * @throws {SkillError} SKILL_INVALID when the text is broken; CHANGED_SINCE_READ; INVALID_OPTION as `parseWholeRevision`
  */
 export function checkNewest(
@@ -44,7 +45,7 @@ export function checkNewest(
   if (looked === undefined || parseWholeRevision(looked, [revision]) === revision) return revision
   throw new SkillError(
     'CHANGED_SINCE_READ',
-    `the newest revision of ${shown} is ${revision} by now; look at it again`,
+    `the newest revision of ${shown} is now ${revision}; review it again`,
     { data: { expected: looked, actual: revision } },
   )
 }

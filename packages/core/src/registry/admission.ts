@@ -2,15 +2,15 @@ import type { Digest } from '../skill/digest.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { SourceTrust } from '../skill/trust.ts'
 
-/** One folder of one source, wherever the process runs: what lasting decisions are about. */
+/** One folder of one source. Lasting decisions refer to it. */
 export interface FolderPlace {
-  /** What the source is on this machine: an absolute path, a URL. */
+  /** Identity of the source on this machine: an absolute path or a URL. */
   readonly origin: string
   /** The folder within the source. */
   readonly location: string
 }
 
-/** The place of a skill, given the source of its label; `undefined` if there is no such source any longer. */
+/** Returns the place of a skill's folder, or `undefined` if no source has its label any longer. */
 export function placeOf(
   { source, location }: { readonly source: string; readonly location: string },
   findSource: (label: string) => { readonly origin: string } | undefined,
@@ -19,44 +19,45 @@ export function placeOf(
   return origin === undefined ? undefined : { origin, location }
 }
 
-/** A folder of a source that has another path now: from one location to another. */
+/** A move of a folder within its source. */
 export interface FolderMove {
-  /** What the file system knows it by, whatever its path. */
+  /** Identity of the folder in the file system, regardless of its path. */
   readonly identity: string
   readonly from: string
   readonly to: string
 }
 
-/** What the registry asks before a new revision goes live. */
+/** The input of an admission policy. The registry asks before a new revision goes live. */
 export interface AdmissionRequest {
   readonly skill: Skill
-  /** The revision of this folder that is live now. */
+  /** The live revision of this folder. */
   readonly live: Skill | undefined
-  /** What the source is on this machine. */
+  /** Identity of the source on this machine. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** Whether the source has a folder with a skill at a location. */
+  /** Returns true if the source has a folder with a skill at a location. */
   isPresent(location: string): boolean
-  /** Nothing of the source was ever shown before, neither in this process nor in an earlier one with the same store. */
+  /** True if the source was never shown before, neither in this process nor in an earlier one with the same store. */
   readonly isFirst: boolean
 }
 
-/** Decides whether a revision goes live or is held; who keeps approvals is the policy's business. */
+/** A policy that decides whether a revision goes live or is held. The policy itself keeps its approvals. */
 export interface AdmissionPolicy {
+  /** Decides about one revision. */
   admit(request: AdmissionRequest): AdmissionVerdict
-  /** What holds for a folder whatever its newest text is. */
+  /** Returns the decision that holds for a folder regardless of its newest text. */
   standing?(place: FolderPlace): StandingDecision | undefined
-  /** Takes up what other processes have decided until now; called before new contents are decided about. */
+  /** Reads the decisions that other processes have made. The registry calls it before it decides about new contents. */
   refresh?(): void
   /**
-   * Takes over what was decided about folders to where they are now. It is awaited before anything is asked about them.
-   * Folders may have changed places with each other.
+   * Moves the decisions about folders to their new locations. The registry awaits it before any question about these folders.
+   * Folders may have swapped locations.
    */
   moved?(origin: string, moves: readonly FolderMove[]): Promise<void>
-  /** Called after contents of a source were shown, each time. */
+  /** Called each time after contents of a source were shown. */
   shown?(origin: string): void
   /**
-   * Whether what stands outlives the process. The store then notes for which folders there are decisions, so that their
+   * Whether standing decisions outlive the process. If so, the store notes which folders have decisions, so that their
    * loss is noticed. @default false
    */
   readonly isLasting?: boolean
@@ -67,29 +68,29 @@ export type AdmissionVerdict =
   | {
       readonly kind: 'hold'
       readonly reason: string
-      /** Whether somebody has looked at this very revision and does not want it. @default false */
+      /** Whether a person has reviewed this very revision and rejected it. @default false */
       readonly isRejected?: boolean
-      /** The conversation that wrote it, in which it is live all the same. */
+      /** The conversation that wrote the revision. It sees the revision although the revision is held. */
       readonly conversation?: string
     }
 
 /** A decision about a folder that outlives its revisions. */
 export interface StandingDecision {
-  /** Why nothing of the folder is served. */
+  /** Why the folder is not served. */
   readonly disabled?: string
-  /** The revision that is served whatever is written, and why. */
+  /** The revision that is served regardless of newer texts, and why. */
   readonly pinned?: { readonly revision: Digest; readonly reason: string }
-  /** What may be served when the newest text may not, the newest decision first. */
+  /** Approved revisions that may replace a held newest text, the latest decision first. */
   readonly approved?: readonly Digest[]
-  /** Whether there were decisions about the folder which are lost: nothing but the last good revision may be served. */
+  /** Whether earlier decisions about the folder are lost. Then only the last good revision may be served. */
   readonly isLost?: boolean
-  /** Whether a revision must not be served any more, not even as the last good one. */
+  /** Returns true if a revision must no longer be served, not even as the last good one. */
   isRevoked?(revision: Digest): boolean
 }
 
 const ADMIT: AdmissionVerdict = Object.freeze({ kind: 'admit' })
 
-/** Without a store of approvals nothing can be approved: trusted sources go live, reviewed ones wait. */
+/** Works without a store of approvals: trusted sources go live, reviewed sources wait. */
 export const trustAdmission: AdmissionPolicy = {
   admit: ({ trust }) =>
     trust === 'auto'

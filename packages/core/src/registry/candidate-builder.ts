@@ -15,7 +15,7 @@ import type { FreshEntry, MovedFolder } from './pair-candidates.ts'
 /** The values of `InvalidPolicy`. */
 export const INVALID_POLICIES = ['keep-last-good', 'drop'] as const
 
-/** What a text that cannot be served does to its skill: the last good revision stays, or nothing is served. */
+/** What happens when a text cannot be served: the last good revision stays, or the skill is dropped. */
 export type InvalidPolicy = (typeof INVALID_POLICIES)[number]
 
 export interface CandidateBuilderOptions {
@@ -24,28 +24,28 @@ export interface CandidateBuilderOptions {
   readonly memory: DecisionMemory
   readonly admission: AdmissionPolicy
   readonly onInvalid: InvalidPolicy
-  /** Whether two folders of one name are a mistake. */
+  /** Whether two folders with the same name are an error. */
   readonly refusesDuplicates: boolean
-  /** What others found about a skill that is served. */
+  /** Findings of others about served skills. */
   readonly remarks: WeakMap<Skill, readonly Diagnostic[]>
   readonly logger: Logger
 }
 
-/** What has to be known of the source of a folder. */
+/** The facts about the source of a folder. */
 export interface CandidateSource extends LastGoodSource {
-  /** Its place in the order of precedence. */
+  /** Its position in the order of precedence. */
   readonly index: number
   readonly trust: SourceTrust
-  /** Nothing of it was ever shown before; absent until that is known. */
+  /** True if the source was never shown before; absent until that is known. */
   readonly isFirst: boolean | undefined
-  /** Whether there is a skill at a location. */
+  /** Returns true if the source has a skill at a location. */
   isPresent(location: string): boolean
 }
 
-/** What `restore` found, by location. */
+/** The results of `restore`, by location. */
 export type RestoredSkills = ReadonlyMap<string, Skill | undefined>
 
-/** Decides what each folder would serve: its newest text, what is pinned, or what was good last. */
+/** Decides which revision each folder would serve: its newest, the pinned one, or the last good one. */
 export class CandidateBuilder {
   readonly #options: CandidateBuilderOptions
   readonly #lastGood: LastGood
@@ -55,16 +55,16 @@ export class CandidateBuilder {
     this.#lastGood = options.lastGood
   }
 
-  /** Takes up what was decided elsewhere until now. */
+  /** Reads decisions that other processes have made. */
   refresh(): void {
     try {
       this.#options.admission.refresh?.()
     } catch (error) {
-      this.#options.logger.error('what other processes have decided could not be read', { error })
+      this.#options.logger.error('the decisions of other processes could not be read', { error })
     }
   }
 
-  /** Says that contents of a source were shown. */
+  /** Reports to the admission policy that contents of a source were shown. */
   noteShown(origin: string): void {
     try {
       this.#options.admission.shown?.(origin)
@@ -74,8 +74,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Folders have other paths now, and may have changed places with each other: what was noted and decided about them follows. Other
-   * processes of the store may have done the same a moment ago.
+   * Moves notes and decisions to the new paths of their folders. Folders may have swapped paths, and other
+   * processes with the same store may have seen the same moves.
    */
   async move(slot: CandidateSource, moves: readonly MovedFolder[]): Promise<void> {
     const { memory, admission, logger } = this.#options
@@ -93,7 +93,7 @@ export class CandidateBuilder {
       const decided = moves.map(({ identity, from, to }) => ({ identity, from, to }))
       await admission.moved?.(origin, decided)
     } catch (error) {
-      logger.error('decisions about folders that were moved could not be taken along', { origin, error })
+      logger.error('the decisions about moved folders could not be moved', { origin, error })
       for (const { from, to } of moves) memory.move(origin, from, to)
       return
     }
@@ -105,8 +105,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Looks up what served a folder before this process knew it, what is pinned, and what may be served instead of the newest. The
-   * result has each location for which it looked, whether or not it found a skill.
+   * Looks up revisions that may be served instead of the newest: the one served before this process knew the folder, the
+   * pinned one, and approved ones. The result contains each location that was looked up, even if no skill was found.
    */
   async restore(slot: CandidateSource, fresh: readonly FreshEntry[]): Promise<RestoredSkills> {
     const restored = new Map<string, Skill | undefined>()
@@ -141,8 +141,8 @@ export class CandidateBuilder {
   }
 
   /**
-   * Decides what becomes of a folder, given what `restore` found. Returns `undefined`, and changes nothing, when a decision that
-   * was made since then keeps the folder from serving what it would: then `restore` must look again.
+   * Decides about a folder, given the results of `restore`. Returns `undefined` and changes nothing if a newer decision
+   * prevents the folder from serving that result. The caller must then call `restore` again.
    */
   build(slot: CandidateSource, fresh: FreshEntry, restored: RestoredSkills): Candidate | undefined {
     const { entry, old, former } = fresh
@@ -164,12 +164,12 @@ export class CandidateBuilder {
     const isMissing = standing?.kind === 'pinned' ? live?.revision !== standing.revision : live === undefined
     const isDropped = standing?.kind === 'disabled' || (entry.skill === undefined && onInvalid === 'drop')
     if (isMissing && !isDropped && !restored.has(entry.location)) return undefined
-    // What was served before it was disabled or pinned comes back afterwards.
+    // The revision that was served before a disable or a pin is served again afterwards.
     const folder = this.#toSeat(slot, fresh)
     if ((live !== old?.live || former !== old) && standing === undefined) {
       const before = folder.served
       folder.served = toServed(before, live?.revision)
-      // A seat that was just made has what is noted: a start would ask the store twice more for each folder.
+      // A new seat already equals its note. Without this check, a start would ask the store twice more per folder.
       if (former !== undefined || folder.served !== before)
         this.#lastGood.remember(slot.origin, entry.location, folder.served)
     }
@@ -203,28 +203,31 @@ export class CandidateBuilder {
     return former.folder
   }
 
-  /** The folder is gone. */
+  /** Removes the notes of a deleted folder. */
   forget(slot: CandidateSource, candidate: Candidate): void {
     for (const revision of revisionsOf(candidate)) this.#options.store.release(revision)
     this.#lastGood.remember(slot.origin, candidate.entry.location, NOTHING_SERVED)
   }
 
-  /** What a folder serves, if it may go on with that. */
+  /** Returns the revision that a folder serves, if it may continue to be served. */
   #findLive(
     slot: CandidateSource,
     entry: SourceEntry,
     { old, former }: Pick<FreshEntry, 'old' | 'former'>,
     standing: StandingDecision | undefined,
   ): Skill | undefined {
-    // What served a folder under another path is made anew, for its present one.
+    // A folder with a new path needs a new skill object.
     const live = former === old ? old?.live : undefined
     if (live === undefined || standing?.isRevoked?.(live.revision) === true) return undefined
-    // A pin served it whatever else held; without the pin that is asked again.
+    // The pin overrode admission, so admission is asked again once the pin is gone.
     const wasPinned = old?.standing?.kind === 'pinned' && standing?.pinned === undefined
     return wasPinned && !this.#isAdmitted(slot, entry, live, undefined) ? undefined : live
   }
 
-  /** What was approved a moment ago of an entry whose newest text must wait: that may have been written meanwhile. */
+  /**
+   * Returns the revision that was just approved, if the newest text must wait. A newer text may have been written since the
+   * approval.
+   */
   async #findApproved(
     slot: CandidateSource,
     entry: SourceEntry,
@@ -236,13 +239,13 @@ export class CandidateBuilder {
     return this.#isAdmitted(slot, entry, skill, live) ? skill : undefined
   }
 
-  /** What served a folder last, or else what was approved: another runtime may have served it by other rules. */
+  /** Returns the revision that served a folder last, or else an approved one. Another runtime may have served by other rules. */
   async #findServable(
     slot: CandidateSource,
     { entry, former }: Pick<FreshEntry, 'entry' | 'former'>,
     approved: readonly Digest[],
   ): Promise<Skill | undefined> {
-    // What this process served is certain; another process may be in the middle of noting what it serves.
+    // Prefer this process's record: another process may be noting its own revision at this moment.
     const noted = former?.folder.served.last === undefined ? undefined : former.folder.served
     const { last: revision, earlier } = noted ?? this.#lastGood.find(slot.origin, entry.location)
     const last = revision === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, revision)
@@ -251,7 +254,7 @@ export class CandidateBuilder {
       const skill = await this.#lastGood.readRevision(slot, entry, revision)
       if (skill !== undefined) return skill
     }
-    // What was served until a revision took its place that is not wanted any more.
+    // The revision before the last, for the case that the last one was rejected.
     const skill = earlier === undefined ? undefined : await this.#lastGood.readRevision(slot, entry, earlier)
     return this.#isAdmitted(slot, entry, skill, skill) ? skill : undefined
   }
@@ -279,7 +282,7 @@ export class CandidateBuilder {
     return skill !== undefined && this.#askAdmission(slot, entry, skill, live).kind === 'admit'
   }
 
-  /** A policy that fails has not admitted: the skill is held, and the others are decided all the same. */
+  /** Asks the admission policy. If the policy fails, the skill is held and other skills are not affected. */
   #askAdmission(
     slot: CandidateSource,
     { location }: SourceEntry,
@@ -306,13 +309,13 @@ const HOLD_LOST: AdmissionVerdict = Object.freeze({
   reason: 'the decisions about this skill are lost, so its changes wait',
 })
 
-/** Returns the same object when nothing is different. */
+/** Returns the same object if nothing changed. */
 function toServed(before: ServedRevisions, now: Digest | undefined): ServedRevisions {
   if (now === undefined) return NOTHING_SERVED
   return before.last === now ? before : { last: now, earlier: before.last }
 }
 
-/** What has to stay readable: what is served, and what may be once somebody has approved it. */
+/** Returns the revisions that must stay readable: the live one, and the newest one, which may be approved later. */
 function revisionsOf({ live, entry }: Candidate): readonly Digest[] {
   return [live, entry.skill].flatMap(skill => skill?.revision ?? [])
 }
@@ -322,7 +325,7 @@ function toStanding(decision: StandingDecision | undefined): Standing | undefine
   return decision?.pinned === undefined ? undefined : { kind: 'pinned', ...decision.pinned }
 }
 
-/** A skill that was read again and is the same keeps its object, and with it everybody's caches. */
+/** True if a skill was read again without a change. Then the old object is kept, so that caches stay valid. */
 function isSameForReaders(a: Skill | undefined, b: Skill): boolean {
   return (
     a !== undefined &&

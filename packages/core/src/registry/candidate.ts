@@ -11,32 +11,32 @@ import type { DuplicatePolicy } from './duplicate-policy.ts'
 import { type SkillCopy, type SkillReport, type SkillStatus, targetOf } from './generation.ts'
 import type { ServedRevisions } from './last-good.ts'
 
-/** The same object for the same folder, whatever its path and its text become. */
+/** The state of a folder that survives a change of its path or text. The object stays the same. */
 export interface FolderSeat {
-  /** Where it is now. */
+  /** The current location of the folder. */
   location: string
-  /** What is noted as served last, also while another revision is pinned, or none is served. */
+  /** The revisions noted as served last. They stay noted while another revision is pinned or nothing is served. */
   served: ServedRevisions
 }
 
-/** What the registry has decided about one folder of one source. */
+/** The decision of the registry about one folder of one source. */
 export interface Candidate {
   readonly entry: SourceEntry
   readonly folder: FolderSeat
-  /** The revision that may be served: the newest when it is whole and admitted, else the last good one. */
+  /** The revision that may be served: the newest if it is valid and admitted, else the last good one. */
   readonly live: Skill | undefined
-  /** Why the newest revision is not live although it is whole. */
+  /** Why the newest revision is not live although it is valid. */
   readonly held: HeldRevision | undefined
-  /** Why nothing of the folder is served, or one revision whatever is written. */
+  /** Why the folder is disabled or pinned. */
   readonly standing: Standing | undefined
-  /** Whether there were decisions about it that are lost. */
+  /** Whether decisions about the folder are lost. */
   readonly isLost: boolean
-  /** What others found about the revision that is live, such as scripts that do not load. */
+  /** Findings of others about the live revision, such as scripts that do not load. */
   readonly remarks: readonly Diagnostic[]
   readonly sourceIndex: number
   readonly source: string
   readonly trust: SourceTrust
-  /** Whether being shadowed is an error and not a warning. */
+  /** Whether shadowing is an error instead of a warning. */
   readonly refusesDuplicates: boolean
 }
 
@@ -46,15 +46,15 @@ export type Standing =
   | { readonly kind: 'disabled'; readonly reason: string }
   | { readonly kind: 'pinned'; readonly revision: Digest; readonly reason: string }
 
-/** The name for which a folder competes. */
+/** Returns the name that a folder competes for. */
 export function nameOf(candidate: Candidate): string {
   return candidate.live?.name ?? candidate.entry.name
 }
 
 /**
- * The order of two folders that want one name: those that were named before those that are reviewed, so that nothing
- * fetched takes the place of anything chosen; then by source; in one source the folder itself before a link to it, then
- * by path.
+ * Orders folders that compete for the same name. Folders of trusted sources come before those of reviewed sources, so that
+ * fetched skills never replace chosen ones. Then follows the order of sources. Within one source, a folder precedes links to
+ * it. Otherwise the path decides.
  */
 export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1): number {
   return (
@@ -65,11 +65,11 @@ export function byPrecedence(a: Candidate, b: Candidate, direction: 1 | -1 = 1):
   )
 }
 
-/** What a folder's name has to do with others. */
+/** The relation of a folder's name to other names. */
 export interface NameStanding {
   /** The candidate whose skill is served under the name. */
   readonly winner: Candidate | undefined
-  /** Other names that look like it. */
+  /** Other names that look like this name. */
   readonly lookalikes: readonly string[]
 }
 
@@ -97,7 +97,7 @@ export function toReport(
       severity: 'warning',
       message: describeLookalikes(nameOf(candidate), lookalikes),
       path: entry.directory ?? describeTarget(candidate),
-      fix: 'make sure that it is the one that is meant, and rename or remove the other',
+      fix: 'check which of them you mean, then rename or remove the other',
     })
   }
   return Object.freeze({
@@ -114,7 +114,7 @@ export function toReport(
   })
 }
 
-/** The report of a folder with anything to tell; cheap for the many that have nothing. */
+/** Returns the report of a folder with a problem. Cheap for the many folders without one. */
 export function toProblemReport(candidate: Candidate, standing: NameStanding): SkillReport | undefined {
   if (toStatus(candidate, standing) === 'ok') return undefined
   return toReport(candidate, standing)
@@ -125,7 +125,7 @@ function toCopy({ source, entry }: Candidate): SkillCopy {
   return { source, location, ...(directory === undefined ? {} : { directory }) }
 }
 
-/** Whether a folder has nothing but what another one serves already. */
+/** True if a folder only contains the revision that another folder already serves. */
 function isCopy({ entry, live, held, standing }: Candidate, winner: Candidate | undefined): boolean {
   return (
     live !== undefined &&
@@ -152,7 +152,7 @@ function toStatus(candidate: Candidate, { winner, lookalikes }: NameStanding): S
   return isWarned ? 'warning' : 'ok'
 }
 
-/** What was decided about a folder, as far as it keeps the newest text from being live. */
+/** Returns the findings about decisions that keep the newest text from being live. */
 function describeDecision(candidate: Candidate): Diagnostic[] {
   const { entry, held, standing, live } = candidate
   const target = describeTarget(candidate)
@@ -162,17 +162,16 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
     found.push({
       code: 'DECISIONS_LOST',
       severity: 'warning',
-      message:
-        'somebody has decided about this skill, and the decisions are lost; only the revision that was served last is served',
+      message: 'the decisions about this skill are lost; only the last served revision is served',
       path,
-      fix: `look at ${JSON.stringify(target)} and decide again: approve it, or enable, pin or disable it`,
+      fix: `review ${JSON.stringify(target)} and decide again: approve, enable, pin or disable it`,
     })
   }
   if (standing?.kind === 'disabled') {
     found.push({
       code: 'SKILL_DISABLED',
       severity: 'info',
-      message: `nothing of it is served: ${standing.reason}`,
+      message: `the skill is not served: ${standing.reason}`,
       path,
       fix: `enable ${JSON.stringify(target)}`,
     })
@@ -184,8 +183,8 @@ function describeDecision(candidate: Candidate): Diagnostic[] {
       code: isThere ? 'REVISION_PINNED' : 'REVISION_LOST',
       severity: isThere ? 'info' : 'warning',
       message: isThere
-        ? `revision ${revision} is served whatever is written: ${standing.reason}`
-        : `revision ${revision} is pinned and no longer stored; the last good one stays`,
+        ? `revision ${revision} is served regardless of newer revisions: ${standing.reason}`
+        : `revision ${revision} is pinned but no longer stored; the last good revision is served`,
       path,
       fix: `unpin ${JSON.stringify(target)} to follow its source again`,
     })
@@ -219,8 +218,8 @@ function quoteFolder({ source, entry }: Candidate): string {
 }
 
 /**
- * Reports of all folders of all sources, sorted by name and then by precedence. Folders with the same files under one name are
- * one report.
+ * Creates the reports of all folders of all sources, sorted by name and then by precedence. Folders with the same name and the
+ * same files share one report.
  */
 export function createReports(
   slots: readonly (readonly Candidate[])[],
@@ -246,14 +245,14 @@ export function createReports(
   })
 }
 
-/** Whether earlier or later sources come first. */
+/** Returns 1 if earlier sources come first, -1 if later sources do. */
 export function directionOf(policy: DuplicatePolicy): 1 | -1 {
   return policy === 'last-wins' ? -1 : 1
 }
 
 /**
- * What a conversation wrote and nobody has approved yet: live in that conversation alone, unless its name is taken by
- * something that comes first.
+ * Finds the unapproved skills that a conversation wrote. Each is live in that conversation alone, unless another skill with
+ * higher precedence has its name.
  */
 export function findWritten(
   slots: readonly (readonly Candidate[])[],
@@ -272,7 +271,7 @@ export function findWritten(
   })
 }
 
-/** Who serves each name. */
+/** Maps each name to the candidate that serves it. */
 function findWinners(
   slots: readonly (readonly Candidate[])[],
   skills: readonly Skill[],
@@ -284,7 +283,7 @@ function findWinners(
   return winners
 }
 
-/** What one source would serve under a name, whoever comes first. */
+/** Returns the skill that one source would serve under a name, regardless of other sources. */
 export function findIn(
   slots: readonly (readonly Candidate[])[],
   source: string,

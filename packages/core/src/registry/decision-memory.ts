@@ -4,15 +4,15 @@ import type { SkillStore } from '../store/skill-store.ts'
 import type { FolderPlace, StandingDecision } from './admission.ts'
 
 /**
- * Notes in the store for which folders there are decisions, and which stand. Decisions are kept elsewhere: when they are lost, the
- * note keeps a folder from being served as if nobody had ever decided about it.
+ * Notes in the store which folders have decisions, and which decisions stand. The decisions themselves are kept elsewhere.
+ * If they are lost, the note keeps the folder from being served as if it had never been decided about.
  */
 export class DecisionMemory {
   readonly #store: SkillStore
   readonly #logger: Logger
   readonly #decided: Digest
   readonly #disabled: Digest
-  /** Sources with notes, as far as they were looked for. */
+  /** Whether a source has notes, for each source that was looked up. */
   readonly #noted = new Map<string, boolean>()
   readonly #reported = new Set<string>()
 
@@ -24,13 +24,13 @@ export class DecisionMemory {
     this.#disabled = mark('disabled')
   }
 
-  /** Looks for notes about a source, which another process may have made; to be called before a batch of `recall`. */
+  /** Looks for notes about a source, possibly from another process. Must be called before a batch of `recall`. */
   look(origin: string): void {
     if (this.#noted.get(origin) !== true)
       this.#noted.set(origin, this.#store.getRef(sourceNote(origin)) !== undefined)
   }
 
-  /** Notes what holds for a folder. */
+  /** Notes the standing decision about a folder. */
   note({ origin, location }: FolderPlace, decision: StandingDecision): void {
     const name = folderNote(origin, location)
     const value =
@@ -41,18 +41,18 @@ export class DecisionMemory {
     this.#noted.set(origin, true)
   }
 
-  /** Takes the note about a folder whose decisions are lost to its present path. */
+  /** Moves the note about a folder whose decisions are lost to its new path. */
   move(origin: string, from: string, to: string): void {
     const value = this.#store.getRef(folderNote(origin, from))
     if (value !== undefined) this.#store.setRef(folderNote(origin, to), value)
   }
 
-  /** No decision stands about a folder. */
+  /** Removes the note about a folder without a standing decision. */
   forget({ origin, location }: FolderPlace): void {
     if (this.#noted.get(origin) === true) this.#store.setRef(folderNote(origin, location), undefined)
   }
 
-  /** Returns what held for a folder whose decisions are lost; `undefined` when nobody has decided about it. */
+  /** Returns the noted decision about a folder whose decisions are lost; `undefined` when there never was one. */
   recall({ origin, location }: FolderPlace): StandingDecision | undefined {
     if (this.#noted.get(origin) !== true) return undefined
     const value = this.#store.getRef(folderNote(origin, location))

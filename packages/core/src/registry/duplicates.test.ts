@@ -23,7 +23,7 @@ const rows = (skills: SkillRuntime): string[] =>
     .map(({ source, status, copies = [] }) => [source, status, ...copies.map(copy => copy.source)].join(' '))
 
 describe('the same files in several sources', () => {
-  test('are one skill, with all its places', async () => {
+  test('are one skill that lists all its copies', async () => {
     const { skills } = await open({
       '/one/pdf/SKILL.md': text('pdf'),
       '/two/tools/pdf/SKILL.md': text('pdf'),
@@ -35,7 +35,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('a copy that comes, changes or goes is told, and nothing that is served changes', async () => {
+  test('are reported when a copy is added, changed or removed, while the served skill stays the same', async () => {
     const { skills, files } = await open({ '/one/pdf/SKILL.md': text('pdf') })
     const { digest } = skills.current
     const seen: string[][] = []
@@ -57,7 +57,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('when the first goes, the copy takes its place, and that is no change of the text', async () => {
+  test('stay served from the copy when the first folder is removed, without a change of the text', async () => {
     const { skills, files } = await open({
       '/one/pdf/SKILL.md': text('pdf'),
       '/two/pdf/SKILL.md': text('pdf'),
@@ -74,7 +74,7 @@ describe('the same files in several sources', () => {
     await skills.close()
   })
 
-  test('a copy can be decided about by itself', async () => {
+  test('accept a decision about one copy alone', async () => {
     const { skills } = await open({ '/one/pdf/SKILL.md': text('pdf'), '/two/pdf/SKILL.md': text('pdf') })
     await skills.review.disable('two/pdf')
     expect(rows(skills)).toEqual(['one ok', 'two disabled'])
@@ -82,7 +82,7 @@ describe('the same files in several sources', () => {
   })
 })
 
-describe('source/name addresses what another source comes before', () => {
+describe('source/name finds a shadowed skill', () => {
   const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
 
   test('for programs', async () => {
@@ -101,7 +101,7 @@ describe('source/name addresses what another source comes before', () => {
     await skills.close()
   })
 
-  test('for conversations, each under its own name, and in scope like the others', async () => {
+  test('for conversations, under its own name and within the scope', async () => {
     const { skills, files: disk } = await open(files)
     const session = skills.session({ id: 's' })
     const call = async (name: string, input: unknown): Promise<string> =>
@@ -119,7 +119,7 @@ describe('source/name addresses what another source comes before', () => {
     await skills.close()
   })
 
-  test('not what is held or switched off', async () => {
+  test('but not if it is disabled', async () => {
     const { skills } = await open(files)
     await skills.review.disable('two/pdf')
     expect(skills.current.find('two/pdf')).toBeUndefined()
@@ -127,7 +127,7 @@ describe('source/name addresses what another source comes before', () => {
   })
 })
 
-test('a shadowed skill says who comes before it, and by which rule', async () => {
+test('the report of a shadowed skill names the winner and the rule', async () => {
   const files = { '/one/pdf/SKILL.md': text('pdf', 'First.'), '/two/pdf/SKILL.md': text('pdf', 'Second.') }
   const messages: (string | undefined)[] = []
   for (const onDuplicate of [

@@ -5,12 +5,12 @@ import type { Skill } from '../skill/skill.ts'
 const BUCKETS = 256
 
 /**
- * The digest of what is served, kept up to date at a cost that does not grow with the number of skills.
+ * Maintains the digest of the served skills. The cost of an update does not grow with the number of skills.
  *
  * Definition, the same on every machine: each skill belongs to the bucket that FNV-1a (32 bits, over the UTF-16 units
  * of its name) gives modulo 256. A bucket's digest is SHA-256 over the lines `name NUL label NUL revision LF` of its
- * skills, sorted by their UTF-16 units; the digest is SHA-256 over the 256 hexadecimal bucket digests in order, an empty
- * bucket counting as an empty text.
+ * skills, sorted by their UTF-16 units. The digest is SHA-256 over the 256 hexadecimal bucket digests in order. An empty
+ * bucket counts as an empty text.
  */
 export class GenerationDigest {
   readonly #hasher: Hasher
@@ -23,7 +23,7 @@ export class GenerationDigest {
     this.#hasher = hasher
   }
 
-  /** Takes over the skill that is served under a name, or that none is any more. */
+  /** Sets the skill that is served under a name, or removes it. */
   put(name: string, skill: Skill | undefined): void {
     const bucket = bucketOf(name)
     this.#touched.add(bucket)
@@ -32,7 +32,7 @@ export class GenerationDigest {
     else lines.set(name, `${name}\0${skill.source}\0${skill.revision}\n`)
   }
 
-  /** The digest of everything that was put. */
+  /** Computes the digest of all served skills. */
   compute(): Digest {
     for (const bucket of this.#touched) {
       const lines = [...(this.#lines[bucket] as Map<string, string>).values()]

@@ -18,24 +18,25 @@ export const SKILL_STATUSES = [
 ] as const
 
 /**
- * What became of the newest text of a skill. `ok` and `warning` are live. `pending` waits for approval, `rejected` was
- * looked at and is not wanted, `pinned` is or is newer than the revision that was chosen, `disabled` is not served at all.
+ * State of the newest text of a skill. `ok` and `warning`: live. `pending`: waits for approval. `rejected`: a person
+ * rejected it. `pinned`: one chosen revision is served, and the newest may differ from it. `broken`: cannot be served.
+ * `shadowed`: another skill has the name. `disabled`: the skill is not served.
  */
 export type SkillStatus = (typeof SKILL_STATUSES)[number]
 
-/** One folder that was found, served or not: nothing disappears. */
+/** The report about one folder. Every folder has one, also if it is not served. */
 export interface SkillReport {
   readonly name: string
   readonly description: string
   readonly source: string
   readonly location: string
   readonly directory?: string
-  /** Revision of the newest text; absent when it is broken. */
+  /** Revision of the newest text; absent when the text is broken. */
   readonly revision?: Digest
   /** The revision that readers get for this folder; absent when they get none. */
   readonly serving?: Digest
   readonly status: SkillStatus
-  /** Where else the same revision is, in order of precedence; absent when it is nowhere else. */
+  /** Other folders with the same revision, in order of precedence; absent when there are none. */
   readonly copies?: readonly SkillCopy[]
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -47,35 +48,35 @@ export interface SkillCopy {
   readonly directory?: string
 }
 
-/** A source as a generation knows it. */
+/** The state of a source in one generation. */
 export interface SourceReport {
   readonly label: string
   readonly diagnostics: readonly Diagnostic[]
 }
 
 /**
- * Everything that exists at one moment: immutable, and the only thing that readers look at.
- * The number counts visible changes of this process; the digest is equal on every machine that serves the same.
+ * One immutable state of the registry. Readers use nothing else.
+ * The number counts the visible changes of this process. The digest is equal on every machine that serves the same skills.
  */
 export interface Generation {
   readonly number: number
-  /** Covers name, source label and revision of each served skill; diagnostics are not part of it. */
+  /** Covers name, source label and revision of each served skill, but no diagnostics. */
   readonly digest: Digest
-  /** The served skills, sorted bytewise by name. */
+  /** Returns the served skills, sorted bytewise by name. */
   list(): readonly Skill[]
   /**
-   * The served skill of exactly this name, or `undefined`. `source/name` finds that of one source, also when another one
-   * comes first.
+   * Returns the served skill with exactly this name, or `undefined`. `source/name` finds the skill of one source, even if
+   * another source has precedence.
    */
   find(name: string): Skill | undefined
-  /** @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
+  /** Returns the served skill of a name. @throws {SkillError} SKILL_NOT_FOUND; `data.available` lists the names */
   get(name: string): Skill
-  /** Every folder found, broken and shadowed ones included, sorted by name and then by precedence. */
+  /** Returns the reports of all folders, including broken and shadowed ones, sorted by name and then by precedence. */
   reports(): readonly SkillReport[]
   sources(): readonly SourceReport[]
   /**
-   * The same as one conversation sees it: with what it wrote itself and nobody has approved yet. The same object when there
-   * is nothing of the kind; else one of the same number and digest, for others are served nothing new.
+   * Returns this generation as one conversation sees it, including the unapproved skills that the conversation wrote. Returns the
+   * same object if there are none. Otherwise the result has the same number and digest, because other readers see no change.
    */
   forConversation(id: string): Generation
 }
@@ -84,12 +85,12 @@ export interface GenerationParts {
   readonly number: number
   readonly digest: Digest
   readonly skills: readonly Skill[]
-  /** Called at most once, from immutable inputs, when somebody asks. */
+  /** Called at most once, for the first reader of the reports. Its inputs are immutable. */
   readonly createReports: () => readonly SkillReport[]
   readonly sources: readonly SourceReport[]
-  /** What a conversation wrote and others are not served. */
+  /** Returns the unapproved skills that a conversation wrote. */
   readonly findWritten: (conversation: string) => readonly Skill[]
-  /** What a source would serve under a name. */
+  /** Returns the skill that a source would serve under a name. */
   readonly findIn: (source: string, name: string) => Skill | undefined
 }
 
@@ -134,7 +135,7 @@ export function createGeneration(parts: GenerationParts): Generation {
   return generation
 }
 
-/** What names exactly one folder of one source, whatever its skill is called. */
+/** Returns the text that identifies exactly one folder of one source, regardless of its skill's name. */
 export function targetOf({
   source,
   name,

@@ -6,17 +6,17 @@ import { createSkill, type Skill } from '../skill/skill.ts'
 import type { SourceEntry } from '../skill/source-contents.ts'
 import type { SkillStore } from '../store/skill-store.ts'
 
-/** What has to be known of a source to read a revision as it would. */
+/** The facts about a source that are needed to read a revision by its rules. */
 export interface LastGoodSource {
   readonly label: string
   readonly origin: string
   readonly reading?: Partial<ReadingPolicy>
 }
 
-/** What a folder served. */
+/** The revisions that a folder served. */
 export interface ServedRevisions {
   readonly last: Digest | undefined
-  /** The one before that: it is served again when the last one is not wanted any more. */
+  /** The revision before the last one. It is served again if the last one is rejected. */
   readonly earlier: Digest | undefined
 }
 
@@ -28,7 +28,7 @@ export const NOTHING_SERVED: ServedRevisions = Object.freeze({ last: undefined, 
 export class LastGood {
   readonly #store: SkillStore
   readonly #hasher: Hasher
-  /** The names of one source, while many of its folders are looked up. */
+  /** The notes of one source, while many of its folders are looked up. */
   #ahead: { readonly origin: string; readonly refs: Map<string, Digest> } | undefined
 
   constructor(store: SkillStore, hasher: Hasher) {
@@ -36,7 +36,7 @@ export class LastGood {
     this.#hasher = hasher
   }
 
-  /** Looks up many folders of a source at once, until `endLookUp`; `pause` is called now and then. */
+  /** Loads the notes of a whole source, for lookups until `endLookUp`. Calls `pause` at intervals. */
   async beginLookUp(origin: string, pause: () => Promise<void>): Promise<void> {
     const store = this.#store
     if (store.listRefs === undefined) return
@@ -53,7 +53,7 @@ export class LastGood {
     this.#ahead = undefined
   }
 
-  /** Notes what a folder served last, and before that. */
+  /** Notes the last two revisions that a folder served. */
   remember(origin: string, location: string, { last, earlier }: ServedRevisions): void {
     this.#set(origin, refOf(origin, location), last)
     this.#set(origin, earlierOf(origin, location), earlier)
@@ -77,33 +77,33 @@ export class LastGood {
     return this.#ahead?.origin === origin ? this.#ahead.refs.get(name) : this.#store.getRef(name)
   }
 
-  /** Keeps what a pin serves from being collected, beside what was served before it. */
+  /** Keeps a pinned revision from garbage collection, separately from the revision that was served before the pin. */
   keepPinned(origin: string, location: string, revision: Digest | undefined): void {
     this.#store.setRef(pinOf(origin, location), revision)
   }
 
-  /** Whether a source was shown before, whatever it had then. */
+  /** Returns true if the source was shown before, even if it was empty. */
   isKnown(origin: string): boolean {
     return this.#store.getRef(markOf(origin)) !== undefined
   }
 
   markKnown(origin: string): void {
-    // Any digest says it; that of nothing needs nothing to be kept.
+    // The value is irrelevant. The digest of empty content keeps no files alive.
     if (!this.isKnown(origin)) this.#store.setRef(markOf(origin), digestOf(new Uint8Array(), this.#hasher))
   }
 
-  /** Whether another revision of a folder was served last than the one that is there. */
+  /** Returns true if the last served revision of a folder differs from its current one. */
   isOther({ origin }: LastGoodSource, { location, skill }: SourceEntry): boolean {
     const revision = this.#look(origin, refOf(origin, location))
     return revision !== undefined && revision !== skill?.revision
   }
 
-  /** Whether a revision was served last from a folder. */
+  /** Returns true if a revision is the last one that a folder served. */
   isLast(origin: string, location: string, revision: Digest): boolean {
     return this.#look(origin, refOf(origin, location)) === revision
   }
 
-  /** Any stored revision of a folder as a skill. */
+  /** Reads a stored revision of a folder as a skill. */
   async readRevision(
     { label, reading }: LastGoodSource,
     entry: Pick<SourceEntry, 'location' | 'skillFile' | 'directory'>,
@@ -143,7 +143,7 @@ function pinOf(origin: string, location: string): string {
   return JSON.stringify(['pinned', origin, location])
 }
 
-/** What the names of all folders of a source begin with, given that of its root. */
+/** Returns the common start of the note names of all folders of a source, given the name for its root. */
 function beginningOf(name: string): string {
   return name.slice(0, -'"]'.length)
 }

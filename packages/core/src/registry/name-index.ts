@@ -2,20 +2,23 @@ import { LookalikeNames } from '../skill/lookalike-names.ts'
 import { byPrecedence, type Candidate, directionOf, type NameStanding, nameOf } from './candidate.ts'
 import type { DuplicateChooser, DuplicatePolicy } from './duplicate-policy.ts'
 
-/** The folders that compete for each name, in the order of precedence. Only the registry's writer looks at it. */
+/** An index of the folders that compete for each name, in order of precedence. Only the writer of the registry uses it. */
 export class NameIndex {
   readonly #policy: DuplicatePolicy
   readonly #onChooserError: (error: unknown) => void
   readonly #byName = new Map<string, Candidate[]>()
   readonly #lookalikes = new LookalikeNames()
 
-  /** The hook is told what a chooser threw, or that it chose none of its candidates; the first is served then. */
+  /**
+   * `onChooserError` receives errors of a chooser, or an error if it chose none of its candidates. The first candidate is
+   * served then.
+   */
   constructor(policy: DuplicatePolicy, onChooserError: (error: unknown) => void) {
     this.#policy = policy
     this.#onChooserError = onChooserError
   }
 
-  /** How many names there are. */
+  /** The number of names. */
   get size(): number {
     return this.#byName.size
   }
@@ -46,7 +49,7 @@ export class NameIndex {
     } else this.#byName.set(name, rest)
   }
 
-  /** The folders whose names look like this one and are others. */
+  /** Returns the folders whose names look like this name but differ from it. */
   looking(name: string): readonly Candidate[] {
     return this.#lookalikes.like(name).flatMap(each => this.competing(each))
   }
@@ -55,12 +58,12 @@ export class NameIndex {
     return { winner: this.winner(name), lookalikes: this.#lookalikes.like(name) }
   }
 
-  /** The candidate whose skill is served under a name. */
+  /** Returns the candidate whose skill is served under a name. */
   winner(name: string): Candidate | undefined {
     const competing = this.competing(name)
     const first = competing.find(isServable)
     if (typeof this.#policy !== 'function' || first === undefined) return first
-    // Nobody chooses something that was fetched over something that was named.
+    // A chooser must not prefer a reviewed source over a trusted one.
     const peers = competing.filter(each => isServable(each) && each.trust === first.trust)
     return this.#choose(this.#policy, peers)
   }

@@ -10,13 +10,13 @@ import type { AdmissionPolicy } from './admission.ts'
 const text = (name: string, description: string): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nBody.\n`
 
-test('a rejection that comes while folders are decided about leaves its folder the earlier revision', async () => {
+test('a rejection that arrives during a commit makes its folder serve the earlier revision', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let first: Digest | undefined
   let isRejected = false
   const admission: AdmissionPolicy = {
     admit: ({ skill }) => {
-      // Another process rejects "a" in the moment between two looks at the decisions.
+      // Another process rejects "a" between two reads of the decisions.
       if (skill.name === 'b') queueMicrotask(() => (isRejected = true))
       const isHeld = isRejected && skill.name === 'a' && skill.revision !== first
       return isHeld ? { kind: 'hold', reason: 'rejected' } : { kind: 'admit' }
@@ -41,10 +41,10 @@ test('a rejection that comes while folders are decided about leaves its folder t
   expect(skills.current.find('a')?.description).toBe('First.')
 })
 
-test('a rejection does not depend on what another process is in the middle of noting', async () => {
+test('a rejection does not depend on half-written notes of another process', async () => {
   const files = new MemoryFileSystem({ '/skills/a/SKILL.md': text('a', 'First.') })
   let torn: Digest | undefined
-  /** A store in which another process has noted its last revision, and not yet the one before. */
+  /** A store in which another process has noted its last revision, but not yet the earlier one. */
   class SharedStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {
       return torn !== undefined && /^\["(?:last-good|earlier)"/.test(name) ? torn : super.getRef(name)
@@ -63,7 +63,7 @@ test('a rejection does not depend on what another process is in the middle of no
   expect(skills.current.find('a')?.description).toBe('First.')
 })
 
-test('a start asks a store that knows the folders three times for each, and notes nothing', async () => {
+test('a start with known folders reads fewer than four notes per folder and writes none', async () => {
   const asked = { read: 0, noted: 0 }
   class CountingStore extends MemorySkillStore {
     override getRef(name: string): Digest | undefined {

@@ -4,32 +4,32 @@ import type { SourceEntry } from '../skill/source-contents.ts'
 import type { FolderMove } from './admission.ts'
 import type { Candidate } from './candidate.ts'
 
-/** An entry that the registry has not decided about yet. */
+/** An entry that needs a decision of the registry. */
 export interface FreshEntry {
   readonly entry: SourceEntry
-  /** The candidate that had the path so far. */
+  /** The candidate that had this path before. */
   readonly old: Candidate | undefined
-  /** The candidate of the same folder, under whatever path. */
+  /** The earlier candidate of the same folder, under any path. */
   readonly former: Candidate | undefined
-  /** A revision of it that was approved a moment ago. */
+  /** A revision of the folder that was just approved. */
   readonly approved?: Digest
 }
 
-/** Folders to decide about, those that are gone, and those that have another path now. */
+/** Folders to decide about, removed folders, and moved folders. */
 export interface PairedEntries {
   readonly fresh: readonly FreshEntry[]
   readonly removed: readonly Candidate[]
   readonly moves: readonly MovedFolder[]
 }
 
-/** A folder that has another path now. */
+/** A folder with a new path. */
 export interface MovedFolder extends FolderMove {
   readonly former: Candidate
 }
 
 /**
- * What differs between the candidates so far and new contents. `candidates` and `before` have the same order; both
- * contents are sorted by location, and what they have in common at both ends is skipped without looking at it.
+ * Finds the differences between the current candidates and new contents. `candidates` and `before` have the same order. Both
+ * contents are sorted by location. Equal entries at both ends are skipped without a comparison of their paths.
  */
 export function pairWithCandidates(
   candidates: readonly Candidate[],
@@ -59,8 +59,9 @@ export function pairWithCandidates(
 }
 
 /**
- * Pairs folders with what they were before. A folder is known by its identity: one that lies elsewhere now has moved, and what is
- * at its old path is another one. Any other folder goes on from what was at its path, such as one that was replaced as a whole.
+ * Pairs folders with their earlier candidates. The identity of a folder tells whether it moved. If it did, the folder at
+ * its old path is a different one. Any other folder continues the candidate at its path, for example one that was replaced
+ * as a whole.
  */
 function findFormer(
   fresh: readonly Omit<FreshEntry, 'former'>[],
@@ -76,7 +77,7 @@ function findFormer(
   const moved = new Map<Candidate, string>()
   for (const { entry, old } of fresh.filter(isReplaced)) {
     const former = left.get(entry.identity)
-    // Two folders with one identity are one that was seen twice while it was moved: the first one counts.
+    // Two folders with the same identity are one folder that was seen twice during a move. The first one counts.
     if (former !== undefined && former !== old && !moved.has(former)) moved.set(former, entry.location)
   }
   const byTarget = new Map(Array.from(moved, ([former, to]) => [to, former]))

@@ -3,7 +3,7 @@ import { diffSkills, type SkillFacet } from '../skill/diff-skills.ts'
 import type { Skill } from '../skill/skill.ts'
 import type { Generation, SkillReport } from './generation.ts'
 
-/** One skill that readers see differently than before. */
+/** A visible change of one skill. */
 export type SkillChange =
   | { readonly kind: 'added'; readonly name: string; readonly skill: Skill }
   | {
@@ -21,11 +21,11 @@ export interface RegistryUpdate {
   readonly generation: Generation
   /** Net changes of what is served: added, then removed, then modified, each sorted by name. */
   readonly changes: readonly SkillChange[]
-  /** Folders that have, or no longer have, a problem; whether or not anything served changed. */
+  /** Reports of folders whose problems changed, even if no served skill did. */
   readonly reports: readonly SkillReport[]
 }
 
-/** What happened to one name, or `undefined` when readers see the same as before. */
+/** Returns the change of one name, or `undefined` when readers see no difference. */
 export function toChange(
   name: string,
   before: Skill | undefined,
@@ -40,7 +40,7 @@ export function toChange(
     : { kind: 'modified', name, oldSkill: before, newSkill: after, facets }
 }
 
-/** The net changes from one generation to a later one, in the order of an update. */
+/** Returns the net changes from one generation to a later one, in the order of an update. */
 export function diffGenerations(before: Generation, after: Generation): readonly SkillChange[] {
   return changesOf(
     [...before.list(), ...after.list()].map(skill => skill.name),
@@ -49,7 +49,7 @@ export function diffGenerations(before: Generation, after: Generation): readonly
   )
 }
 
-/** What happened to these names, each of them once however often it is given. */
+/** Returns the changes of these names. Repeated names count once. */
 function changesOf(names: readonly string[], before: Generation, after: Generation): readonly SkillChange[] {
   const changes = [...new Set(names)].map(name => toChange(name, before.find(name), after.find(name)))
   return sortChanges(changes.filter(change => change !== undefined))
@@ -61,7 +61,7 @@ export function sortChanges(changes: readonly SkillChange[]): readonly SkillChan
   return changes.toSorted((a, b) => ORDER[a.kind] - ORDER[b.kind] || compareText(a.name, b.name))
 }
 
-/** One update that stands for two in a row: what came and went in between is not told. */
+/** Merges two consecutive updates into one. Changes that cancel each other are dropped. */
 export function mergeUpdates(first: RegistryUpdate, second: RegistryUpdate): RegistryUpdate {
   const names = [...first.changes, ...second.changes].map(change => change.name)
   const reports = new Map(

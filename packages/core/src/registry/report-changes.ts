@@ -2,17 +2,17 @@ import { type Candidate, nameOf, toProblemReport, toReport } from './candidate.t
 import type { SkillReport } from './generation.ts'
 import type { NameIndex } from './name-index.ts'
 
-/** What names and folders had to do with each other before a commit, so that it can be said afterwards what is told anew. */
+/** Remembers the state of names and folders before a commit, to find the reports that changed with it. */
 export class ReportChanges {
   readonly #names: NameIndex
-  /** Who served each name that the commit is about. */
+  /** The candidate that served each affected name before the commit. */
   readonly was: ReadonlyMap<string, Candidate | undefined>
-  /** Those of them that any folder had. */
+  /** The affected names that at least one folder had. */
   readonly #taken: ReadonlySet<string>
-  /** The reports of folders with something to tell, by their place in the source. */
+  /** The reports of folders with problems, by location. */
   readonly #problems: ReadonlyMap<string, SkillReport>
 
-  /** Made before the index is changed: of the folders that go or are replaced, and of those that come. */
+  /** Must run before the index changes. `before` has the removed and replaced candidates, `after` the new ones. */
   constructor(names: NameIndex, before: readonly Candidate[], after: readonly Candidate[]) {
     this.#names = names
     const about = [...new Set([...before, ...after].map(nameOf))]
@@ -26,7 +26,7 @@ export class ReportChanges {
     )
   }
 
-  /** The report of a folder that was decided anew, if its problems changed. */
+  /** Returns the report of a folder that was decided again, if its problems changed. */
   find(candidate: Candidate): SkillReport | undefined {
     const standing = this.#names.standing(nameOf(candidate))
     const old = this.#problems.get(candidate.entry.location)
@@ -37,7 +37,7 @@ export class ReportChanges {
       : (report ?? toReport(candidate, standing))
   }
 
-  /** Folders that have another report because of a name: their cover, or a name like theirs, came or went. */
+  /** Yields folders whose report changed because of a name: another folder started or stopped shadowing it or looking like it. */
   *affected(name: string): Generator<Candidate> {
     const before = this.was.get(name)
     const competing = this.#names.competing(name)

@@ -92,7 +92,7 @@ const kindsOf = (updates: readonly RegistryUpdate[]): string[] =>
   updates.flatMap(({ changes }) => changes.map(change => `${change.kind} ${change.name}`))
 
 describe('SkillRegistry.replace()', () => {
-  test('serves what a source holds, sorted by name, in one step', async () => {
+  test('serves the contents of a source, sorted by name, in one step', async () => {
     const { registry, replace, updates } = open(['a'])
     await replace('a', { 'x/pdf': 'P', 'a-category/tone': 'T', maps: 'M' })
     expect(registry.current.list().map(skill => skill.name)).toEqual(['maps', 'pdf', 'tone'])
@@ -100,7 +100,7 @@ describe('SkillRegistry.replace()', () => {
     expect(kindsOf(updates)).toEqual(['added maps', 'added pdf', 'added tone'])
   })
 
-  test('the same contents again make no generation', async () => {
+  test('creates no generation for the same contents', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P' })
     const before = registry.current
@@ -108,7 +108,7 @@ describe('SkillRegistry.replace()', () => {
     expect(registry.current).toBe(before)
   })
 
-  test('a batch is told as added, removed, modified, each sorted', async () => {
+  test('reports a batch as added, removed and modified, each sorted', async () => {
     const { replace, updates } = open(['a'])
     await replace('a', { b: '1', c: '1', d: '1' })
     updates.length = 0
@@ -116,7 +116,7 @@ describe('SkillRegistry.replace()', () => {
     expect(kindsOf(updates)).toEqual(['added a', 'added e', 'removed c', 'modified b', 'modified d'])
   })
 
-  test('a broken or shadowed folder that is removed is gone from the reports too', async () => {
+  test('removes the reports of removed folders, including broken and shadowed ones', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('a', { pdf: 'P', broken: null })
     await replace('b', { pdf: 'shadowed' })
@@ -128,7 +128,7 @@ describe('SkillRegistry.replace()', () => {
     expect(registry.current.digest).toBe(digest)
   })
 
-  test('a batch of thousands is one generation, seen whole or not at all', async () => {
+  test('publishes a batch of thousands as one generation, in one step', async () => {
     const { registry, replace, updates } = open(['a'])
     const seen = new Set<number>()
     const watching = setInterval(() => seen.add(registry.current.list().length), 0)
@@ -138,7 +138,7 @@ describe('SkillRegistry.replace()', () => {
     expect(updates).toHaveLength(1)
   })
 
-  test('an older generation is never altered by a newer one', async () => {
+  test('never changes an older generation', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P', tone: 'T' })
     const before = registry.current
@@ -149,7 +149,7 @@ describe('SkillRegistry.replace()', () => {
     expect(before.get('tone').description).toBe('T')
   })
 
-  test('reports asked for late show their own generation, not the newest', async () => {
+  test('keeps the reports of an older generation, even if they are read late', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('b', { pdf: 'B' })
     const before = registry.current
@@ -163,7 +163,7 @@ describe('SkillRegistry.replace()', () => {
 })
 
 describe('duplicates', () => {
-  test('the first source wins; removing the winner shows the next one as a modification', async () => {
+  test('the first source wins, and removing the winner reports the next one as a modification', async () => {
     const { registry, replace, updates } = open(['a', 'b'])
     await replace('b', { pdf: 'from b' })
     await replace('a', { pdf: 'from a' })
@@ -187,20 +187,20 @@ describe('duplicates', () => {
     expect(registry.current.reports().map(report => report.status)).toEqual(['ok', 'shadowed', 'shadowed'])
   })
 
-  test('inside one source the first path wins, whatever the order of reading', async () => {
+  test('the first path wins within one source, in any order of reading', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { 'z/pdf': 'later path', 'b/pdf': 'first path' })
     expect(registry.current.get('pdf').description).toBe('first path')
   })
 
-  test('a broken text without a last good one does not hide a good skill of the same name', async () => {
+  test('a broken text without a last good revision does not shadow a valid skill of the same name', async () => {
     const { registry, replace } = open(['a', 'b'])
     await replace('b', { pdf: 'good' })
     await replace('a', { pdf: null })
     expect(registry.current.get('pdf').description).toBe('good')
   })
 
-  test('two sources with one label are refused', () => {
+  test('two sources with the same label are refused', () => {
     expect(() => open(['a', 'a'])).toThrow('two sources have the label "a"')
   })
 })
@@ -213,7 +213,7 @@ describe('names that look alike', () => {
       diagnostics.map(({ code }) => code),
     ])
 
-  test('T4: both are told, in the reports and in the update, also of the one that was there, until one is gone', async () => {
+  test('T4: both skills are reported with a warning, in reports and updates, until one is removed', async () => {
     const it = open(['a', 'b'])
     await it.replace('a', { pdf: 'd' })
     await it.replace('b', { рdf: 'd', maps: 'd' })
@@ -240,8 +240,8 @@ describe('names that look alike', () => {
   })
 })
 
-describe('last good', () => {
-  test('a broken text keeps the revision that serves, and says both', async () => {
+describe('the last good revision', () => {
+  test('stays served while the text is broken, and the report shows both', async () => {
     const { registry, replace, updates } = open(['a'])
     await replace('a', { pdf: 'good' })
     const before = registry.current
@@ -266,7 +266,7 @@ describe('last good', () => {
     expect(second.registry.current.digest).toBe(first.registry.current.digest)
   })
 
-  test('a removed skill has none: made again broken, it is not served', async () => {
+  test('is forgotten with a removed skill, so a new broken text serves nothing', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     await first.replace('a', {})
@@ -277,7 +277,7 @@ describe('last good', () => {
 })
 
 describe('admission', () => {
-  test('a held revision is pending while the admitted one serves', async () => {
+  test('a held revision is pending while the admitted one is served', async () => {
     const allowed = new Set(['first'])
     const { registry, replace } = open(['a'], {
       admission: {
@@ -294,7 +294,7 @@ describe('admission', () => {
     })
   })
 
-  test('a policy that throws for one skill holds that one, and the others go live', async () => {
+  test('a policy that throws for one skill holds only that skill', async () => {
     const { registry, replace, errors } = open(['a'], {
       admission: {
         admit: ({ skill }) => {
@@ -313,7 +313,7 @@ describe('admission', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
-  test('by default a reviewed source waits, and what was admitted under other trust is not served from the store', async () => {
+  test('by default a reviewed source waits, and a revision admitted under other trust is not served from the store', async () => {
     const first = open(['a'])
     await first.replace('a', { pdf: 'good' })
     const registry = new SkillRegistry({ store: first.store })
@@ -325,7 +325,7 @@ describe('admission', () => {
 })
 
 describe('the digest of a generation', () => {
-  test('is the same for the same skills, whatever the order of sources, changes and history', async () => {
+  test('is the same for the same skills, in any order of sources and changes', async () => {
     const one = open(['a', 'b'])
     await one.replace('a', { pdf: 'P', maps: 'M' })
     await one.replace('b', { tone: 'T' })
@@ -337,7 +337,7 @@ describe('the digest of a generation', () => {
     expect(two.registry.current.digest).toBe(one.registry.current.digest)
   })
 
-  test('is a fixed value for a fixed set: it must not change between versions without a decision', async () => {
+  test('is a fixed value for a fixed set, which versions must not change without a decision', async () => {
     const { registry, replace } = open(['skills'])
     await replace('skills', { pdf: 'Reads PDF files.' })
     expect(registry.current.digest).toMatchInlineSnapshot(
@@ -347,7 +347,7 @@ describe('the digest of a generation', () => {
 })
 
 describe('subscribers', () => {
-  test('are told phase by phase, with the new generation already current', async () => {
+  test('are called phase by phase, after the new generation became current', async () => {
     const { registry, replace } = open(['a'])
     const told: string[] = []
     for (const phase of ['mcp', 'events', 'tools'] as const) {
@@ -363,7 +363,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['tools true', 'events true', 'mcp true'])
   })
 
-  test(`one that throws harms no other, and its error is told ${verifies('OMNI-X08', 'P26')}`, async () => {
+  test(`do not affect each other when one throws, and the error is logged ${verifies('OMNI-X08', 'P26')}`, async () => {
     const { registry, replace, errors, updates } = open(['a'])
     registry.subscribe(
       () => {
@@ -382,7 +382,7 @@ describe('subscribers', () => {
     expect(errors).toHaveLength(2)
   })
 
-  test('one that hangs is left behind after its deadline and gets one merged update in the end', async () => {
+  test('are not waited for after their deadline, and then get one merged update', async () => {
     const clock = new FakeClock()
     const { registry, updates } = open(['a'], { clock, subscriberDeadlineMs: 100 })
     const store = new MemorySkillStore()
@@ -411,7 +411,7 @@ describe('subscribers', () => {
     expect(kindsOf(slow.slice(1))).toEqual(['modified pdf'])
   })
 
-  test('is never called twice at once, not even when it catches up', async () => {
+  test('are never called concurrently, not even to catch up', async () => {
     const clock = new FakeClock()
     const { registry } = open(['a'], { clock, subscriberDeadlineMs: 100 })
     const store = new MemorySkillStore()
@@ -438,7 +438,7 @@ describe('subscribers', () => {
     expect(told).toEqual(['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
   })
 
-  test('unsubscribing ends the calls', async () => {
+  test('are not called after they unsubscribe', async () => {
     const { registry, replace } = open(['a'])
     const told: RegistryUpdate[] = []
     const unsubscribe = registry.subscribe(update => void told.push(update))
@@ -447,7 +447,7 @@ describe('subscribers', () => {
     expect(told).toEqual([])
   })
 
-  test('watch() begins with the present and skips what a slow reader missed', async () => {
+  test('of watch() first get the current generation, and skip intermediate ones', async () => {
     const { registry, replace } = open(['a'])
     await replace('a', { pdf: 'P' })
     const watching = registry.watch()
@@ -461,7 +461,7 @@ describe('subscribers', () => {
   })
 })
 
-test('replace() after close() is refused', async () => {
+test('replace() fails after close()', async () => {
   const { registry } = open(['a'])
   await registry.close()
   await expect(registry.replace('a', { entries: [], diagnostics: [] })).rejects.toMatchObject({
@@ -469,7 +469,7 @@ test('replace() after close() is refused', async () => {
   })
 })
 
-test('a store that recovers while its failure is still being reported is shown as well', async () => {
+test('a recovery of the store is shown even if its failure is still being reported', async () => {
   const { registry } = open(['a'])
   const failed = registry.reportStore('a', { code: 'STORE_FAILED', severity: 'warning', message: 'full' })
   const recovered = registry.reportStore('a', undefined)
@@ -477,7 +477,7 @@ test('a store that recovers while its failure is still being reported is shown a
   expect(registry.current.sources().flatMap(({ diagnostics }) => diagnostics)).toEqual([])
 })
 
-test('get() names what there is', async () => {
+test('get() lists the available skills when it fails', async () => {
   const { registry, replace } = open(['a'])
   await replace('a', { pdf: 'P', maps: 'M' })
   expect(() => registry.current.get('pfd')).toThrow(

@@ -40,7 +40,7 @@ export interface SkillRegistryOptions {
   readonly onInvalid?: InvalidPolicy
   /** @default trustAdmission */
   readonly admission?: AdmissionPolicy
-  /** How long later phases wait for a subscriber, in milliseconds; `Infinity` is until it is done. @default 5,000 */
+  /** How long later phases wait for a subscriber, in milliseconds. `Infinity` means no limit. @default 5,000 */
   readonly subscriberDeadlineMs?: number
   readonly clock?: Clock
   readonly logger?: Logger
@@ -60,42 +60,42 @@ const KNOWN: KnownOptions<SkillRegistryOptions> = {
 
 export const DEFAULT_SUBSCRIBER_DEADLINE_MS = 5_000
 
-/** From so many on, what is noted of all folders is looked up at once. */
+/** From this number of folders on, notes are loaded for the whole source at once. */
 const MANY_FOLDERS = 100
 const RESTORE_SLICE = 2_000
-/** After so much work in a row the event loop is given back; after so many items it is looked how much it was. */
+/** The time after which a long task yields to the event loop, and the number of items between two checks. */
 const SLICE_MS = 4
 const SLICE = 100
 
-/** What the registry has to know of a source. */
+/** The facts that the registry needs about a source. */
 export interface RegisteredSource {
   readonly label: string
-  /** What it is on this machine: the key under which its last good revisions outlive the process. */
+  /** Identity of the source on this machine. Its last good revisions are stored under this key. */
   readonly origin: string
   readonly trust: SourceTrust
-  /** How forgiving its texts are read. */
+  /** How tolerantly the source's texts are read. */
   readonly reading?: Partial<ReadingPolicy>
 }
 
 interface SourceSlot extends RegisteredSource {
   readonly index: number
   contents: SourceContents
-  /** In the order of `contents.entries`; replaced as a whole, so generations can keep it. */
+  /** In the order of `contents.entries`. Replaced as a whole, so generations can keep it. */
   candidates: readonly Candidate[]
   /** Why the last reading failed. */
   fault: Diagnostic | undefined
-  /** Why what was read is not being stored. */
+  /** Why the latest contents are not being stored. */
   storeFault: Diagnostic | undefined
-  /** Nothing of it was ever shown before; known with its first contents. */
+  /** True if the source was never shown before; known with its first contents. */
   isFirst: boolean | undefined
-  /** What is being decided about, or was last. */
+  /** The contents that are being decided about, or were last. */
   next: SourceContents
   isPresent(location: string): boolean
 }
 
 /**
- * The single writer: takes complete contents from sources, decides what is visible, and swaps one immutable
- * generation for the next. Readers take `current` and never wait.
+ * The only writer. Accepts complete contents from sources, decides what is visible, and replaces one immutable
+ * generation by the next. Readers use `current` and never wait.
  */
 export class SkillRegistry {
   readonly #onDuplicate: DuplicatePolicy
@@ -110,12 +110,12 @@ export class SkillRegistry {
   readonly #folders = new WeakMap<Skill, FolderSeat>()
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<() => void>()
-  /** Folders that are live in one conversation only. */
+  /** The number of folders that are live in one conversation only. */
   #written = 0
   #current: Generation
   #queue: Promise<void> = Promise.resolve()
   #isClosed = false
-  /** When the event loop was given back last, while something is applied. */
+  /** When the registry last yielded to the event loop. */
   #sliceBegan = 0
 
   constructor(options: SkillRegistryOptions) {
@@ -158,13 +158,13 @@ export class SkillRegistry {
     })
   }
 
-  /** The newest generation. Take it once and use it for everything that belongs together. */
+  /** The newest generation. Read it once and use the same object for related questions. */
   get current(): Generation {
     return this.#current
   }
 
   /**
-   * Declares a source; its place in the order of declarations is its precedence.
+   * Declares a source. The order of declarations is the order of precedence.
    * @throws {SkillError} DUPLICATE_SOURCE when another source has the label
    */
   addSource(source: RegisteredSource): void {
@@ -194,7 +194,7 @@ export class SkillRegistry {
   }
 
   /**
-   * Takes the complete contents of a source. Commits happen one after the other; the returned generation is the one
+   * Replaces the complete contents of a source. Commits happen one after the other. Resolves to the generation
    * that shows these contents.
    * @throws {SkillError} CLOSED
    */
@@ -202,7 +202,7 @@ export class SkillRegistry {
     return await this.#enqueue(label, slot => this.#commit(slot, contents))
   }
 
-  /** Shows that a source as a whole could not be read; its last contents stay until `replace` succeeds. */
+  /** Reports that a source as a whole could not be read. Its last contents stay until `replace` succeeds. */
   async reportSource(label: string, diagnostic: Diagnostic): Promise<void> {
     await this.#enqueue(label, async slot => {
       slot.fault = diagnostic
@@ -210,11 +210,11 @@ export class SkillRegistry {
     })
   }
 
-  /** Shows why what a source has is not being stored, or with `undefined` that it is. */
+  /** Reports why the contents of a source cannot be stored. `undefined` reports that they can be stored again. */
   async reportStore(label: string, diagnostic: Diagnostic | undefined): Promise<void> {
     const reported = this.#slots.find(slot => slot.label === label)
     if (reported !== undefined && reported.storeFault?.message === diagnostic?.message) return
-    // At once, not in turn: the next report is compared with this one, also while this one waits.
+    // Set before the queue, so that the next report is compared with this one even while this one waits.
     if (reported !== undefined) reported.storeFault = diagnostic
     await this.#enqueue(label, async slot => {
       this.#publish(slot, { served: [], changes: [] }, [], false)
@@ -222,14 +222,14 @@ export class SkillRegistry {
   }
 
   /**
-   * Shows what was found about a skill after it went live, in place of what was shown before; nothing when it is not
-   * served any more. What is served does not change by it.
+   * Reports findings about a skill after it went live. They replace its earlier findings. Ignored when the skill is no longer
+   * served. The served skills do not change.
    * @throws {SkillError} CLOSED
    */
   async remark(skill: Skill, diagnostics: readonly Diagnostic[]): Promise<void> {
-    // Of most skills nothing is ever found, and each look for one goes through all.
+    // Most skills never get findings, and a search for a skill scans all candidates.
     if (diagnostics.length === 0 && !this.#remarks.has(skill)) return
-    // At once, not in turn: the next remark is compared with this one, also while this one waits.
+    // Set before the queue, so that the next remark is compared with this one even while this one waits.
     this.#remarks.set(skill, diagnostics)
     await this.#enqueue(skill.source, async slot => {
       const old = slot.candidates.find(({ live }) => live === skill)
@@ -242,58 +242,58 @@ export class SkillRegistry {
     })
   }
 
-  /** What the registry was told of a source, or `undefined`. */
+  /** Returns a declared source by its label, or `undefined`. */
   findSource(label: string): RegisteredSource | undefined {
     return this.#slots.find(slot => slot.label === label)
   }
 
-  /** Whether a source of this registry has the origin. */
+  /** Returns true if a source of this registry has the origin. */
   isKnown(origin: string): boolean {
     return this.#slots.some(slot => slot.origin === origin)
   }
 
-  /** Where the folder of a skill that was served is now, or was last; `undefined` when its source is unknown. */
+  /** Returns the current or last place of a served skill's folder; `undefined` when its source is unknown. */
   placeOf(skill: Skill): FolderPlace | undefined {
     const folder = { source: skill.source, location: this.locationOf(skill) }
     return placeOf(folder, label => this.findSource(label))
   }
 
-  /** The newest text of a folder as a skill, live or not; `undefined` when it is broken or gone. */
+  /** Returns the newest text of a folder as a skill, live or not; `undefined` when it is broken or removed. */
   findNewest({ origin, location }: FolderPlace): Skill | undefined {
     const slot = this.#slots.find(each => each.origin === origin)
     return slot?.contents.entries.find(entry => entry.location === location)?.skill
   }
 
-  /** Whether two skills that were served are the same folder, which may have been moved and written in between. */
+  /** Returns true if two served skills come from the same folder, even if it was moved or changed in between. */
   isSameFolder(a: Skill, b: Skill): boolean {
     const folder = this.#folders.get(a)
     return folder !== undefined && folder === this.#folders.get(b)
   }
 
-  /** The location where the folder of a skill that was served is now, or was last. */
+  /** Returns the current or last location of a served skill's folder. */
   locationOf(skill: Skill): string {
     return this.#folders.get(skill)?.location ?? skill.location
   }
 
-  /** Whether a skill was served from a folder, in this process or before. */
+  /** Returns true if the folder has served a skill, in this process or an earlier one. */
   wasServed({ origin, location }: FolderPlace): boolean {
     return this.#lastGood.find(origin, location).last !== undefined
   }
 
-  /** Any stored revision of a folder as a skill; `undefined` when the store does not have it, or cannot read it. */
+  /** Reads a stored revision of a folder as a skill; `undefined` when the store does not have it or cannot read it. */
   async readRevision(place: FolderPlace, revision: Digest): Promise<Skill | undefined> {
     const slot = this.#slots.find(({ origin }) => origin === place.origin)
     if (slot === undefined) return undefined
     const candidate = slot.candidates.find(({ entry }) => entry.location === place.location)
     const known = [candidate?.entry.skill, candidate?.live].find(skill => skill?.revision === revision)
-    // A folder that is gone has revisions all the same.
+    // A removed folder still has revisions.
     const entry = candidate?.entry ?? { location: place.location }
     return known ?? (await this.#lastGood.readRevision(slot, entry, revision))
   }
 
   /**
-   * Asks the admission policy again: about one folder, or about all. Resolves when the outcome is visible.
-   * @param approved the revision of the folder that was approved, which may not be its newest any more
+   * Asks the admission policy again, about one folder or all folders. Resolves when the result is visible.
+   * @param approved the approved revision of the folder, which may no longer be its newest one
    * @throws {SkillError} CLOSED
    */
   async reconsider(place?: FolderPlace, approved?: Digest): Promise<Generation> {
@@ -315,7 +315,7 @@ export class SkillRegistry {
   }
 
   /**
-   * Calls back after each visible change, when the new generation is already `current`.
+   * Calls the subscriber after each visible change, when the new generation is already `current`.
    * Returns a function that unsubscribes.
    * @throws {SkillError} INVALID_OPTION
    */
@@ -325,8 +325,8 @@ export class SkillRegistry {
   }
 
   /**
-   * The present generation, then each newer one; a slow reader skips what was replaced meanwhile. Waiting for the
-   * next one keeps the process alive.
+   * Yields the current generation, then each newer one. A slow reader skips intermediate generations. Waiting for the
+   * next generation keeps the process alive.
    */
   async *watch(signal?: AbortSignal): AsyncGenerator<Generation, void, undefined> {
     let wake = (): void => undefined
@@ -341,7 +341,7 @@ export class SkillRegistry {
           yield shown
           continue
         }
-        // Watches of the disk do not keep a process alive; somebody who waits for the next generation does.
+        // Disk watchers do not keep the process alive, so this timer does while a reader waits.
         const release = this.#clock.after(LONGEST_TIMER_MS, () => undefined)
         await new Promise<void>(resolve => {
           wake = resolve
@@ -354,20 +354,20 @@ export class SkillRegistry {
     }
   }
 
-  /** Resolves when subscribers have been told of everything committed so far. */
+  /** Resolves when all subscribers have received everything committed so far. */
   async delivered(): Promise<void> {
     await this.#queue
     await this.#subscriptions.delivered()
   }
 
-  /** Stops taking contents, ends watchers, and waits for deliveries under way. Idempotent. */
+  /** Refuses further contents, ends watchers, and waits for running deliveries. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const wake of this.#watchers) wake()
     await this.delivered()
   }
 
-  /** Does one thing after the other; whatever fails, the next one is done all the same. */
+  /** Runs tasks one after the other. A failed task does not stop the next one. */
   async #enqueue(label: string, work: (slot: SourceSlot) => Promise<void>): Promise<Generation> {
     const slot = this.#slots.find(each => each.label === label)
     if (slot === undefined)
@@ -387,7 +387,7 @@ export class SkillRegistry {
 
   async #commit(slot: SourceSlot, contents: SourceContents): Promise<void> {
     if (contents === slot.contents && slot.fault === undefined) return
-    // An agent of another process notes what it writes before it does.
+    // An agent in another process records its write before it writes the file.
     this.#builder.refresh()
     const paired = pairWithCandidates(slot.candidates, slot.contents.entries, contents.entries)
     slot.fault = undefined
@@ -401,7 +401,7 @@ export class SkillRegistry {
     this.#builder.noteShown(slot.origin)
   }
 
-  /** Decides about folders, and shows what came of it in one step. */
+  /** Decides about folders and publishes the result in one step. */
   async #apply(
     slot: SourceSlot,
     contents: SourceContents,
@@ -440,7 +440,7 @@ export class SkillRegistry {
     await this.#pauseIfDue()
     slot.contents = contents
     slot.candidates = candidates
-    // A copy that came or went changes nothing that is served, and is told all the same.
+    // An added or removed copy changes no served skill, but must be reported.
     const hasMoved = removed.length > 0 || fresh.some(({ old }) => old === undefined)
     this.#publish(slot, changes, reports, hasMoved)
   }
@@ -455,7 +455,7 @@ export class SkillRegistry {
     return new Map(restored)
   }
 
-  /** What is told anew: of the folders that were decided about, and of those that have another report because of them. */
+  /** Returns the changed reports: of the folders decided about, and of other folders whose report changed because of them. */
   async #findReports(told: ReportChanges, after: readonly Candidate[]): Promise<readonly SkillReport[]> {
     const reports: SkillReport[] = []
     await this.#inSlices(after, candidate => {
@@ -473,7 +473,7 @@ export class SkillRegistry {
     return reports
   }
 
-  /** What readers will see differently, given who served each name before. */
+  /** Returns the changes that readers will see, given who served each name before. */
   async #findChanges(was: ReadonlyMap<string, Candidate | undefined>): Promise<ServedChanges> {
     const served: ServedChanges['served'] = []
     const changes: SkillChange[] = []
@@ -488,7 +488,7 @@ export class SkillRegistry {
     return { served, changes: sortChanges(changes) }
   }
 
-  /** Large batches give the event loop back now and then; nobody sees anything of them before the swap. */
+  /** Processes large batches in slices that yield to the event loop. Readers see nothing of them before the swap. */
   async #inSlices<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
     for (let i = 0; i < items.length; i += SLICE) {
       await this.#pauseIfDue()
@@ -502,7 +502,7 @@ export class SkillRegistry {
     this.#sliceBegan = this.#clock.monotonic()
   }
 
-  /** The swap: the next generation becomes the current one, and whoever wants to know is told. */
+  /** Replaces the current generation and notifies watchers and subscribers. */
   #publish(
     slot: SourceSlot,
     { served, changes }: ServedChanges,

@@ -2,14 +2,14 @@ import { checkChoice } from '../errors.ts'
 import type { Clock } from '../host.ts'
 import { mergeUpdates, type RegistryUpdate } from './registry-update.ts'
 
-/** The order in which the effects of a new generation happen; within a phase subscribers do not know each other. */
+/** The order in which a new generation takes effect. Subscribers of one phase are independent of each other. */
 export const PHASES = ['tools', 'commands', 'instructions', 'events', 'mcp'] as const
 export type Phase = (typeof PHASES)[number]
 
 export type UpdateSubscriber = (update: RegistryUpdate) => void | Promise<void>
 
 export interface SubscribeOptions {
-  /** When the subscriber is called: after those of the phases before. @default 'events' */
+  /** The phase of the subscriber. It is called after the subscribers of earlier phases. @default 'events' */
   readonly phase?: Phase
 }
 
@@ -17,20 +17,20 @@ export interface SubscriptionsOptions {
   readonly clock: Clock
   /** How long the next phase waits for a subscriber, in milliseconds. */
   readonly deadlineMs: number
-  /** Told what a subscriber threw, or that it missed its deadline. */
+  /** Receives errors of a subscriber, or an error if it missed its deadline. */
   readonly onError: (error: unknown, phase: Phase) => void
 }
 
 /**
- * Tells subscribers of updates, phase by phase. Whoever throws or hangs harms nobody else: errors go to a hook, and a
- * subscriber past its deadline is no longer waited for; when it is done it gets one merged update.
+ * Notifies subscribers of updates, phase by phase. A subscriber that throws or hangs does not affect others. Errors go to
+ * a hook. The next phase does not wait for a subscriber past its deadline. That subscriber gets one merged update later.
  */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
   readonly #subscriptions = new Set<Subscription>()
   #pending: RegistryUpdate | undefined
   #delivery: Promise<void> | undefined
-  /** Ends in the same step in which nothing was found to deliver, so that what is published then starts another delivery. */
+  /** Reset in the same step that finds nothing to deliver, so that a later publication starts a new delivery. */
   #isDelivering = false
 
   constructor(options: SubscriptionsOptions) {
@@ -53,7 +53,7 @@ export class Subscriptions {
     if (!this.#isDelivering) this.#delivery = this.#deliver()
   }
 
-  /** Resolves when every update published so far has been delivered, late subscribers not counted. */
+  /** Resolves when every update published so far has been delivered, except to late subscribers. */
   async delivered(): Promise<void> {
     while (this.#isDelivering) await this.#delivery
   }
@@ -100,7 +100,7 @@ class Subscription {
     this.#held = undefined
   }
 
-  /** Resolves when the subscriber is done or its deadline has passed; never rejects. */
+  /** Delivers an update. Resolves when the subscriber is done or its deadline has passed; never rejects. */
   async deliver(update: RegistryUpdate): Promise<void> {
     if (this.#isCancelled) return
     if (this.#isLate) {
@@ -119,7 +119,7 @@ class Subscription {
     if (outcome !== 'late') return
     this.#isLate = true
     onError(
-      new Error(`a subscriber took longer than ${deadlineMs} ms; the others go on without it`),
+      new Error(`a subscriber took longer than ${deadlineMs} ms; the others continue without it`),
       this.phase,
     )
     void call.then(() => this.#catchUp())
@@ -134,7 +134,7 @@ class Subscription {
     this.#isLate = false
   }
 
-  /** Calls the subscriber; `undefined` when it was done at once. */
+  /** Calls the subscriber. Returns `undefined` if the call completed synchronously or threw. */
   #call(update: RegistryUpdate): Promise<void> | undefined {
     const onError = (error: unknown): void => this.#options.onError(error, this.phase)
     try {

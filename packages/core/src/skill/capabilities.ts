@@ -2,15 +2,15 @@ import type { Diagnostic } from './diagnostic.ts'
 import type { Skill } from './skill.ts'
 
 /**
- * What scripts of a skill may do beyond computing, as one word of `metadata.capabilities`: `net` (the network), `exec`
+ * A right that scripts of a skill ask for, as one word of `metadata.capabilities`: `net` (the network), `exec`
  * (start programs), `env:NAME` (read one environment variable), `fs.read` and `fs.write` (the workspace of the host), or
- * `fs.read:path` and `fs.write:path` (another place).
+ * `fs.read:path` and `fs.write:path` (another folder).
  */
 export type ScriptCapability = string
 
 /**
- * Each form that a capability may have: how it is written for people, and the pattern that matches it. `PART_OF_FORM` in
- * `@skillstoke/scripts` says what each of them opens.
+ * The forms of a capability: how people write each one, and the pattern that matches it. `PART_OF_FORM` in
+ * `@skillstoke/scripts` defines what each form opens.
  */
 const FORMS = {
   net: 'net',
@@ -35,25 +35,25 @@ export function findCapabilityForm(word: string): CapabilityForm | undefined {
   return (Object.keys(FORMS) as CapabilityForm[]).find(form => new RegExp(`^${FORMS[form]}$`).test(word))
 }
 
-/** The words of `metadata.capabilities` in their order, each once; those that mean nothing included. */
+/** Returns the words of `metadata.capabilities` in their order, without repetitions. Unknown words are included. */
 export function declaredCapabilities(skill: Pick<Skill, 'metadata'> | undefined): readonly string[] {
   const declared: unknown = skill?.metadata['capabilities']
   return typeof declared === 'string' ? [...new Set(declared.split(/\s+/).filter(Boolean))] : []
 }
 
-/** What is asked for and means nothing. */
+/** Reports the declared capabilities that do not exist. */
 export function checkCapabilities(skill: Pick<Skill, 'metadata'>): readonly Diagnostic[] {
   return declaredCapabilities(skill)
     .filter(word => !isCapability(word))
     .map(word => ({
       code: 'CAPABILITY_UNKNOWN',
       severity: 'warning',
-      message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is no capability; there are ${CAPABILITY_FORMS}`,
-      fix: 'take it out, or use these words in one text, separated by spaces and nothing else',
+      message: `metadata.capabilities asks for ${JSON.stringify(word)}, which is not a capability; the capabilities are ${CAPABILITY_FORMS}`,
+      fix: 'remove it, or write the capabilities as one text, separated only by spaces',
     }))
 }
 
-/** What is wanted and not granted; whoever may write may read. */
+/** Returns the wanted capabilities that are not granted. A grant to write includes the right to read. */
 export function findMissing(
   wanted: readonly ScriptCapability[],
   granted: readonly ScriptCapability[],

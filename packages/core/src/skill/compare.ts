@@ -1,6 +1,6 @@
 /**
- * Orders text by Unicode code point, which is the order of its UTF-8 bytes and the same in every locale.
- * (The `<` of JavaScript compares UTF-16 units and puts U+FFFF before U+10000.)
+ * Orders texts by Unicode code point. That is the order of their UTF-8 bytes, and it is the same in every locale.
+ * The `<` of JavaScript compares UTF-16 units instead, and so puts U+FFFF after U+10000.
  */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
@@ -18,7 +18,9 @@ function fixUp(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
-/** The index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of where it belongs. */
+/**
+ * Returns the index of `key` in an array sorted by `compareText` on `keyOf`, or the bitwise complement of its insertion index.
+ */
 export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item: T) => string): number {
   let low = 0
   let high = sorted.length - 1
@@ -32,15 +34,15 @@ export function binarySearch<T>(sorted: readonly T[], key: string, keyOf: (item:
   return ~low
 }
 
-/** One change to a sorted list: the item that now has the key, or `undefined` when there is none. */
+/** One change to a sorted list: the new item for a key, or `undefined` to remove it. */
 export interface SortedChange<T> {
   readonly key: string
   readonly item: T | undefined
 }
 
 /**
- * A new sorted list with some items added, replaced or removed. Costs the copy and a search for each change, so a
- * single change in a long list stays cheap.
+ * Returns a new sorted list with some items added, replaced or removed. Costs one copy and one search per change, so a
+ * single change in a long list is cheap.
  */
 export function applySorted<T>(
   before: readonly T[],
@@ -48,7 +50,7 @@ export function applySorted<T>(
   keyOf: (item: T) => string,
 ): readonly T[] {
   const [only] = changes
-  // A spread copies a frozen list ten times as fast as `slice` and `toSpliced` do.
+  // A spread copies a frozen list ten times as fast as `slice` and `toSpliced`.
   const all = [...before]
   if (changes.length === 1 && only !== undefined) {
     const index = binarySearch(before, only.key, keyOf)

@@ -1,4 +1,4 @@
-/** What a field means that decides something and cannot be read. */
+/** The reading of a deciding field whose value cannot be parsed. */
 export interface ClosedField {
   /** The strictest value that the field can have. */
   readonly value: unknown
@@ -7,9 +7,9 @@ export interface ClosedField {
 }
 
 /**
- * The fields that decide what a skill, a model or a user may do, by their path in lower case. Such a field is never read
- * as plain text: if its value is not valid YAML, it gets its strictest value. Other fields decide nothing here: `hooks` or
- * `model` read as text start nothing.
+ * The fields that decide what a skill, a model or a user may do, by their path in lower case. If the value of such a field
+ * is not valid YAML, the field gets its strictest value instead of plain text. Other fields decide nothing here: reading
+ * `hooks` or `model` as text starts nothing.
  */
 const CLOSED_FIELDS: ReadonlyMap<string, ClosedField> = new Map<string, ClosedField>([
   ['allowed-tools', { value: '', meaning: 'no tool is allowed' }],
@@ -24,10 +24,10 @@ export function findClosedField(path: string): ClosedField | undefined {
   return CLOSED_FIELDS.get(path.toLowerCase())
 }
 
-// Absence of these is the most permissive reading, so a line that looks like one of them must not get lost.
+// Without these fields everything is allowed, so a line that looks like one of them must not be ignored.
 const LOOKS_DECIDING = /^\s*["']?(allowed-tools|disable-model-invocation|user-invocable)(?![\w-])/i
 
-/** Returns the key of the deciding field that a line begins with, in lower case, whatever follows it. */
+/** Returns the deciding key at the start of a line, in lower case, regardless of the rest of the line. */
 export function findDecidingKey(line: string): string | undefined {
   return LOOKS_DECIDING.exec(line)?.[1]?.toLowerCase()
 }

@@ -1,4 +1,4 @@
-/** What was wrong or tolerated, as a closed set. Codes are stable; messages may be reworded. */
+/** Kinds of findings, as a closed set. Codes are stable. Messages may be reworded. */
 export type DiagnosticCode =
   // The text of SKILL.md
   | 'ENCODING_NOT_UTF8'
@@ -71,24 +71,24 @@ export const SEVERITIES = ['error', 'warning', 'info'] as const
 
 export type Severity = (typeof SEVERITIES)[number]
 
-/** One finding about somebody's skill: never thrown, always shown. */
+/** One finding about a skill or a source. Diagnostics are shown and never thrown. */
 export interface Diagnostic {
   readonly code: DiagnosticCode
-  /** `error`: this text is not served. `warning`: it is served, but something was wrong. `info`: good to know. */
+  /** `error`: the text is not served. `warning`: the text is served, but something is wrong. `info`: a remark. */
   readonly severity: Severity
-  /** What was wrong, with the value, and what would be right. */
+  /** What is wrong, with the value, and what would be right. */
   readonly message: string
-  /** The file it is about, as the source displays its paths. */
+  /** The file with the fault, written as its source displays paths. */
   readonly path?: string
   /** Counted from 1. */
   readonly line?: number
   /** Counted from 1, in UTF-16 code units. */
   readonly column?: number
-  /** What to do about it, as an instruction to a person. */
+  /** What a person should do about it, as an instruction. */
   readonly fix?: string
 }
 
-/** Whether a finding is about what a skill runs, and not about its text. */
+/** True if the finding is about the scripts of a skill, and not about its text. */
 export function isAboutScripts({ code }: Diagnostic): boolean {
   return /^(?:SCRIPT|IMPORT|COMMAND|CAPABILITY)_/.test(code)
 }
@@ -97,7 +97,7 @@ export function isError(diagnostic: Diagnostic): boolean {
   return diagnostic.severity === 'error'
 }
 
-/** Where a finding is, as far as that is known: `scripts/a.ts:3:1`. */
+/** Returns the known parts of the location of a finding: `scripts/a.ts:3:1`. */
 export function describePlace({ path, line, column }: Pick<Diagnostic, 'path' | 'line' | 'column'>): string {
   return [path, line, column].filter(part => part !== undefined && part !== '').join(':')
 }

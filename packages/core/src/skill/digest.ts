@@ -9,7 +9,10 @@ export function isDigest(text: string): text is Digest {
   return PATTERN.test(text)
 }
 
-/** Reads a whole digest, with or without `sha256:`; `undefined` for anything else, such as the beginning of one. */
+/**
+ * Parses a whole digest, with or without `sha256:`. Returns `undefined` for anything else, such as the first digits of a
+ * digest.
+ */
 export function parseDigest(text: string): Digest | undefined {
   const digits = text
     .trim()
@@ -20,11 +23,11 @@ export function parseDigest(text: string): Digest | undefined {
 }
 
 export function digestOf(data: Uint8Array | string, hasher: Hasher): Digest {
-  // Joined, because a template keeps both halves and a third object for as long as nobody reads it, and there are many digests.
+  // V8 keeps both halves of a template literal alive until the first read. With many digests, that costs memory.
   return ['sha256:', hasher.sha256(data)].join('') as Digest
 }
 
-/** Returns the first eight hexadecimal digits: for eyes only, since two texts with the same eight are found in seconds. */
+/** Returns the first eight hexadecimal digits. For display only: two texts with the same eight digits are found in seconds. */
 export function shortDigest(digest: Digest): string {
   return digest.slice(7, 15)
 }

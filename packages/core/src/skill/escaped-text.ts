@@ -3,8 +3,8 @@ import type { FrontmatterFields } from './frontmatter.ts'
 import { findHiddenText } from './hidden-text.ts'
 
 /**
- * Finds what the values of fields hide by an escape of YAML, such as `\u200B`: the file shows the escape, and readers of the skill get
- * the character. What the file has as it is, is found when it is looked through as a whole.
+ * Finds invisible characters that field values contain as YAML escapes such as `\u200B`. The file shows only the escape, but
+ * readers of the skill get the character. Characters that the file contains directly are found by the scan of the whole file.
  */
 export function describeEscapedText(
   fields: FrontmatterFields,
@@ -24,10 +24,10 @@ export function describeEscapedText(
     found.push({
       code: 'HIDDEN_TEXT',
       severity: 'warning',
-      message: `${JSON.stringify(key)} has ${hidden.shown} by an escape: characters that show nothing`,
+      message: `${JSON.stringify(key)} contains the invisible characters ${hidden.shown} as an escape`,
       line: firstLine + Math.max(0, line),
       column: 1,
-      fix: 'delete them: a person does not see them, and a model reads them',
+      fix: 'delete them; a person cannot see them, but a model reads them',
     })
   }
   return found

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { parseSkill } from './parse-skill.ts'
 
-test('readFieldByField() reads 20,000 faulty fields of whatever kind without trying any of them again and again', () => {
+test('readFieldByField() reads 20,000 faulty fields of each kind in linear time', () => {
   const limits = { ...DEFAULT_LIMITS, maxFrontmatterBytes: 1e7, maxSkillFileBytes: 1e7 }
   const kinds: readonly ((index: number) => string)[] = [
     index => `k${index}: [a] b`,
@@ -15,7 +15,7 @@ test('readFieldByField() reads 20,000 faulty fields of whatever kind without try
   ]
   for (const kind of kinds) {
     const fields = Array.from({ length: 20_000 }, (_, index) => kind(index)).join('\n')
-    // With an effort that grows with the square this takes minutes.
+    // With quadratic effort this takes minutes.
     const text = `---\nname: pdf\ndescription: Reads PDF files.\n${fields}\n---\nbody`
     const outcome = parseSkill(new TextEncoder().encode(text), { limits })
     expect(outcome.ok && outcome.value.description).toContain('Reads PDF files.')

@@ -29,7 +29,7 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ['| a | b |', 'it starts with "|"', 'double quotes'],
     ['!important now', 'it starts with "!"', 'double quotes'],
     ['a: b', 'it has an unquoted ": "', 'double quotes'],
-  ])('%j, with a warning at its line that says why and how to quote it', (value, reason, fix) => {
+  ])('%j, with a warning at its line that gives the reason and the fix', (value, reason, fix) => {
     const { skill, diagnostics } = parse(`license: MIT\nargument-hint: ${value}\nversion: 2`)
     expect(skill).toMatchObject({ license: 'MIT', extra: { 'argument-hint': value, version: 2 } })
     expect(diagnostics).toEqual([
@@ -44,7 +44,7 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ])
   })
 
-  test('below other fields and in lists, beside values that keep their types', () => {
+  test('inside other fields and lists, while valid values keep their types', () => {
     const { skill, diagnostics } = parse(
       'hooks:\n  on: true\n  run:\n    - [a] b\n    - if: @x\n      times: 3\n  deep:\n    er: "q" r',
     )
@@ -58,32 +58,32 @@ describe('a value that is not valid YAML is read as plain text', () => {
     ])
   })
 
-  test('with the lines below it that are no fields', () => {
+  test('together with lines below it that are not fields', () => {
     const { skill, diagnostics } = parse('license: MIT\n  see: LICENSE\nand notices\nversion: 1')
     expect(skill).toMatchObject({ license: 'MIT see: LICENSE and notices', extra: { version: 1 } })
     expect(diagnostics.map(({ line }) => line)).toEqual([4])
   })
 
-  test('without a space after the colon', () => {
+  test('if the space after the colon is missing', () => {
     const { skill, diagnostics } = parse('license:MIT')
     expect(skill?.license).toBe('MIT')
     expect(diagnostics).toMatchObject([{ line: 4, fix: 'put a space after the colon' }])
   })
 
-  test('and tabs indent like spaces, with a warning', () => {
+  test('while tabs indent like spaces, with a warning', () => {
     const { skill, diagnostics } = parse('metadata:\n\tauthor: ann\n\tversion: "1"')
     expect(skill?.metadata).toEqual({ author: 'ann', version: '1' })
     expect(diagnostics).toMatchObject([{ code: 'YAML_REPAIRED', fix: 'replace the tabs by spaces' }])
   })
 
-  test('and of a field that is there twice the first one counts', () => {
+  test('and the first value counts when a field occurs twice', () => {
     const { skill, diagnostics } = parse('version: 1\nversion: 2')
     expect(skill?.extra).toEqual({ version: 1 })
     expect(diagnostics).toMatchObject([{ line: 5, message: expect.stringContaining('"version"') }])
   })
 })
 
-describe('a field that decides something gets its strictest value', () => {
+describe('a deciding field gets its strictest value', () => {
   test.each([
     'allowed-tools: *',
     'allowed-tools: [Read] or [Bash]',
@@ -97,7 +97,7 @@ describe('a field that decides something gets its strictest value', () => {
     '&a allowed-tools: [Read] Bash',
     ' allowed-tools: Bash',
     'license: a: b\n  allowed-tools: Bash',
-  ])('%j allows no tool', fields => {
+  ])('%j: no tool is allowed', fields => {
     const { skill, diagnostics } = parse(fields)
     expect(skill?.allowedTools).toEqual([])
     expect(diagnostics).toContainEqual(
@@ -115,7 +115,7 @@ describe('a field that decides something gets its strictest value', () => {
     ['disable-model-invocation: false\ndisable-model-invocation: true', { 'disable-model-invocation': true }],
     ['user-invocable: @true', { 'user-invocable': false }],
     ['user-invocable: true\n  x: y', { 'user-invocable': false }],
-  ])('%j keeps everybody out', (fields, extra) => {
+  ])('%j: neither the model nor the user may invoke the skill', (fields, extra) => {
     expect(parse(fields).skill?.extra).toEqual(extra)
   })
 
@@ -126,11 +126,11 @@ describe('a field that decides something gets its strictest value', () => {
     ['metadata:\n  author: [a] b\n  capabilities: net', { author: '[a] b', capabilities: 'net' }],
     ['metadata: {capabilities: exec} or not', {}],
     ['metadata:\n  capabilities: exec\nmetadata:\n  author: ann', {}],
-  ])('%j asks for nothing that cannot be read', (fields, metadata) => {
+  ])('%j: an unreadable capability is not asked for', (fields, metadata) => {
     expect(parse(fields).skill?.metadata).toEqual(metadata)
   })
 
-  test('and one that can be read keeps its value beside a fault', () => {
+  test('but keeps a valid value when another field is faulty', () => {
     const { skill } = parse(
       'argument-hint: [a] [b]\nallowed-tools: Read # only\ndisable-model-invocation: true # x',
     )
@@ -139,11 +139,11 @@ describe('a field that decides something gets its strictest value', () => {
   })
 })
 
-describe('what stops a skill', () => {
+describe('parseSkill() refuses', () => {
   test.each([
     ['a reference, with other faults before it', 'a: [x] y\nb: &b 1\nc: *b', 6, 'are not read'],
     ['too many levels', `a: [x] y\nb: ${'['.repeat(17)}${']'.repeat(17)}`, 5, 'maxDepth'],
-    ['a second description', 'a: [x] y\ndescription: Other.', 5, 'there twice'],
+    ['a second description', 'a: [x] y\ndescription: Other.', 5, 'occurs twice'],
     ['an explicit key that is not valid', '? allowed-tools\n: [Read] x', 5, 'bad indentation'],
   ])('%s', (_what, fields, line, message) => {
     const { skill, diagnostics } = parse(fields)
@@ -165,7 +165,7 @@ const text = fc.oneof(
   fc.constantFrom('true', '3', 'plain text', '"quoted"', '[a, b]', '|', '>-'),
 )
 
-test('parseSkill() serves every skill with a sound name and description, whatever the fields after them hold', () => {
+test('parseSkill() serves every skill with a valid name and description, regardless of its other fields', () => {
   const line = fc
     .tuple(fc.constantFrom('', '  ', '\t', '    ', '- ', '  - '), text)
     .map(parts => parts.join(''))
@@ -193,7 +193,7 @@ test('parseSkill() never allows a tool that YAML does not read from the field', 
   fc.assert(
     fc.property(text, text, (value, other) => {
       const written = value.trim()
-      // A field that is there and empty restricts nothing, as if it were not there.
+      // An empty field restricts nothing, like a missing field.
       fc.pre(parse(`y: ${written}`).skill?.extra['y'] !== null)
       const { skill, diagnostics } = parse(`x: [a] ${other}\nallowed-tools: ${written}`)
       const isRepaired = diagnostics.some(({ message }) => message.includes('allowed-tools" is not valid'))

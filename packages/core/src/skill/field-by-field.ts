@@ -17,12 +17,12 @@ import { adviseQuotes, explainValue, foldText, isUnclear } from './plain-text.ts
 import { type LoadedYaml, loadYaml, MAX_YAML_DEPTH } from './yaml-text.ts'
 
 /**
- * Reads each field of a frontmatter by itself, for a frontmatter that is not valid YAML as a whole. A value that is not
- * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice a level, so
- * the effort grows with the size of the text and not with the number of faults.
+ * Reads each field of a frontmatter separately when the whole is not valid YAML. A value that is not
+ * valid YAML is read as plain text, at any depth, with a warning at its line. No line is parsed more than twice per level. The
+ * effort grows with the size of the text, not with the number of faults.
  *
- * The outcome is an error if the name or the description is unclear, or if a field exceeds what YAML may do here (references
- * to anchors, nesting). A field that decides something gets its strictest value instead of text.
+ * The outcome is an error if the name or the description is unclear, or if a field exceeds the YAML limits (references
+ * to anchors, nesting). A deciding field gets its strictest value instead of text.
  */
 export function readFieldByField(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const findings = new FieldFindings(firstLine)
@@ -32,7 +32,7 @@ export function readFieldByField(yaml: string, firstLine: number): Outcome<Front
   return hasError ? { ok: false, diagnostics } : { ok: true, value: fields, diagnostics }
 }
 
-/** Where a value is in the frontmatter. */
+/** The position of a value in the frontmatter. */
 interface Place {
   readonly key: string
   /** Keys from the outermost one, joined by dots; empty for the frontmatter itself. */
@@ -72,9 +72,9 @@ class FieldReader {
     return map
   }
 
-  /** Decides which value counts for a field that is there twice. */
+  /** Returns the value of a field that occurs twice, and reports the repetition. */
   #readAgain({ path }: Place, earlier: unknown, line: FrontmatterLine): unknown {
-    const problem = `"${path}": the field is there twice`
+    const problem = `"${path}": the field occurs twice`
     const fix = 'keep one of the two'
     const closed = findClosedField(path)
     if (path === 'name' || path === 'description')
@@ -84,21 +84,21 @@ class FieldReader {
     return closed === undefined ? earlier : closed.value
   }
 
-  /** Returns the entries of a field: mostly one, or several if YAML sees more keys in its lines. */
+  /** Returns the entries of a field: usually one, or several if YAML finds more keys in its lines. */
   #readField(field: FieldLines, outer: Place): Entries {
     const lines = [field.first, ...field.rest]
     const loaded = this.#load(lines, outer)
     if (loaded.ok && isRecord(loaded.value)) return Object.entries(loaded.value)
     const place = toInner(outer, readKey(field.key))
     const fault = loaded.ok ? this.#missingSpace(field) : loaded.fault
-    // What an explicit key decides cannot be told without YAML.
+    // Only YAML can read an explicit key, so a fault there might hide a deciding field.
     const isRefused = (field.key === '?' && outer.path === '') || this.#isRefused(loaded, lines)
     const entries = isRefused ? undefined : this.#readFaulty(field, place, fault)
     if (entries === undefined) this.#findings.fail(fault)
     return entries ?? []
   }
 
-  /** Reads a field that is not valid YAML. Returns `undefined` if nobody can say what it means. */
+  /** Reads a field that is not valid YAML. Returns `undefined` if its meaning is unclear. */
   #readFaulty(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
     const { first, rest, inline } = field
     const { key, path } = place
@@ -118,7 +118,7 @@ class FieldReader {
     return [[key, closed === undefined ? text : closed.value]]
   }
 
-  /** The name is what stands on its own line. Lines below it that should not be there may be fields. */
+  /** Reads the name from its own line only. Unexpected lines below it may be fields of their own. */
   #readName(field: FieldLines, place: Place, fault: Diagnostic): Entries | undefined {
     const { first, rest, inline } = field
     const alone = this.#load([first], place)
@@ -150,7 +150,7 @@ class FieldReader {
     })
   }
 
-  /** Loads lines as they are, or else with spaces in place of the tabs that indent them. */
+  /** Loads lines unchanged. If that fails, loads them with spaces instead of the tabs that indent them. */
   #load(lines: readonly FrontmatterLine[], place: Place): LoadedYaml {
     const [first] = lines as readonly [FrontmatterLine, ...FrontmatterLine[]]
     const options = { firstLine: this.#findings.lineOf(first), maxDepth: MAX_YAML_DEPTH - place.depth }
@@ -168,7 +168,7 @@ class FieldReader {
     return again
   }
 
-  /** Whether a field exceeds what YAML may do here: that is an error wherever it is. */
+  /** True if a field exceeds the YAML limits. That is an error at every depth. */
   #isRefused(loaded: LoadedYaml, lines: readonly FrontmatterLine[]): boolean {
     if (loaded.ok) return false
     if (loaded.reason.includes('maxDepth')) return true
@@ -191,7 +191,7 @@ class FieldReader {
   }
 }
 
-/** The key as YAML reads it: without quotation marks, anchors and tags. */
+/** Returns the key without quotation marks, anchors and tags, as YAML reads it. */
 function readKey(key: string): string {
   const loaded = loadYaml(key, { firstLine: 1 })
   return loaded.ok && typeof loaded.value === 'string' ? loaded.value : key

@@ -2,11 +2,11 @@ import { findClosedField, findDecidingKey } from './deciding-fields.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { FrontmatterLine } from './frontmatter-lines.ts'
 
-/** Collects what was tolerated in a frontmatter, and the first fault that was not. */
+/** Collects the tolerated faults of a frontmatter, and the first fault that is not tolerated. */
 export class FieldFindings {
   readonly #firstLine: number
   readonly #warnings: Diagnostic[] = []
-  /** Lines that look like a deciding field and are part of another one. */
+  /** Lines that look like a deciding field but belong to another field. */
   readonly #lost = new Map<string, FrontmatterLine>()
   #error: Diagnostic | undefined
 
@@ -43,7 +43,7 @@ export class FieldFindings {
     this.#error ??= fault
   }
 
-  /** Remembers the deciding fields that lines seem to hold which were read as part of something else. */
+  /** Remembers deciding fields in lines that were read as part of another field. */
   noteLost(lines: readonly FrontmatterLine[]): void {
     for (const line of lines) {
       const key = findDecidingKey(line.text)

@@ -7,11 +7,11 @@ export interface FrontmatterLine {
   readonly index: number
 }
 
-/** The lines of one field: the line with its key, and everything up to the next field of the same level. */
+/** The lines of one field: the line with its key, and all lines up to the next field of the same level. */
 export interface FieldLines {
-  /** The key as it is written, quotation marks included. */
+  /** The key as the file has it, including quotation marks. */
   readonly key: string
-  /** What follows the colon on the same line, trimmed. */
+  /** The text after the colon on the same line, trimmed. */
   readonly inline: string
   readonly first: FrontmatterLine
   readonly rest: readonly FrontmatterLine[]
@@ -21,7 +21,7 @@ export function toLines(text: string): FrontmatterLine[] {
   return text.split('\n').map((line, index) => ({ text: line.replace(/\r$/, ''), index }))
 }
 
-/** Columns before the text; a tab counts as two spaces, as most editors insert for YAML. */
+/** Returns the width of the indent in columns. A tab counts as two spaces, which most editors insert for YAML. */
 export function indentOf({ text }: FrontmatterLine): number {
   const [spaces] = /^[ \t]*/.exec(text) ?? ['']
   return spaces.length + spaces.replaceAll(' ', '').length
@@ -37,14 +37,14 @@ export function expandTabs(line: FrontmatterLine): FrontmatterLine {
   return { ...line, text: spaces.replaceAll('\t', '  ') + line.text.slice(spaces.length) }
 }
 
-/** Whether a line starts with a key and a colon, as YAML wants it or nearly so. */
+/** True if a line starts with a key and a colon, in YAML's form or close to it. */
 export function isField(line: FrontmatterLine): boolean {
   return cutKey(line) !== undefined
 }
 
 /**
- * Cuts lines at the fields of their outermost level. A field that is indented less than the ones before it belongs to the
- * same level. What comes before the first field is returned as `stray`.
+ * Splits lines into the fields of their outermost level. A field that is indented less than the fields before it belongs to the
+ * same level. Lines before the first field are returned as `stray`.
  */
 export function splitFields(lines: readonly FrontmatterLine[]): {
   stray: readonly FrontmatterLine[]
@@ -66,7 +66,7 @@ export function splitFields(lines: readonly FrontmatterLine[]): {
   return { stray, fields }
 }
 
-/** Cuts lines at their outermost `- `. */
+/** Splits lines at their outermost `- `. */
 export function splitItems(lines: readonly FrontmatterLine[]): readonly (readonly FrontmatterLine[])[] {
   const items: FrontmatterLine[][] = []
   let level = Number.POSITIVE_INFINITY
@@ -87,7 +87,7 @@ export function isItem({ text }: FrontmatterLine): boolean {
 
 const QUOTED_KEY = /^[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*:(?:[ \t]|$)/
 const PLAIN_KEY = /^[ \t]*([^\s"'[{:#](?:[^:]|:(?![ \t]|$))*):(?=[ \t]|$)/
-// The space after the colon is missing: `version:2`. An address (`https://...`) is no field.
+// Without a space after the colon, as in `version:2`. An address such as `https://...` is not a field.
 const TIGHT_KEY = /^[ \t]*([A-Za-z_][\w-]+):(?!\/\/)/
 
 function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefined {
@@ -97,7 +97,7 @@ function cutKey(line: FrontmatterLine): { key: string; inline: string } | undefi
   if (deciding !== undefined) return cutAt(text, deciding, text.indexOf(':') + 1 || text.length)
   const quoted = QUOTED_KEY.exec(text)
   if (quoted !== null) return cutAt(text, quoted[1] as string, quoted[0].length)
-  // An explicit key ("? key") starts a field too, which nothing but YAML itself can read.
+  // An explicit key ("? key") starts a field, too. Only YAML itself can read it.
   if (/^[ \t]*\?(?:[ \t]|$)/.test(text)) return cutAt(text, '?', text.indexOf('?') + 1)
   const plain = PLAIN_KEY.exec(text.replace(/\s#.*$/, ''))
   if (plain !== null) return cutAt(text, (plain[1] as string).trim(), plain[0].length)

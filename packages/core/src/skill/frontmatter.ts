@@ -7,9 +7,9 @@ import { loadYaml } from './yaml-text.ts'
 
 const MAX_QUOTED = 60
 
-/** SKILL.md cut at its delimiters; nothing is interpreted yet. */
+/** The parts of SKILL.md between and after its delimiters, not yet parsed. */
 export interface SplitSkillText {
-  /** The text between the delimiter lines, without them; its digest is the frontmatter digest. */
+  /** The text between the delimiter lines, without them. The frontmatter digest covers exactly this text. */
   readonly frontmatter: string
   /** Everything after the closing delimiter line, unchanged. */
   readonly body: string
@@ -29,8 +29,8 @@ export type Outcome<T> =
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * Cuts the text at its first line `---` and the next line that is `---` and nothing else.
- * `---` inside a value or in the body does not count; CRLF, LF and a missing body are all fine.
+ * Splits the text at its first line `---` and the next line that contains only `---`.
+ * A `---` inside a value or in the body does not count. CRLF, LF and a missing body are accepted.
  */
 export function splitSkillText(text: string): Outcome<SplitSkillText> {
   return splitFrom(text, text.startsWith(BYTE_ORDER_MARK) ? 1 : 0)
@@ -38,7 +38,7 @@ export function splitSkillText(text: string): Outcome<SplitSkillText> {
 
 const BLANK_OR_COMMENT = /(?:[ \t]*\r?\n|[ \t]*<!--[\s\S]*?-->)+/y
 
-/** Cuts like `splitSkillText`, and skips blank lines and HTML comments before the first `---`, with a warning. */
+/** Splits like `splitSkillText`, but skips blank lines and HTML comments before the first `---`, with a warning. */
 export function splitServedText(text: string): Outcome<SplitSkillText> {
   const strict = splitSkillText(text)
   const start = text.startsWith(BYTE_ORDER_MARK) ? 1 : 0
@@ -46,7 +46,7 @@ export function splitServedText(text: string): Outcome<SplitSkillText> {
   const [skipped] = BLANK_OR_COMMENT.exec(text) ?? []
   if (strict.ok || skipped?.endsWith('\n') !== true) return strict
   const split = splitFrom(text, start + skipped.length)
-  // A rule above a paragraph is a line "---" too.
+  // A Markdown rule above a paragraph is a line "---", too.
   if (!split.ok) return split.diagnostics.some(({ code }) => code === 'FRONTMATTER_MISSING') ? strict : split
   const first = toLines(split.value.frontmatter).find(line => !isBlank(line))
   if (first === undefined || !isField(first)) return strict
@@ -56,7 +56,7 @@ export function splitServedText(text: string): Outcome<SplitSkillText> {
     message: `the frontmatter starts on line ${split.value.frontmatterLine - 1}; other clients expect it on line 1`,
     line: 1,
     column: 1,
-    fix: 'remove what stands above the first "---"',
+    fix: 'remove the text above the first "---"',
   }
   const diagnostics = [...split.diagnostics, warning]
   return { ok: true, value: { ...split.value, diagnostics }, diagnostics }
@@ -110,7 +110,7 @@ function splitFrom(text: string, start: number): Outcome<SplitSkillText> {
   })
 }
 
-/** Cuts like `splitServedText`; a text without frontmatter, or with one that is never closed, is all body. */
+/** Splits like `splitServedText`. A text without frontmatter, or with an unclosed one, becomes the body as a whole. */
 export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly ok: true } {
   const split = splitServedText(text)
   if (split.ok) return split
@@ -123,17 +123,17 @@ export function splitAnyText(text: string): Outcome<SplitSkillText> & { readonly
 }
 
 /**
- * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the text is not valid as a whole, each field is read by
- * itself, and a value that is not valid is read as plain text with a warning. The simplest frontmatters do not need the parser of
- * YAML, which takes five times as long.
+ * Reads YAML 1.2 (core schema, no custom tags, no aliases). If the whole text is not valid, each field is read separately.
+ * An invalid value is read as plain text, with a warning. Simple frontmatters skip the YAML parser, which takes five
+ * times as long.
  */
 export function parseFrontmatter(yaml: string, firstLine: number): Outcome<FrontmatterFields> {
   const plain = readPlainFields(yaml)
   if (plain !== undefined) return { ok: true, value: plain, diagnostics: [] }
-  // Nothing but blank lines and comments: js-yaml calls that an error, and YAML an empty document.
+  // js-yaml rejects a text of blank lines and comments, although YAML calls it an empty document.
   if (toLines(yaml).every(isBlank)) return { ok: true, value: new Map(), diagnostics: [] }
   const loaded = loadYaml(yaml, { firstLine })
-  // Fields without a space after their colons are one text for YAML.
+  // YAML reads fields without a space after the colon as one text.
   if (loaded.ok && typeof loaded.value !== 'string') return toFields(loaded.value, firstLine)
   const repaired = readFieldByField(yaml, firstLine)
   if (!repaired.ok || repaired.value.size > 0) return repaired

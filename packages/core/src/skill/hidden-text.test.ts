@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is being looked for
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: the tests look for control characters
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { describeHiddenText, findHiddenText, showHiddenText } from './hidden-text.ts'
@@ -44,7 +44,7 @@ describe('findHiddenText()', () => {
     expect(showHiddenText(text)).toBe(text.replace('\ufeff', '<U+FEFF>'))
   })
 
-  test('every emoji with a selector, and none of the characters of tags, selectors and joiners by itself', () => {
+  test('accepts every emoji with a selector, and reports each tag, selector and joiner on its own', () => {
     const hidden: string[] = []
     for (let point = 0x80; point < 0x110000; point++) {
       if (point >= 0xd800 && point < 0xe000) continue
@@ -67,14 +67,14 @@ describe('findHiddenText()', () => {
       for (let point = from; point <= to; point++) expect(hidden).toContain(String.fromCodePoint(point))
   })
 
-  test('says where, and what', () => {
+  test('returns the position and the code points', () => {
     expect(findHiddenText(`a\nbc\u200bd\r\n${tags('hey')}`)).toEqual([
       { index: 4, length: 1, line: 2, column: 3, shown: 'U+200B' },
       { index: 8, length: 6, line: 3, column: 1, shown: 'U+E0068 to U+E0079 (3 characters)' },
     ])
   })
 
-  test('showing it leaves nothing hidden, and everything else as it was', () => {
+  test('agrees with showHiddenText(), which writes out exactly the hidden characters', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }),
@@ -94,7 +94,7 @@ describe('findHiddenText()', () => {
   })
 })
 
-test('describeHiddenText() names the first places and counts the others', () => {
+test('describeHiddenText() reports the first places and counts the rest', () => {
   const diagnostics = describeHiddenText('\u200bx\n'.repeat(20))
   expect(diagnostics).toHaveLength(6)
   expect(diagnostics[1]).toMatchObject({
@@ -102,10 +102,10 @@ test('describeHiddenText() names the first places and counts the others', () => 
     severity: 'warning',
     line: 2,
     column: 1,
-    message: 'U+200B: characters that show nothing',
+    message: 'U+200B: invisible characters',
   })
   expect(diagnostics[5]).toMatchObject({
     line: 6,
-    message: '15 more places with characters that show nothing',
+    message: '15 more places with invisible characters',
   })
 })

@@ -1,9 +1,9 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is being looked for
-// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: so are joiners and selectors by themselves
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: the patterns look for control characters
+// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: the patterns look for single joiners and selectors
 import type { Diagnostic } from './diagnostic.ts'
 import { decodeText } from './text.ts'
 
-/** Neighbouring characters of a text that show nothing, or turn the text around them, and that a model reads all the same. */
+/** A run of characters that are invisible or reorder the text around them, but that a model reads. */
 export interface HiddenText {
   /** In UTF-16 code units, from 0. */
   readonly index: number
@@ -12,16 +12,16 @@ export interface HiddenText {
   readonly line: number
   /** Counted from 1, in UTF-16 code units. */
   readonly column: number
-  /** `U+200B`; of several the first, the last and how many there are. */
+  /** The code point, such as `U+200B`. For several characters: the first, the last and the number. */
   readonly shown: string
 }
 
-// Asked of every text that is scanned: alternatives of few ranges are five times as fast as one class with all of them.
+// Tested on every scanned text: alternatives with few ranges are five times as fast as one class with all of them.
 const MAY_HIDE =
   /[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f]|[\ufe00-\ufe0f]|[\u2800\u3164\ud82f\ud834\udb40-\udb43\ufeff\uffa0\ufff0-\ufffb]/
 
-// Controls but tab, line feed, form feed and carriage return; everything that Unicode calls ignorable; separators of lines;
-// annotations; the empty pattern of Braille. Marks that show something, such as the Arabic number sign, are no part of it.
+// Controls except tab, line feed, form feed and carriage return; Unicode's ignorable characters; line separators;
+// annotations; the empty Braille pattern. Visible marks, such as the Arabic number sign, are not included.
 const HIDDEN =
   /[\p{Default_Ignorable_Code_Point}\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb]/u
 
@@ -29,31 +29,31 @@ const EMOJI = String.raw`\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{Emoji_Modifi
 const JOINING = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]`
 const UNSPACED = String.raw`[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]`
 
-/** What is written with characters that show nothing, each of them in its place. The character itself comes first: it is rare. */
+/** Legitimate uses of invisible characters. Each alternative tests the character first, because it is rare. */
 const ORDINARY = new RegExp(
   [
     String.raw`\u200d(?<=${EMOJI}\u200d)(?=\p{Extended_Pictographic})`, // joins emoji
-    String.raw`[\ufe0e\ufe0f](?<=(?:(?![0-9#*])\p{Emoji}|\p{Emoji}\p{Emoji_Modifier})[\ufe0e\ufe0f])`, // an emoji in colour, or not
+    String.raw`[\ufe0e\ufe0f](?<=(?:(?![0-9#*])\p{Emoji}|\p{Emoji}\p{Emoji_Modifier})[\ufe0e\ufe0f])`, // selects coloured or plain emoji
     String.raw`\ufe0f(?<=[0-9#*]\ufe0f)(?=\u20e3)`, // a keycap
     String.raw`\u200c(?<=${JOINING}\u200c)(?=${JOINING})`, // keeps letters apart
     String.raw`\u200d(?<=${JOINING}\u200d)`, // shows the form of a letter
-    String.raw`\u200b(?<=${UNSPACED}\u200b)(?=${UNSPACED})`, // the end of a word, in scripts without spaces
-    String.raw`[\u180b-\u180d\u180f](?<=\p{Script=Mongolian}[\u180b-\u180d\u180f])`, // the variant of a letter
-    // The flags of England, Scotland and Wales: the only ones of their kind.
+    String.raw`\u200b(?<=${UNSPACED}\u200b)(?=${UNSPACED})`, // ends a word in scripts without spaces
+    String.raw`[\u180b-\u180d\u180f](?<=\p{Script=Mongolian}[\u180b-\u180d\u180f])`, // selects the variant of a letter
+    // The flags of England, Scotland and Wales are the only flags of this kind.
     String.raw`\u{e0067}\u{e0062}(?<=\u{1f3f4}\u{e0067}\u{e0062})(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`,
   ].join('|'),
   'uy',
 )
 
 /**
- * Finds what a person does not see in a text: tag characters, zero-width characters, bidirectional controls, variation selectors,
- * fillers, control characters. Joiners within words and emoji of scripts that are written with them, and a byte order mark at the
- * beginning, are no findings.
+ * Finds invisible text: tag characters, zero-width characters, bidirectional controls, variation selectors, fillers and
+ * control characters. Joiners inside words and emoji that need them are no findings. Neither is a byte order mark at the
+ * start of the text.
  */
 export function findHiddenText(text: string): readonly HiddenText[] {
   const found = findAll(text)
   const [first] = found
-  // A byte order mark says how a file is encoded; with anything behind it that is hidden as well, it is told.
+  // A lone byte order mark only names the encoding. With more hidden characters behind it, it is reported with them.
   return first?.index === 0 && first.length === 1 && text.startsWith('\ufeff') ? found.slice(1) : found
 }
 
@@ -84,7 +84,7 @@ function findAll(text: string): readonly HiddenText[] {
   return found
 }
 
-/** The same text with what is hidden in it written out, as in `<U+200B>`; a byte order mark as well. */
+/** Returns the text with each hidden character written out, such as `<U+200B>`. Byte order marks are written out, too. */
 export function showHiddenText(text: string): string {
   const found = findAll(text)
   if (found.length === 0) return text
@@ -100,33 +100,33 @@ export function showHiddenText(text: string): string {
 
 const MAX_FINDINGS = 5
 
-/** The findings about a text of a skill, each at its line; after the first few their number. */
+/** Returns the findings about a text, each at its line. Beyond the first few, one finding gives the number of the rest. */
 export function describeHiddenText(text: string): Diagnostic[] {
   const found = findHiddenText(text)
   const shown = found.length > MAX_FINDINGS + 1 ? found.slice(0, MAX_FINDINGS) : found
-  const diagnostics = shown.map(each => toDiagnostic(each, `${each.shown}: characters that show nothing`))
+  const diagnostics = shown.map(each => toDiagnostic(each, `${each.shown}: invisible characters`))
   const next = found[shown.length]
   if (next !== undefined)
     diagnostics.push(
-      toDiagnostic(next, `${found.length - shown.length} more places with characters that show nothing`),
+      toDiagnostic(next, `${found.length - shown.length} more places with invisible characters`),
     )
   return diagnostics
 }
 
-/** The same of a file, where it is text in UTF-8. */
+/** Returns the findings about a file; empty unless the file is UTF-8 text. */
 export function describeHiddenFile(path: string, bytes: Uint8Array): Diagnostic[] {
   const text = bytes.includes(0) ? undefined : decodeText(bytes)
   return text === undefined ? [] : describeHiddenText(text).map(each => ({ ...each, path }))
 }
 
-/** The finding about a name, such as that of a file. */
+/** Returns the finding about a name, such as a file name. */
 export function describeHiddenName(name: string): Diagnostic[] {
   const [first] = findHiddenText(`:${name}`)
   return first === undefined
     ? []
     : [
         {
-          ...toDiagnostic(first, `the name has ${first.shown}: characters that show nothing`),
+          ...toDiagnostic(first, `the name contains the invisible characters ${first.shown}`),
           line: 1,
           column: 1,
         },
@@ -140,7 +140,7 @@ function toDiagnostic({ line, column }: HiddenText, message: string): Diagnostic
     message,
     line,
     column,
-    fix: 'delete them: a person does not see them, and a model reads them',
+    fix: 'delete them; a person cannot see them, but a model reads them',
   }
 }
 
@@ -156,7 +156,7 @@ function showPoints(points: readonly string[]): string {
     : `${first} to ${points.at(-1)} (${points.length} characters)`
 }
 
-/** Lines and columns of growing positions. */
+/** Converts positions to lines and columns. The positions must not decrease. */
 class LineCounter {
   readonly #text: string
   #line = 1

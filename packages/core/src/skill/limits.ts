@@ -1,6 +1,6 @@
 import { checkNumber } from '../errors.ts'
 import { checkOptions, type KnownOptions } from '../options.ts'
-/** Sizes beyond which a skill is broken (format of the manifest) or a source is read only in part. */
+/** Limits on size. A skill beyond them is broken. A source beyond them is read only in part. */
 export interface SkillLimits {
   /** Bytes of the text between the frontmatter delimiters. @default 16,384 */
   readonly maxFrontmatterBytes: number
@@ -12,7 +12,7 @@ export interface SkillLimits {
   readonly maxFolderBytes: number
   /** Directory levels inside one skill. @default 8 */
   readonly maxFolderDepth: number
-  /** Directory levels below a root in which skills are looked for. @default 6 */
+  /** Directory levels below a root that are searched for skills. @default 6 */
   readonly maxDiscoveryDepth: number
   /** Directories visited below one root. @default 250,000; 20,000 for a reviewed source */
   readonly maxDirectories: number
@@ -30,7 +30,7 @@ const KNOWN: KnownOptions<SkillLimits> = {
 
 /**
  * @param owner the function or class that takes the limits
- * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist or is no number
+ * @throws {SkillError} INVALID_OPTION with the name of a limit that does not exist or is not a number
  */
 export function checkLimits(owner: string, limits: Partial<SkillLimits> | undefined): void {
   checkOptions(owner, limits, KNOWN, { path: 'limits' })
@@ -47,5 +47,5 @@ export const DEFAULT_LIMITS: SkillLimits = Object.freeze({
   maxDirectories: 250_000,
 })
 
-/** Directories visited below the root of a reviewed source, unless its limits say otherwise. */
+/** Default limit on the directories visited below the root of a reviewed source. */
 export const REVIEWED_MAX_DIRECTORIES = 20_000

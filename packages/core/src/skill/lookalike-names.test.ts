@@ -10,7 +10,7 @@ describe('LookalikeNames', () => {
     ['paypa1', 'paypal', 'a digit'],
     ['paypaI', 'paypal', 'a capital I'],
     ['too1s', 't00ls', 'digits on both sides'],
-    ['p\u200bdf', 'pdf', 'what shows nothing'],
+    ['p\u200bdf', 'pdf', 'an invisible character'],
     ['git–ops', 'git-ops', 'another dash'],
   ])('%s looks like %s: %s', (name, other) => {
     const names = new LookalikeNames([name, other, 'something-else'])
@@ -25,11 +25,11 @@ describe('LookalikeNames', () => {
     ['карта', 'карты'],
     ['日本', '日木'],
     ['vnw', 'vmv'],
-  ])('%s is not %s', (name, other) => {
+  ])('%s does not look like %s', (name, other) => {
     expect(skeletonOf(name)).not.toBe(skeletonOf(other))
   })
 
-  test('names come and go in any order', () => {
+  test('names can be added and removed in any order', () => {
     const names = new LookalikeNames(['pdf', 'рdf', 'ρdf', 'pdf'])
     expect(names.like('pdf')).toEqual(['ρdf', 'рdf'])
     names.remove('pdf')
@@ -41,7 +41,7 @@ describe('LookalikeNames', () => {
   })
 })
 
-test('describeLookalikes() names both, and the letters in which they differ', () => {
+test('describeLookalikes() returns both names and the foreign letters', () => {
   expect(describeLookalikes('рdf', ['pdf'])).toBe(
     'skill name "рdf" (with U+0440) looks like "pdf", which is another skill',
   )

@@ -1,5 +1,5 @@
-// Letters that look like those of ASCII, by the letter that they look like: Cyrillic, Greek, Armenian, Latin beyond ASCII, and
-// the digits and capitals that are read as others. NFKC has made fullwidth and styled letters plain before.
+// Lookalikes of each ASCII letter: Cyrillic, Greek and Armenian letters, Latin letters beyond ASCII, and
+// digits and capitals that can be mistaken for the letter. NFKC has already replaced fullwidth and styled letters.
 const LOOKALIKES: Readonly<Record<string, string>> = {
   a: 'аАαΑɑ',
   b: 'ВΒьЬ',
@@ -36,11 +36,13 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-// Most names are their own skeleton; nearly all others only have digits that look like letters.
+// Most names are their own skeleton. Nearly all other names only contain digits that look like letters.
 const IS_PLAIN = /^[2-9a-z-]*$/
 const IS_ASCII = /^[ -~]*$/
 
-/** What two names have in common that look alike: case, styles, letters of other scripts, and what shows nothing are left out. */
+/**
+ * Returns the same skeleton for names that look alike: ignores case, styles, letters of other scripts and invisible characters.
+ */
 export function skeletonOf(name: string): string {
   if (IS_PLAIN.test(name)) return name
   const visible = IS_ASCII.test(name)
@@ -49,7 +51,7 @@ export function skeletonOf(name: string): string {
   return visible.replace(/[^2-9a-z-]/gu, letter => LETTERS.get(letter) ?? letter).toLowerCase()
 }
 
-/** Which of the names that there are look like others. */
+/** An index of names by their appearance. */
 export class LookalikeNames {
   readonly #bySkeleton = new Map<string, string | Set<string>>()
 
@@ -60,7 +62,7 @@ export class LookalikeNames {
   add(name: string): void {
     const skeleton = skeletonOf(name)
     const known = this.#bySkeleton.get(skeleton)
-    // One name for nearly every skeleton: a set is made for the second.
+    // Nearly every skeleton has only one name, so only a second name creates a set.
     if (known === undefined) this.#bySkeleton.set(skeleton, name)
     else if (typeof known !== 'string') known.add(name)
     else if (known !== name) this.#bySkeleton.set(skeleton, new Set([known, name]))
@@ -76,7 +78,7 @@ export class LookalikeNames {
     if (only !== undefined && another === undefined) this.#bySkeleton.set(skeleton, only)
   }
 
-  /** The other names that look like this one, sorted. */
+  /** Returns the other names that look like this one, sorted. */
   like(name: string): readonly string[] {
     const known = this.#bySkeleton.get(skeletonOf(name))
     if (known === undefined || known === name) return NONE
@@ -86,7 +88,7 @@ export class LookalikeNames {
 
 const NONE: readonly string[] = Object.freeze([])
 
-/** Says of a name which others it looks like, and with which letters. */
+/** Returns the message that a name looks like others, with the foreign letters of each name. */
 export function describeLookalikes(name: string, others: readonly string[]): string {
   return `skill name ${showName(name)} looks like ${others.map(showName).join(' and ')}, which is another skill`
 }

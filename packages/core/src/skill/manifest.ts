@@ -5,7 +5,7 @@ import { type Digest, digestOf } from './digest.ts'
 
 /** One regular file of a skill's folder. */
 export interface SkillFile {
-  /** Relative to the skill's folder, `/`-separated, NFC. */
+  /** Path relative to the skill's folder, `/`-separated, NFC. */
   readonly path: string
   readonly digest: Digest
   /** In bytes. */
@@ -14,7 +14,7 @@ export interface SkillFile {
 }
 
 /**
- * Digest of a whole folder: SHA-256 over `path NUL exec-bit NUL sha256 LF` for each file, sorted bytewise by path.
+ * Computes the digest of a whole folder: SHA-256 over `path NUL exec-bit NUL sha256 LF` for each file, sorted bytewise by path.
  * Equal folders have equal revisions on every machine. `files` must be sorted (`sortFiles`).
  */
 export function revisionOf(files: readonly SkillFile[], hasher: Hasher): Digest {
@@ -31,9 +31,9 @@ export function sortFiles(files: readonly SkillFile[]): SkillFile[] {
 const LEFT_OUT = new Set(['.git', '__pycache__', '.DS_Store', 'Thumbs.db', '4913'])
 
 /**
- * Whether an entry never belongs to a skill: version control, caches, what editors and file managers leave behind,
- * our own temporaries, and the `..`-prefixed bookkeeping of Kubernetes' mounted volumes (whose names change with
- * each update while the content may not).
+ * Whether an entry never belongs to a skill: version control, caches, leftovers of editors and file managers,
+ * our own temporary files, and the `..`-prefixed entries of Kubernetes volumes. Kubernetes renames those with
+ * each update even if the content is the same.
  */
 export function isLeftOut(name: string, parentName: string): boolean {
   return (
@@ -47,7 +47,7 @@ export function isLeftOut(name: string, parentName: string): boolean {
   )
 }
 
-/** Decides by path whether `.skillignore` names a file or folder; patterns are those of `.gitignore`. */
+/** A test by path whether `.skillignore` excludes a file or folder. The patterns are those of `.gitignore`. */
 export type IgnoreRules = (path: string, isDirectory: boolean) => boolean
 
 export function parseIgnoreFile(text: string): IgnoreRules {

@@ -21,8 +21,8 @@ function parse(
 
 const FIELDS = 'name: pdf\ndescription: Reads PDF files.\n'
 
-describe('parseSkill() reads what real files hold', () => {
-  test('fields and body of a plain file, without a diagnostic', () => {
+describe('parseSkill() reads real files', () => {
+  test('with the fields and body of a plain file, and no diagnostic', () => {
     const { skill, diagnostics } = parse(`---\n${FIELDS}---\n\n# Body\n\ntext\n`, { directoryName: 'pdf' })
     expect(diagnostics).toEqual([])
     expect(skill).toMatchObject({
@@ -33,7 +33,7 @@ describe('parseSkill() reads what real files hold', () => {
     })
   })
 
-  test(`CRLF everywhere, losing no character of the last value and none of the body ${verifies('CRAB-B05', 'P14')}`, () => {
+  test(`with CRLF line ends, and loses no character of the last value or the body ${verifies('CRAB-B05', 'P14')}`, () => {
     const { skill } = parse(
       `---\r\nname: pdf\r\ndescription: xyz\r\nlicense: MIT\r\n---\r\nline one\r\nline two\r\n`,
     )
@@ -45,14 +45,14 @@ describe('parseSkill() reads what real files hold', () => {
     })
   })
 
-  test('a byte order mark, with a warning', () => {
+  test('with a byte order mark, and warns', () => {
     const { skill, codes } = parse(`\uFEFF---\n${FIELDS}---\nbody`)
     expect(skill?.name).toBe('pdf')
     expect(codes).toEqual(['BYTE_ORDER_MARK'])
   })
 
   test.each([`---\n${FIELDS}---`, `---\n${FIELDS}---\n`, `---\n${FIELDS}---\n\n \n`])(
-    'no body at all: %j',
+    'without a body: %j',
     text => {
       const { skill, codes } = parse(text)
       expect(skill?.body).toBe('')
@@ -60,7 +60,7 @@ describe('parseSkill() reads what real files hold', () => {
     },
   )
 
-  test(`"---" inside a value, a block scalar and the body ${verifies('FOX-B06', 'P14')}`, () => {
+  test(`with "---" inside a value, a block scalar and the body ${verifies('FOX-B06', 'P14')}`, () => {
     const { skill } = parse(
       '---\nname: pdf\ndescription: a --- b\nlicense: |\n  x\n  --- y\n---\nbody\n\n---\n\nmore',
     )
@@ -71,19 +71,19 @@ describe('parseSkill() reads what real files hold', () => {
     })
   })
 
-  test('block scalars, folded ones too', () => {
+  test('with block scalars, including folded ones', () => {
     const { skill } = parse('---\nname: pdf\ndescription: >\n  first line\n  second line\n---\nbody')
     expect(skill?.description).toBe('first line second line')
   })
 
-  test('quoted values without their quotes', () => {
+  test('with quoted values, and removes the quotes', () => {
     expect(parse(`---\nname: "pdf"\ndescription: 'it''s: fine'\n---\nx`).skill).toMatchObject({
       name: 'pdf',
       description: "it's: fine",
     })
   })
 
-  test('unknown keys with their types', () => {
+  test('with unknown keys, and keeps the types of their values', () => {
     const { skill, diagnostics } = parse(
       `---\n${FIELDS}version: 1.10\ninternal: true\ntags: [a, b]\nhooks:\n  pre: 3\n---\nx`,
     )
@@ -97,27 +97,27 @@ describe('parseSkill() reads what real files hold', () => {
     ['Bash(git:*), Read', ['Bash(git:*)', 'Read'], ['FIELD_TYPE']],
     ['\n  - Read\n  - Grep', ['Read', 'Grep'], ['FIELD_TYPE']],
     ['[Read, Grep]', ['Read', 'Grep'], ['FIELD_TYPE']],
-  ])('allowed-tools %j', (value, tools, codes) => {
+  ])('with allowed-tools %j', (value, tools, codes) => {
     const result = parse(`---\n${FIELDS}allowed-tools: ${value}\n---\nx`)
     expect(result.skill?.allowedTools).toEqual(tools)
     expect(result.codes).toEqual(codes)
   })
 
-  test('metadata values that are not text, as text with a warning', () => {
+  test('with metadata values that are not text, converts them, and warns', () => {
     const { skill, codes } = parse(`---\n${FIELDS}metadata:\n  version: 1.0\n  author: ann\n---\nx`)
     expect(skill?.metadata).toEqual({ version: '1', author: 'ann' })
     expect(codes).toEqual(['FIELD_TYPE'])
   })
 
-  test('a description of more than 1,024 characters, with a warning', () => {
+  test('with a description of more than 1,024 characters, and warns', () => {
     const { skill, codes } = parse(`---\nname: pdf\ndescription: ${'x'.repeat(1068)}\n---\nx`)
     expect(skill?.description).toHaveLength(1068)
     expect(codes).toEqual(['DESCRIPTION_TOO_LONG'])
   })
 })
 
-describe('parseSkill() repairs invalid YAML once', () => {
-  test('an unquoted ": ", naming the line and the fix', () => {
+describe('parseSkill() repairs invalid YAML', () => {
+  test('with an unquoted ": ", and reports the line and the fix', () => {
     const { skill, diagnostics } = parse('---\nname: pdf\ndescription: Use when: always. See: docs\n---\nx', {
       path: 'pdf/SKILL.md',
     })
@@ -134,23 +134,23 @@ describe('parseSkill() repairs invalid YAML once', () => {
     expect(diagnostics[0]?.fix).toContain('double quotes')
   })
 
-  test('continuation lines, folded into the value', () => {
+  test('with continuation lines, and joins them to the value', () => {
     const { skill } = parse('---\nname: pdf\ndescription: Use when: always\n  and: more\n---\nx')
     expect(skill?.description).toBe('Use when: always and: more')
   })
 
-  test('quotation marks and backslashes inside the value', () => {
+  test('with quotation marks and backslashes inside the value', () => {
     expect(parse('---\nname: pdf\ndescription: say "hi": C:\\dir\n---\nx').skill?.description).toBe(
       'say "hi": C:\\dir',
     )
   })
 
-  test('and leaves other fields of the same file with their types', () => {
+  test('and keeps the types of other fields in the same file', () => {
     const { skill } = parse('---\nname: pdf\ndescription: a: b\nversion: 2\nmetadata:\n  x: "1"\n---\nx')
     expect(skill).toMatchObject({ description: 'a: b', extra: { version: 2 }, metadata: { x: '1' } })
   })
 
-  test('CRLF files too', () => {
+  test('with CRLF line ends', () => {
     expect(parse('---\r\nname: pdf\r\ndescription: a: b\r\n---\r\nx').skill?.description).toBe('a: b')
   })
 })
@@ -162,7 +162,7 @@ describe('parseSkill() finds a frontmatter below the first line', () => {
     ['<!-- by hand -->\n', 5],
     ['<!--\n---\nname: no\ndescription: no\n---\n-->\n\n<!-- -->\n', 12],
     ['\uFEFF\n', 5],
-  ])('after %j, with a warning, and its lines are counted from the top', (lead, line) => {
+  ])('after %j, warns, and counts lines from the start of the file', (lead, line) => {
     const { skill, diagnostics, codes } = parse(`${lead}---\n${FIELDS}license: a: b\n---\nbody\n`)
     expect(skill).toMatchObject({
       name: 'pdf',
@@ -186,8 +186,8 @@ describe('parseSkill() finds a frontmatter below the first line', () => {
   })
 })
 
-describe('parseSkill() refuses what cannot be served', () => {
-  test.each(['', ' \n', '\uFEFF'])('a file with nothing in it, however forgivingly it is read: %j', text => {
+describe('parseSkill() refuses unusable files:', () => {
+  test.each(['', ' \n', '\uFEFF'])('an empty file, even under the most tolerant policy: %j', text => {
     const policy = { names: 'any', description: 'empty' } as const
     const outcome = parseSkill(new TextEncoder().encode(text), { directoryName: 'pdf', policy })
     expect([outcome.ok, outcome.diagnostics.at(-1)?.code]).toEqual([false, 'FRONTMATTER_MISSING'])
@@ -225,10 +225,10 @@ describe('parseSkill() refuses what cannot be served', () => {
   test.each([
     ['description: "Reads\nlicense: MIT', 3, 14, 'is never closed', 'close it at the end'],
     [`description: 'Reads\nlicense: MIT`, 3, 14, 'is never closed', 'close it at the end'],
-    ['description: x\nname: other', 4, 1, 'the field is there twice', 'keep one of the two'],
+    ['description: x\nname: other', 4, 1, 'the field occurs twice', 'keep one of the two'],
     ['description: x\na: &a 1\nb: *a', 5, 5, 'are not read', 'write the value out'],
     ['description: [a', 3, 14, 'the "[" that opens', 'close it at the end'],
-  ])('%j says at its place what was wrong and what would be right', (fields, line, column, message, fix) => {
+  ])('%j, with the fault, its line and column, and the fix', (fields, line, column, message, fix) => {
     const { diagnostics } = parse(`---\nname: pdf\n${fields}\n---\nx`)
     const error = diagnostics.find(each => each.severity === 'error')
     expect(error).toMatchObject({
@@ -244,7 +244,7 @@ describe('parseSkill() refuses what cannot be served', () => {
     expect(outcome).toMatchObject({ ok: false, diagnostics: [{ code: 'ENCODING_NOT_UTF8' }] })
   })
 
-  test('keys that could alter objects are left out, and nothing else is harmed', () => {
+  test('only the keys that could alter JavaScript objects', () => {
     const { skill, codes } = parse(`---\n${FIELDS}__proto__:\n  polluted: true\nconstructor: 1\n---\nx`)
     expect(codes).toEqual(['FIELD_FORBIDDEN', 'FIELD_FORBIDDEN'])
     expect(skill?.extra).toEqual({})
@@ -252,7 +252,7 @@ describe('parseSkill() refuses what cannot be served', () => {
   })
 })
 
-describe('parseSkill() names', () => {
+describe('parseSkill() and names:', () => {
   test.each([
     ['PDF-Tools', ['NAME_INVALID']],
     ['pdf_tools', ['NAME_INVALID']],
@@ -266,19 +266,19 @@ describe('parseSkill() names', () => {
     expect(result.codes).toEqual(codes)
   })
 
-  test('a name that is a number is text, with a warning', () => {
+  test('a number becomes text, with a warning', () => {
     const { skill, codes } = parse('---\nname: 123\ndescription: x\n---\nx')
     expect(skill?.name).toBe('123')
     expect(codes).toEqual(['FIELD_TYPE'])
   })
 
-  test('a missing name falls back to the folder, with a warning', () => {
+  test('the name of the folder replaces a missing name, with a warning', () => {
     const { skill, codes } = parse('---\ndescription: x\n---\nx', { directoryName: 'pdf' })
     expect(skill?.name).toBe('pdf')
     expect(codes).toEqual(['NAME_MISSING'])
   })
 
-  test('a name other than the folder is kept, with a warning', () => {
+  test('a name that differs from its folder is kept, with a warning', () => {
     const { skill, codes } = parse(`---\n${FIELDS}---\nx`, { directoryName: 'other' })
     expect(skill?.name).toBe('pdf')
     expect(codes).toEqual(['NAME_DIRECTORY_MISMATCH'])
@@ -322,7 +322,7 @@ test.each([
   ['---\nname: a\n---\n', 'DESCRIPTION_MISSING'],
   ['---\nname: "a\n---\n', 'YAML_INVALID'],
   ['---\n- a\n---\n', 'FRONTMATTER_NOT_A_MAP'],
-])(`what makes %j no skill has a message of its own ${verifies('PAI-X03')}`, (content, code) => {
+])(`parseSkill() reports its own error code for %j ${verifies('PAI-X03')}`, (content, code) => {
   const { ok, diagnostics } = parseSkill(new TextEncoder().encode(content))
   expect([ok, diagnostics.find(({ severity }) => severity === 'error')?.code]).toEqual([false, code])
 })

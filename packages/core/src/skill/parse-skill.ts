@@ -9,9 +9,9 @@ import { type ParsedSkill, SkillFields } from './skill-fields.ts'
 import { decodeText } from './text.ts'
 
 export interface ParseSkillOptions {
-  /** Name of the skill's folder; the fallback for a missing name, and compared with the name. */
+  /** Name of the skill's folder. It replaces a missing name, and it is compared with a given name. */
   readonly directoryName?: string
-  /** How the file is called in diagnostics. */
+  /** Path of the file, for diagnostics. */
   readonly path?: string
   readonly limits?: SkillLimits
   readonly policy?: Partial<ReadingPolicy>
@@ -20,9 +20,9 @@ export interface ParseSkillOptions {
 const KNOWN: KnownOptions<ParseSkillOptions> = { directoryName: true, path: true, limits: true, policy: true }
 
 /**
- * Reads the bytes of a SKILL.md as tolerantly as real files need: what can be understood is served, and each
- * tolerance is a warning with line, reason and fix. Only an error stops a skill: no description, hopeless YAML, a
- * name that is not safe, or a size beyond the limits (checked before anything is parsed).
+ * Parses the bytes of a SKILL.md tolerantly. Readable content is served, and each tolerated fault becomes a warning with
+ * line, reason and fix. Only four errors stop a skill: no description, unreadable YAML, an unsafe name, or a size
+ * beyond the limits. Sizes are checked before parsing.
  */
 export function parseSkill(bytes: Uint8Array, options: ParseSkillOptions = {}): Outcome<ParsedSkill> {
   checkOptions('parseSkill()', options, KNOWN)
@@ -56,7 +56,7 @@ function parseBytes(
 
 function parseText(text: string, options: ParseSkillOptions, limits: SkillLimits): Outcome<ParsedSkill> {
   const policy = { ...DEFAULT_READING, ...options.policy }
-  // Nothing at all is no skill for anybody: it is what a file holds for a moment while it is being written.
+  // An empty file is never a skill: editors leave files empty for a moment while they write.
   const isStrict = policy.description === 'required' || text.trim() === ''
   const split = isStrict ? splitServedText(text) : splitAnyText(text)
   if (!split.ok) return split

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readPlainFields } from './plain-fields.ts'
 import { loadYaml } from './yaml-text.ts'
 
-/** What the parser of YAML makes of a text, as fields. */
+/** Returns the fields that the YAML parser reads from a text. */
 function asYaml(yaml: string): readonly (readonly [string, unknown])[] | undefined {
   const loaded = loadYaml(yaml, { firstLine: 1 })
   return loaded.ok && typeof loaded.value === 'object' && loaded.value !== null
@@ -10,7 +10,7 @@ function asYaml(yaml: string): readonly (readonly [string, unknown])[] | undefin
     : undefined
 }
 
-describe('readPlainFields() reads', () => {
+describe('readPlainFields() reads like the YAML parser:', () => {
   test.each([
     ['fields', 'name: pdf\ndescription: Reads files, and (some) more.\n'],
     ['quoted fields', 'name: "pdf"\ndescription: \'Use it: always # and ever\'\n'],
@@ -18,17 +18,17 @@ describe('readPlainFields() reads', () => {
     ['colons within words', 'name: a:b\ndescription: see http://example.org/x#y\n'],
     ['spaces at the end', 'name: pdf   \ndescription:   Reads.  \n'],
     ['other scripts', 'name: pdf\ndescription: Prüft Größen 文書\n'],
-  ])('%s as YAML does', (_, yaml) => {
+  ])('%s', (_, yaml) => {
     const fields = readPlainFields(yaml)
     expect([...(fields ?? [])]).toEqual(asYaml(yaml))
     expect(fields?.size).toBeGreaterThan(1)
   })
 })
 
-describe('readPlainFields() leaves to YAML', () => {
+describe('readPlainFields() leaves to the YAML parser:', () => {
   test.each([
     ['numbers', 'name: 7'],
-    ['words that are no text', 'name: TRUE'],
+    ['words that are not text', 'name: TRUE'],
     ['empty values', 'name:\nlicense: MIT'],
     ['folded text', 'description: >\n  a\n  b'],
     ['values on two lines', 'description: a\n  b'],
@@ -47,7 +47,7 @@ describe('readPlainFields() leaves to YAML', () => {
   })
 })
 
-test('readPlainFields() never differs from YAML', () => {
+test('readPlainFields() never differs from the YAML parser', () => {
   const pieces = [
     ...[
       'name',

@@ -1,26 +1,26 @@
 import type { FrontmatterFields } from './frontmatter.ts'
 
-// Text that YAML takes as it is: printable, on one line, without what ends a value or begins another kind of value.
+// Text that YAML reads unchanged: printable, on one line, without characters that end a value or start another kind of value.
 const PRINTABLE = String.raw`[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]`
 const KEY = String.raw`([A-Za-z_][\w-]*)`
 const VALUE = String.raw`(?:"([^"\\]*)"|'([^']*)'|([A-Za-z(]${PRINTABLE}*))`
 const LINE = new RegExp(`^( *)${KEY}:(?: +${VALUE})? *$`)
 const ONLY_PRINTABLE = new RegExp(`^(?:${PRINTABLE}|\n)*$`)
-/** What ends a plain value, or makes a map of it. */
+/** Matches a comment or a map inside a plain value. */
 const NOT_PLAIN = /:(?: |$)| #/
-/** Words that are no text in YAML's core schema. */
+/** Words that YAML's core schema does not read as text. */
 const NOT_TEXT = /^(?:null|true|false)$/i
 
 /**
- * Reads a frontmatter of the simplest kind: `key: text` on a line each, quoted or not, and maps of such lines one level below.
- * Whatever is written in another way is left to the parser of YAML: `undefined`. Where this reads something, YAML reads the same.
+ * Reads a simple frontmatter: lines of `key: text`, quoted or not, and maps of such lines one level below.
+ * Returns `undefined` for any other text, which is left to the YAML parser. The result always equals the parser's result.
  */
 export function readPlainFields(yaml: string): FrontmatterFields | undefined {
   if (!ONLY_PRINTABLE.test(yaml)) return undefined
   const lines = yaml.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const fields = new Map<string, unknown>()
-  /** The map that is being read, and how far its lines are indented. */
+  /** The map being read, and the indent of its lines. */
   let inner: { readonly fields: Record<string, string>; indent: number } | undefined
   for (const line of lines) {
     const [, { length: indent } = '', key, double, single, plain] = LINE.exec(line) ?? []

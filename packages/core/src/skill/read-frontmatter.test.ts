@@ -11,7 +11,7 @@ test('readFrontmatter() keeps every field with the type that YAML gives it', () 
   ).toEqual({ name: 'pdf', description: 'two lines\n', version: 1.1, metadata: { a: '1' }, tags: ['x'] })
 })
 
-test('readFrontmatter() looks behind a byte order mark', () => {
+test('readFrontmatter() ignores a byte order mark', () => {
   expect(read('\uFEFF---\nname: pdf\n---\n')).toEqual({ name: 'pdf' })
 })
 
@@ -21,6 +21,6 @@ test.each([
   ['a frontmatter below the first line', '\n---\nname: pdf\ndescription: x\n---\n'],
   ['broken YAML', '---\nname: "pdf\n---\n'],
   ['no frontmatter', '# pdf'],
-])('readFrontmatter() has nothing to repeat for %s', (_what, text) => {
+])('readFrontmatter() returns undefined for %s', (_what, text) => {
   expect(read(text)).toBeUndefined()
 })

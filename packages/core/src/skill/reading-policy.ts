@@ -10,24 +10,28 @@ export const READING_CHOICES = {
   keys: ['exact', 'any-case'],
 } as const
 
-/** How forgiving the texts of a source are read; what is tolerated is told by a diagnostic. */
+/** How tolerantly the texts of a source are read. Each tolerated fault becomes a diagnostic. */
 export interface ReadingPolicy {
   /**
-   * A name that breaks the specification's rules is `strict`: an error, `lenient`: a warning, `any`: nobody's business.
-   * Names that are no safe folder name are refused in every mode. @default 'lenient'
+   * A name that breaks the rules of the specification is an error (`strict`), a warning (`lenient`), or accepted (`any`).
+   * Every mode refuses names that are not safe as folder names. @default 'lenient'
    */
   readonly names: (typeof READING_CHOICES.names)[number]
-  /** What a name that differs from its folder is. @default 'warn' */
+  /** The severity of a name that differs from its folder. @default 'warn' */
   readonly matchDirectory: (typeof READING_CHOICES.matchDirectory)[number]
   /**
-   * A skill without a description is `required`: broken, `empty`: served with none, `first-heading`: described by the
-   * first heading of its instructions, or their first line. The last two read texts without frontmatter, too.
+   * A skill without a description is broken (`required`), served with an empty description (`empty`), or described by the
+   * first heading of its instructions or else their first line (`first-heading`). The last two also accept texts without
+   * frontmatter.
    * @default 'required'
    */
   readonly description: (typeof READING_CHOICES.description)[number]
-  /** What stands for a missing name: the name of the folder, with a warning, or nothing: an error. @default 'folder' */
+  /**
+   * `folder`: the folder's name replaces a missing name, with a warning. `error`: a missing name is an error.
+   * @default 'folder'
+   */
   readonly missingName: (typeof READING_CHOICES.missingName)[number]
-  /** Whether `Name:` is another field than `name:`. @default 'exact' */
+  /** Whether `Name:` counts as `name:` (`any-case`) or as a different field (`exact`). @default 'exact' */
   readonly keys: (typeof READING_CHOICES.keys)[number]
 }
 
@@ -41,7 +45,7 @@ const KNOWN: KnownOptions<ReadingPolicy> = {
 
 /**
  * @param owner the function or class that takes the policy
- * @throws {SkillError} INVALID_OPTION with the option, its value, and what would be right
+ * @throws {SkillError} INVALID_OPTION with the option, its value and the valid choices
  */
 export function checkReading(owner: string, reading: Partial<ReadingPolicy> = {}, path = 'reading'): void {
   checkOptions(owner, reading, KNOWN, { path })

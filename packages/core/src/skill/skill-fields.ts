@@ -3,28 +3,28 @@ import type { FrontmatterFields, Outcome } from './frontmatter.ts'
 import type { ReadingPolicy } from './reading-policy.ts'
 import { findNameFaults, isLoadableName, normalizeName } from './skill-name.ts'
 
-/** The fields of a frontmatter, checked and with their own copies of all strings. */
+/** The checked fields of a frontmatter. All strings are copies. */
 export interface SkillDescription {
   /** Trimmed and NFKC. */
   readonly name: string
   readonly description: string
   readonly license?: string
   readonly compatibility?: string
-  /** Values are text as the specification wants; others were turned into text, with a warning. */
+  /** Text values, as the specification requires. Other values were converted to text, with a warning. */
   readonly metadata: Readonly<Record<string, string>>
-  /** The tools that the author asks to have pre-approved, one entry a tool, for example `Bash(git:*)`. */
+  /** The tools that the author asks to pre-approve, one entry per tool, for example `Bash(git:*)`. */
   readonly allowedTools?: readonly string[]
-  /** All fields that the specification does not know, with the types that YAML gave them. */
+  /** Fields that are not in the specification, with the types that YAML gave them. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-/** Everything that SKILL.md says. */
+/** The parsed content of a SKILL.md. */
 export interface ParsedSkill extends SkillDescription {
   /** The raw text between the delimiters. */
   readonly frontmatter: string
   /** The instructions: the text after the frontmatter, without blank lines around it. */
   readonly body: string
-  /** Line of the file, counted from 1, right after the closing delimiter. */
+  /** Line of the file, counted from 1, directly after the closing delimiter. */
   readonly bodyLine: number
 }
 
@@ -46,14 +46,14 @@ const KNOWN: ReadonlySet<string> = new Set(SPECIFIED_FIELDS)
 const NO_FIELDS: Readonly<Record<string, never>> = Object.freeze({})
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** Turns the fields of a frontmatter into a skill, noting each tolerance and fault at its line. */
+/** Turns the fields of a frontmatter into a skill, and reports each tolerated fault and each error at its line. */
 export class SkillFields {
   readonly #fields: FrontmatterFields
   readonly #yaml: string
   readonly #firstLine: number
   readonly #policy: ReadingPolicy
   readonly #diagnostics: Diagnostic[]
-  /** Made when the first finding needs it. */
+  /** Created for the first finding. */
   #lines: ReadonlyMap<string, number> | undefined
 
   constructor(
@@ -172,7 +172,7 @@ export class SkillFields {
     return description
   }
 
-  /** Exo's short spelling of the field. */
+  /** Reads `desc`, Exo's short name of the field. */
   #aliasOfDescription(): string | undefined {
     const description = this.#text('desc')
     if (description === undefined) return undefined
@@ -294,14 +294,14 @@ export class SkillFields {
         'FIELD_UNKNOWN',
         'info',
         key,
-        `"${key}" is not a field of the specification; it is kept as it is`,
+        `"${key}" is not a field of the specification; it is kept unchanged`,
         'put fields of your own under "metadata"',
       )
     }
     return Object.keys(extra).length === 0 ? NO_FIELDS : Object.freeze(extra)
   }
 
-  /** A field that must be text; numbers and booleans are taken as they are written in YAML's core schema. */
+  /** Reads a field that must be text. Numbers and booleans are converted to text, with a warning. */
   #text(key: string): string | undefined {
     const value = this.#fields.get(key)
     if (value === undefined || value === null) return undefined
@@ -339,7 +339,7 @@ export class SkillFields {
   #note(
     code: Diagnostic['code'],
     severity: Diagnostic['severity'],
-    /** The field that it is about, or the line of the file. */
+    /** The field with the fault, or the line of the file. */
     place: string | number,
     message: string,
     fix: string,
@@ -354,12 +354,12 @@ export class SkillFields {
   }
 }
 
-/** How many code points a text has; of one that cannot have more than `limit`, its length says enough. */
+/** Counts the code points of a text. If they cannot exceed `limit`, returns the length in UTF-16 units instead. */
 function countUpTo(text: string, limit: number): number {
   return text.length <= limit ? text.length : [...text].length
 }
 
-/** The first line on which each key stands, counted from 0. */
+/** Returns the first line of each key, counted from 0. */
 function indexKeys(yaml: string): ReadonlyMap<string, number> {
   const lines = new Map<string, number>()
   for (const [index, line] of yaml.split('\n').entries()) {
@@ -369,14 +369,14 @@ function indexKeys(yaml: string): ReadonlyMap<string, number> {
   return lines
 }
 
-/** Of two spellings of one field the first counts. */
+/** Lower-cases the keys. If two spellings of a field exist, the first one counts. */
 function withLowerKeys(fields: FrontmatterFields): FrontmatterFields {
   const lower = new Map<string, unknown>()
   for (const [key, value] of fields) if (!lower.has(key.toLowerCase())) lower.set(key.toLowerCase(), value)
   return lower
 }
 
-/** The first heading of the instructions, else their first line, else nothing. */
+/** Returns the first heading of the instructions, or else their first line, or else an empty text. */
 function firstHeading(body: string): string {
   const lines = body.split(/\r?\n/).map(line => line.trim())
   const heading = lines.map(line => /^#{1,6}\s+(.+?)\s*#*$/.exec(line)?.[1]).find(text => text !== undefined)
@@ -385,7 +385,7 @@ function firstHeading(body: string): string {
   )
 }
 
-/** Splits at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */
+/** Splits a text at separators outside parentheses: `Bash(git add:*) Read` holds two tools. */
 function splitTools(text: string, separator: RegExp): string[] {
   const tools: string[] = []
   let depth = 0
@@ -419,8 +419,8 @@ function copyValue(value: unknown): unknown {
 }
 
 /**
- * A copy that does not keep the text it was cut from alive: V8 represents a longer substring as a window into its
- * parent, which would hold a whole SKILL.md in memory for each name.
+ * Copies a text, so that its parent can be freed. V8 keeps longer substrings as windows into their
+ * parent, so each name would keep a whole SKILL.md in memory.
  */
 function detach(text: string): string {
   return text.length < 13 ? text : ` ${text}`.slice(1)

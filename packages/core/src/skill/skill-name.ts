@@ -2,14 +2,14 @@ import { isSafeSegment } from './skill-path.ts'
 
 export const MAX_NAME_LENGTH = 64
 
-/** The form in which names are compared: trimmed and NFKC, so that `ﬁle` and `file` are one name. */
+/** Returns the form in which names are compared: trimmed and NFKC, so that `ﬁle` and `file` are the same name. */
 export function normalizeName(name: string): string {
   return name.trim().normalize('NFKC')
 }
 
 /**
- * The specification's rules for a normalised name, each violation as the second half of a sentence.
- * Lengths are counted in code points; letters and digits of every script are allowed, combining marks are not.
+ * Checks a normalised name against the rules of the specification. Returns each violation as the second half of a sentence.
+ * Lengths are counted in code points. Letters and digits of every script are allowed. Combining marks are not.
  */
 export function findNameFaults(name: string): string[] {
   const faults: string[] = []
@@ -28,26 +28,26 @@ export function findNameFaults(name: string): string[] {
   return faults
 }
 
-// Characters that show nothing or turn the text around them: tags, bidirectional controls, private use, unassigned.
+// Invisible characters and characters that reorder text: tags, bidirectional controls, private use, unassigned.
 const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\p{Co}\p{Cn}\p{Cs}]/u
 
-/** Whether a name may be loaded at all: one safe path segment without characters that hide or reorder text. */
+/** Whether a skill may have this name: one safe path segment without characters that hide or reorder text. */
 export function isLoadableName(name: string): boolean {
   return name !== '' && [...name].length <= 255 && isSafeSegment(name) && !HIDDEN.test(name)
 }
 
-/** Whether a text can name a skill that is served: by its name, or as `source/name`. */
+/** Whether a text can identify a served skill, by its name or as `source/name`. */
 export function isAddressable(text: string): boolean {
   const label = text.slice(0, Math.max(0, text.lastIndexOf('/')))
   return isLoadableName(unqualified(text)) && label.length <= 255 && !HIDDEN.test(label)
 }
 
-/** The name in `source/name`; names have no slash themselves. */
+/** Returns the name in `source/name`. Names themselves contain no slash. */
 export function unqualified(text: string): string {
   return text.slice(text.lastIndexOf('/') + 1)
 }
 
-/** The nearest name that follows the rules. */
+/** Returns the nearest valid name. */
 export function suggestName(name: string): string {
   const slug = normalizeName(name)
     .toLowerCase()

@@ -52,7 +52,7 @@ describe('parseSkillPath()', () => {
     }
   })
 
-  test('gives one spelling for composed and decomposed letters', () => {
+  test('normalises composed and decomposed letters to one spelling', () => {
     expect(parseSkillPath('cafe\u0301.md')).toBe('caf\u00e9.md')
   })
 
@@ -78,7 +78,7 @@ describe('parseSkillPath()', () => {
 })
 
 describe('isSafeSegment()', () => {
-  test('takes one segment only', () => {
+  test('accepts a single segment only', () => {
     expect(isSafeSegment('pdf')).toBe(true)
     expect(isSafeSegment('a/b')).toBe(false)
     expect(isSafeSegment('..')).toBe(false)

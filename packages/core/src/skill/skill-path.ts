@@ -3,23 +3,23 @@ import { SkillError } from '../errors.ts'
 declare const brand: unique symbol
 
 /**
- * A checked relative path inside a skill or a source: segments joined by `/`, NFC, never empty, never leading out.
- * Every path that comes from outside (a tool call, a URL, an archive, the command line) goes through `parseSkillPath`.
+ * A checked relative path inside a skill or a source: segments joined by `/`, NFC, never empty, never outside the folder.
+ * `parseSkillPath` checks every path from outside: tool calls, URLs, archives, the command line.
  */
 export type SkillPath = string & { readonly [brand]: 'SkillPath' }
 
 const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
-// Windows' device names reach a device under any extension; a skill that has one could not be checked out there.
+// Windows opens a device for these names under any extension, so such a skill could not be checked out there.
 const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?$/i
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * Parses a relative path or throws.
- * Only a segment that *is* `..` leads out: `notes..md` and Kubernetes' `..data` are ordinary names.
+ * Parses a relative path.
+ * Only a segment that *is* `..` is refused: `notes..md` and Kubernetes' `..data` are ordinary names.
  * Nothing is decoded: `%2e%2e` is a name with percent signs.
- * @throws {SkillError} INVALID_PATH with what was wrong and what would be right
+ * @throws {SkillError} INVALID_PATH with the fault and a correct form
  */
 export function parseSkillPath(text: string): SkillPath {
   const reason = findPathFault(text)
@@ -29,7 +29,7 @@ export function parseSkillPath(text: string): SkillPath {
   return text.normalize('NFC') as SkillPath
 }
 
-/** Why the text is not a `SkillPath`, as the second half of a sentence, or `undefined` when it is one. */
+/** Returns why the text is not a `SkillPath`, as the second half of a sentence, or `undefined` when it is a valid path. */
 export function findPathFault(text: string): string | undefined {
   if (text === '') return 'is empty; name a file such as "references/guide.md"'
   if (!text.isWellFormed()) return 'has an unpaired surrogate; use well-formed Unicode'
@@ -54,7 +54,7 @@ function findSegmentFault(segment: string): string | undefined {
   if (last === '.' || last === ' ')
     return `has the segment ${JSON.stringify(segment)}, which ends in a dot or space`
   if (RESERVED.test(segment)) return `has the reserved device name ${JSON.stringify(segment)}`
-  // A UTF-16 unit takes at most three bytes of UTF-8: only long segments need to be encoded and counted.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short segments need no encoding.
   if (
     segment.length * 3 > MAX_SEGMENT_BYTES &&
     new TextEncoder().encode(segment).length > MAX_SEGMENT_BYTES
@@ -64,7 +64,7 @@ function findSegmentFault(segment: string): string | undefined {
   return undefined
 }
 
-/** Whether a single name could be a path segment: the guard of every skill name. */
+/** Whether a name is safe as a single path segment. Every skill name must pass this test. */
 export function isSafeSegment(name: string): boolean {
   return !name.includes('/') && findPathFault(name) === undefined
 }

@@ -1,14 +1,14 @@
-/** What the text of a SKILL.md is made of. */
+/** The parts of a SKILL.md text. */
 export interface SkillDefinition {
   readonly name: string
   readonly description: string
-  /** The instructions, Markdown. @default '' */
+  /** The instructions in Markdown. @default '' */
   readonly body?: string
   /** Other fields of the frontmatter, as JSON values. @default {} */
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** Writes a SKILL.md: every value in JSON's form, which is YAML whatever it contains. */
+/** Renders a SKILL.md. Writes every value as JSON, which is always valid YAML. */
 export function renderSkillText(definition: SkillDefinition): string {
   const { name, description, body = '', fields = {} } = definition
   const lines = Object.entries({ name, description, ...fields })

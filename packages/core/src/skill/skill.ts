@@ -4,13 +4,13 @@ import { type Digest, digestOf } from './digest.ts'
 import { revisionOf, type SkillFile } from './manifest.ts'
 import type { ParsedSkill, SkillDescription } from './skill-fields.ts'
 
-/** One skill at one revision: immutable, complete, and the same object as long as nothing about it changes. */
+/** One skill at one revision: immutable, complete, and the same object until the skill changes. */
 export interface Skill extends SkillDescription {
-  /** Label of the source it comes from. */
+  /** Label of the skill's source. */
   readonly source: string
-  /** Its folder within the source, `/`-separated; empty for a skill that is the root itself. */
+  /** The skill's folder within the source, `/`-separated; empty when the skill is the root itself. */
   readonly location: string
-  /** Its folder where commands on this machine can reach it; absent for skills that are not on a disk. */
+  /** Path of the skill's folder for commands on this machine; absent for skills that are not on a disk. */
   readonly directory?: string
   /** `SKILL.md` or `skill.md`. */
   readonly skillFile: string
@@ -22,16 +22,16 @@ export interface Skill extends SkillDescription {
   readonly bodyDigest: Digest
   /** Digest of the manifest of the whole folder. */
   readonly revision: Digest
-  /** Warnings and remarks; a skill with errors does not become a `Skill`. */
+  /** Warnings and remarks. A text with errors does not become a `Skill`. */
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** A skill together with its instructions, for those who need both at once. */
+/** A skill together with its instructions. */
 export interface LoadedSkill extends Skill {
   readonly body: string
 }
 
-/** Where a skill was found. */
+/** The place of a skill in its source. */
 export interface SkillPlace {
   readonly source: string
   readonly location: string
@@ -39,7 +39,7 @@ export interface SkillPlace {
   readonly skillFile: string
 }
 
-/** Puts together what the text says, what the folder holds and where it was found. `files` must be sorted. */
+/** Creates a skill from its parsed text, its files and its place. `files` must be sorted. */
 export function createSkill(
   parsed: ParsedSkill,
   files: readonly SkillFile[],

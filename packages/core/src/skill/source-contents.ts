@@ -1,31 +1,31 @@
 import type { Diagnostic } from './diagnostic.ts'
 import type { Skill } from './skill.ts'
 
-/** What a source found in one folder: a skill, or the reasons why there is none. */
+/** The content of one folder of a source: a skill, or the reasons why the folder has none. */
 export interface SourceEntry {
-  /** The folder within the source; unique in its contents. */
+  /** The folder within the source; unique among the entries. */
   readonly location: string
-  /** The skill's name, or the best guess (the folder's name) when the text is broken. */
+  /** The skill's name, or the folder's name when the text is broken. */
   readonly name: string
-  /** Name of the file that holds the skill's text. @default 'SKILL.md' */
+  /** Name of the file with the skill's text. @default 'SKILL.md' */
   readonly skillFile?: string
   /** Absent when the text is broken. */
   readonly skill?: Skill
-  /** Whether a symbolic link is on the way to it: the folder itself comes first then. @default false */
+  /** Whether the path contains a symbolic link. The folder itself precedes links to it. @default false */
   readonly isLinked?: boolean
-  /** What the folder is, whatever it is called: where two readings have the same, it was moved. */
+  /** Identity of the folder regardless of its path. Two readings with the same identity mean a move. */
   readonly identity?: string
-  /** Where the folder is on this machine, if it is. */
+  /** Path of the folder on this machine, if it has one. */
   readonly directory?: string
-  /** Everything found about this folder, the skill's own diagnostics included. */
+  /** All findings about this folder, including those of the skill. */
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Everything that a source holds at one moment: always complete, never an edit. */
+/** The complete contents of a source at one moment, never a difference. */
 export interface SourceContents {
   /** Sorted bytewise by location. An unchanged entry is the same object as before. */
   readonly entries: readonly SourceEntry[]
-  /** Findings about the source itself, for example a missing root or a scan that stopped at its budget. */
+  /** Findings about the source itself, for example a missing root or a scan that reached its limit. */
   readonly diagnostics: readonly Diagnostic[]
 }
 

@@ -19,25 +19,25 @@ test('decodeText() refuses other encodings and keeps the byte order mark', () =>
   expect([decodeText(MARKED), decodeText(BROKEN)]).toEqual(['\ufeffa', undefined])
 })
 
-test('decodeAnyText() reads whatever there is and keeps the byte order mark', () => {
+test('decodeAnyText() reads any bytes and keeps the byte order mark', () => {
   expect([decodeAnyText(MARKED), decodeAnyText(BROKEN)]).toEqual(['\ufeffa', 'a\ufffd'])
 })
 
-test('decodeUnmarkedText() drops the byte order mark', () => {
+test('decodeUnmarkedText() removes the byte order mark', () => {
   expect([decodeUnmarkedText(MARKED), decodeUnmarkedText(BROKEN)]).toEqual(['a', 'a\ufffd'])
 })
 
-test('decodeStrictText() refuses other encodings and drops the byte order mark', () => {
+test('decodeStrictText() refuses other encodings and removes the byte order mark', () => {
   expect([decodeStrictText(MARKED), decodeStrictText(BROKEN)]).toEqual(['a', undefined])
   expect(decodeStrictText(BINARY)).toBe('a\0')
 })
 
-test('decodePlainText() refuses binary bytes, too', () => {
+test('decodePlainText() also refuses binary bytes', () => {
   expect([decodePlainText(MARKED), decodePlainText(BROKEN)]).toEqual(['a', undefined])
   expect(decodePlainText(BINARY)).toBeUndefined()
 })
 
-test('quote() escapes a text, and shortens it to its limit', () => {
+test('quote() escapes a text and shortens it to the limit', () => {
   expect([quote('a "b"'), quote('abcdefgh', 8), quote('abcdefghi', 8)]).toEqual([
     '"a \\"b\\""',
     '"abcdefgh"',
@@ -49,11 +49,11 @@ test('quoteAll() escapes each name', () => {
   expect([quoteAll([]), quoteAll(['a "b"', 'c'])]).toEqual(['', '"a \\"b\\"", "c"'])
 })
 
-test('shorten() marks where it cut', () => {
+test('shorten() marks the cut', () => {
   expect([shorten('abc', 3), shorten('abcd', 3)]).toEqual(['abc', 'abc...'])
 })
 
-test('showValue() shows what is no JSON as its type', () => {
+test('showValue() shows the type of a value without JSON', () => {
   const values = [undefined, () => 1, { a: 'b' }, 'abcdefghij']
   expect(values.map(value => showValue(value, 9))).toEqual([
     'undefined',

@@ -5,7 +5,7 @@ import { toToolName } from './tool-name.ts'
 
 const nameOf = (skill: string, command: string): string => toToolName(skill, command, portableHasher)
 
-test('toToolName() joins skill and command when both may be in a tool name', () => {
+test('toToolName() joins skill and command if both are valid in a tool name', () => {
   expect(nameOf('git', 'status')).toBe('git__status')
 })
 
@@ -14,11 +14,11 @@ test.each([
   ['café', 'crème', /^cafe__creme_[0-9a-f]{8}$/],
   ['日本', '語', /^___[0-9a-f]{8}$/],
   ['a__b', 'c', /^a__b__c_[0-9a-f]{8}$/],
-])('toToolName(%j, %j) gives a readable prefix and eight digits', (skill, command, pattern) => {
+])('toToolName(%j, %j) returns a readable prefix and eight digits', (skill, command, pattern) => {
   expect(nameOf(skill, command)).toMatch(pattern)
 })
 
-test('toToolName() always gives a valid name, another one for each command, and the same one everywhere', () => {
+test('toToolName() always returns a valid name that is unique to the command and stable', () => {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', minLength: 1 }),
     fc.constantFrom('a', 'a_', '_b', 'b', 'a__b', 'b__c', 'x'.repeat(70), 'ä'),

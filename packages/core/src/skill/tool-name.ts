@@ -5,13 +5,13 @@ const MAX_LENGTH = 64
 const SUFFIX_DIGITS = 8
 
 /**
- * The name under which a model calls a skill's command: `skill__command`. When that is too long or has letters that
- * tool names may not have, a readable prefix and eight digits of a digest stand for it; the result always matches
+ * Returns the name under which a model calls a command of a skill: `skill__command`. If that is too long or contains letters
+ * that tool names must not have, the name is a readable prefix with eight digits of a digest. The result always matches
  * `[A-Za-z0-9_-]{1,64}` and is the same on every machine.
  */
 export function toToolName(skill: string, command: string, hasher: Hasher): string {
   const plain = `${skill}__${command}`
-  // Where the two meet must be plain to see, or `a_` with `b` and `a` with `_b` would be one name.
+  // The separator must be unambiguous, or `a_` with `b` and `a` with `_b` would give the same name.
   if (ALLOWED.test(plain) && !skill.includes('__') && !skill.endsWith('_')) return plain
   const readable = plain
     .normalize('NFKD')

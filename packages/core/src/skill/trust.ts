@@ -1,5 +1,5 @@
 /** The values of `Trust`. */
 export const TRUSTS = ['auto', 'review'] as const
 
-/** Whether changes of a source go live by themselves (`auto`), or wait until they are approved (`review`). */
+/** Whether changes of a source go live automatically (`auto`) or wait for an approval (`review`). */
 export type SourceTrust = (typeof TRUSTS)[number]

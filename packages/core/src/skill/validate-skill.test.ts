@@ -12,7 +12,7 @@ function codesOf(text: string, directoryName?: string): string[] {
 
 const skill = (fields: string): string => `---\n${fields}\n---\nbody`
 
-describe('validateSkill() agrees with the reference validator', () => {
+describe('validateSkill() agrees with the reference validator:', () => {
   test.each([
     ['pdf', 'pdf'],
     ['café', 'café'.normalize('NFD')],
@@ -40,11 +40,11 @@ describe('validateSkill() agrees with the reference validator', () => {
     expect(codesOf(skill(`name: ${name}\ndescription: x`), name)).toContain(code)
   })
 
-  test('the folder has to have the name', () => {
+  test('the folder must have the same name as the skill', () => {
     expect(codesOf(skill('name: pdf\ndescription: x'), 'other')).toEqual(['NAME_DIRECTORY_MISMATCH'])
   })
 
-  test('description counts code points, unstripped', () => {
+  test('the length of the description is counted in code points, without trimming', () => {
     expect(codesOf(skill(`name: pdf\ndescription: ${'😀'.repeat(1024)}`))).toEqual([])
     expect(codesOf(skill(`name: pdf\ndescription: ${'😀'.repeat(1025)}`))).toEqual(['DESCRIPTION_TOO_LONG'])
     expect(codesOf(skill(`name: pdf\ndescription: "${'x'.repeat(1023)}  "`))).toEqual([
@@ -62,7 +62,7 @@ describe('validateSkill() agrees with the reference validator', () => {
     ])
   })
 
-  test('findings accumulate', () => {
+  test('all findings are reported together', () => {
     expect(codesOf(skill('name: PDF--x\nversion: 1'), 'other')).toEqual([
       'FIELD_UNKNOWN',
       'NAME_INVALID',
@@ -88,23 +88,23 @@ describe('validateSkill() agrees with the reference validator', () => {
     ['license: "open', 'YAML_INVALID'],
     ['metadata:\n\ta: b', 'YAML_INVALID'],
     ['license: a\nlicense: b', 'YAML_INVALID'],
-  ])('%j is read as text when it is served, and is invalid here', (field, code) => {
+  ])('%j is invalid here, although parseSkill() reads it as text', (field, code) => {
     const text = skill(`name: pdf\ndescription: x\n${field}`)
     expect(parseSkill(encoder.encode(text)).ok).toBe(true)
     expect(codesOf(text)).toEqual([code])
   })
 
-  test.each(['\n', '<!-- x -->\n'])('the frontmatter starts on the first line, not after %j', lead => {
+  test.each(['\n', '<!-- x -->\n'])('the frontmatter must start on the first line, not after %j', lead => {
     expect(codesOf(`${lead}${skill('name: pdf\ndescription: x')}`)).toEqual(['FRONTMATTER_MISSING'])
   })
 
-  test('nothing is repaired: an unquoted ": " is an error at its line', () => {
+  test('an unquoted ": " is not repaired but reported at its line', () => {
     const [found] = validateSkill(encoder.encode(skill('name: pdf\ndescription: Use when: always')))
     expect(found).toMatchObject({ code: 'YAML_INVALID', severity: 'error', line: 3 })
   })
 })
 
-describe('validateSkill() differs where the reference is plainly wrong', () => {
+describe('validateSkill() differs from the reference where the reference is wrong:', () => {
   test('"---" inside a value does not end the frontmatter', () => {
     expect(codesOf(skill('name: pdf\ndescription: a --- b\nversion: 1'))).toEqual(['FIELD_UNKNOWN'])
   })

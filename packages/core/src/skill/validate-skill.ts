@@ -18,12 +18,12 @@ const KNOWN: KnownOptions<ValidateSkillOptions> = { directoryName: true, path: t
 const FIELDS: readonly string[] = SPECIFIED_FIELDS
 
 /**
- * Validates a SKILL.md against the agentskills.io specification, case by case as its reference validator
- * (`skills-ref`) does: every scalar is text, only the six fields, flow collections refused, names compared NFKC,
- * lengths counted in code points, all findings reported together. It differs where the reference is plainly wrong:
- * `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
+ * Validates a SKILL.md against the agentskills.io specification. The rules follow its reference validator
+ * (`skills-ref`) case by case: every scalar is text, only the six fields are allowed, flow collections are refused, names are
+ * compared in NFKC, lengths are counted in code points, and all findings are reported together. Two rules differ, because the
+ * reference is wrong there: `---` inside a value does not end the frontmatter, and a byte order mark is tolerated.
  *
- * An empty list, or one without errors, means valid. Nothing is repaired: what `parseSkill` tolerates is an error here.
+ * A list without errors means valid. Nothing is repaired: faults that `parseSkill` tolerates are errors here.
  * @throws {SkillError} INVALID_OPTION
  */
 export function validateSkill(bytes: Uint8Array, options: ValidateSkillOptions = {}): Diagnostic[] {
@@ -185,7 +185,7 @@ function validateLength(
       ]
 }
 
-/** Line of the first flow collection, counted from 0 within the text, or `undefined`. */
+/** Returns the line of the first flow collection, counted from 0 within the text, or `undefined`. */
 function findFlowCollection(yaml: string): number | undefined {
   for (const event of parseEvents(yaml, {})) {
     const isCollection = event.type === EVENT_ID.SEQUENCE || event.type === EVENT_ID.MAPPING

@@ -1,4 +1,4 @@
-/** A whole-text pattern from a text in which `*` stands for any characters. */
+/** Returns a pattern that matches whole texts. Each `*` stands for any characters. */
 export function toWildcard(text: string): RegExp {
   const parts = text.split('*').map(part => part.replace(/[\\^$.|?+()[\]{}]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 'su')

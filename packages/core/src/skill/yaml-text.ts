@@ -1,7 +1,7 @@
 import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
 import type { Diagnostic } from './diagnostic.ts'
 
-/** Nested maps and lists beyond this depth are refused. */
+/** The greatest allowed depth of nested maps and lists. */
 export const MAX_YAML_DEPTH = 16
 
 export type LoadedYaml =
@@ -9,12 +9,12 @@ export type LoadedYaml =
   | {
       readonly ok: false
       readonly fault: Diagnostic
-      /** The parser's own words, which name the limit that was exceeded. */
+      /** The message of the parser, which names the exceeded limit. */
       readonly reason: string
     }
 
 export interface LoadYamlOptions {
-  /** Line of the file, counted from 1, on which the text starts. */
+  /** Line of the file, counted from 1, where the text starts. */
   readonly firstLine: number
   /** @default MAX_YAML_DEPTH */
   readonly maxDepth?: number
@@ -58,7 +58,7 @@ export function toYamlDiagnostic(thrown: unknown, yaml: string, firstLine: numbe
   }
 }
 
-// js-yaml throws plain errors for a few broken inputs too; somebody's text must never look like our failure.
+// js-yaml throws plain errors for a few broken inputs, too. A fault in a skill's text must not look like our failure.
 function reasonOf(thrown: unknown): string {
   return thrown instanceof YAMLException ? thrown.reason : String(thrown)
 }
@@ -66,10 +66,10 @@ function reasonOf(thrown: unknown): string {
 const EXPLANATIONS: readonly (readonly [pattern: RegExp, meaning: string, fix: string])[] = [
   [
     /mapping is not allowed|bad indentation of a mapping/,
-    'mostly an unquoted ": " inside a value, or text after a closing bracket or quotation mark',
+    'usually an unquoted ": " inside a value, or text after a closing bracket or quotation mark',
     'put the value in double quotes',
   ],
-  [/duplicated mapping key/, 'the field is there twice', 'keep one of the two'],
+  [/duplicated mapping key/, 'the field occurs twice', 'keep one of the two'],
   [/maxAliases/, 'references ("*name") are not read', 'write the value out'],
   [/unknown .*tag/, 'tags ("!name") are not read', 'remove the tag'],
   [/tab/i, 'YAML is indented by spaces', 'replace the tabs by spaces'],
@@ -80,7 +80,7 @@ const CLOSED: Readonly<Record<string, RegExp>> = {
   "'": /'(?:[^']|'')*'/y,
 }
 
-/** Finds a top-level value that opens a quotation or a collection which the rest of the text never closes. */
+/** Finds a top-level value that opens a quotation or a collection and never closes it. */
 function findUnclosed(
   yaml: string,
 ): { key: string; opener: string; line: number; column: number } | undefined {
