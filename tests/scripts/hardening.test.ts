@@ -304,9 +304,9 @@ test('close() ends all running calls, including those of older revisions and oth
   await begin(onLine => run(skills, {}, { onLine }))
   await skills.close()
   expect(await Promise.all(ends)).toEqual([
-    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*everything was closed/),
+    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*the runner was closed/),
     'CLOSED: the runner of scripts is closed',
-    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*everything was closed/),
+    expect.stringMatching(/^SCRIPT_FAILED: git\.go: .*the runner was closed/),
   ])
   expect(countScriptProcesses()).toBe(0)
 })

@@ -110,7 +110,7 @@ describe('mcpServer() and untrusted servers', () => {
     expect(skills.current.sources()[0]?.diagnostics).toMatchObject([
       {
         code: 'ENTRY_REFUSED',
-        message: expect.stringMatching(/^skill:\/\/pdf\/SKILL.md: .*stays as it was/),
+        message: expect.stringMatching(/^skill:\/\/pdf\/SKILL.md: .*keeps its last state/),
       },
     ])
   })

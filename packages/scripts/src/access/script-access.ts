@@ -224,7 +224,7 @@ async function refuseLinksOut(
   for (const link of links) {
     const target = await findReal(link)
     if (!allowed.some(({ real }) => isInside(target, real)))
-      refuse(granted, `without a sandbox ${link} would give access to ${target} outside of it; ${way}`)
+      refuse(granted, `without a sandbox the link ${link} would give access to ${target}, which is outside; ${way}`)
   }
   if (isTooLarge)
     refuse(granted, `without a sandbox its links must be checked, and it has too many entries; ${way}`)
