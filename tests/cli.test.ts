@@ -750,7 +750,7 @@ test('stoke dev in a terminal: the keys h, o, r, c, d and q', async () => {
   dev.press('d')
   await dev.until(/-Within 30 days\.\s+\+Within 60 days\./)
   dev.press('r')
-  await dev.until(/reloaded: everything was read again, nothing changed/)
+  await dev.until(/reloaded: read everything again, nothing changed/)
   dev.press('o')
   await expect.poll(() => readFileSync(opened, 'utf8')).toMatch(/run\/open-\d+\.html\n$/)
   const page = readFileSync(opened, 'utf8').trim()

@@ -100,7 +100,7 @@ test('update replaces what is unmodified and keeps what was changed here', () =>
   ])
   expect(it.read('skills/pdf/SKILL.md')).toContain('First.')
   expect(it.run('update').stdout).toMatch(
-    /kept +docx .*changed here: SKILL.md; the newer one was not taken[\s\S]*updated +pdf/,
+    /kept +docx .*local changes: SKILL.md; the newer revision was not copied[\s\S]*updated +pdf/,
   )
   expect([it.read('skills/pdf/SKILL.md'), it.read('skills/docx/SKILL.md')]).toEqual([
     expect.stringContaining('Second.'),
@@ -122,9 +122,7 @@ test('add and update copy nothing that a person does not see, until that is conf
   const refused = it.run('add', it.place)
   expect([refused.status, refused.stdout]).toEqual([2, ''])
   expect(refused.stderr).toMatch(/pdf\/SKILL\.md:5:9: U\+E0073 U\+200B[\s\S]*pdf\/notes\.md:1:2: U\+202E/)
-  expect(refused.stderr).toMatch(
-    /nothing was added: pdf has characters that show nothing; .*--confirm-hidden/,
-  )
+  expect(refused.stderr).toMatch(/nothing was added: pdf has invisible characters; .*--confirm-hidden/)
   expect(existsSync(it.at('skills/pdf'))).toBe(false)
   const confirmed = it.run('add', it.place, '--confirm-hidden')
   expect([confirmed.status, confirmed.stderr]).toEqual([0, expect.stringContaining('U+202E')])
@@ -163,22 +161,22 @@ test('nothing that somebody else put there, or changed, is replaced without bein
   it.repository.commit(pdf('First.'))
   mkdirSync(it.at('skills/pdf'), { recursive: true })
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/there is a folder .* already; use --force/)
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/the folder .* exists already; use --force/)
   writeFileSync(
     it.at('skills-lock.json'),
     JSON.stringify({ version: 1, skills: { pdf: { source: 'x/y', sourceType: 'github' } } }),
   )
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(
-    /installed by the skills command line, which updates it/,
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/installed and updated by the "skills" command line/)
+  expect(it.run('remove', 'pdf').stderr).toMatch(
+    /was not added with "stoke add", but installed by the "skills" command line/,
   )
-  expect(it.run('remove', 'pdf').stderr).toMatch(/was not added, it was installed by the skills command line/)
   expect(it.run('add', it.place, 'pdf', '--force').status).toBe(0)
   const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))
   expect(it.read(`skills/.trash/${aside}/SKILL.md`)).toContain('Mine.')
   expect(readFileSync(it.at('skills-lock.json'), 'utf8')).toContain('x/y')
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Edited.' }))
-  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\)/)
-  expect(it.run('remove', 'pdf').stderr).toMatch(/pdf was changed here \(SKILL.md\); use --force/)
+  expect(it.run('add', it.place, 'pdf').stderr).toMatch(/pdf has local changes \(SKILL.md\)/)
+  expect(it.run('remove', 'pdf').stderr).toMatch(/pdf has local changes \(SKILL.md\); use --force/)
   expect(it.run('remove', 'pdf', '--force').stdout).toMatch(/^removed pdf, kept in .*\.trash\/pdf-/)
   expect([existsSync(it.at('skills/pdf')), it.lock().skills]).toEqual([false, {}])
 })
@@ -190,7 +188,7 @@ test('link makes a skill that is written elsewhere part of a root', () => {
   const unread = it.run('link', '../elsewhere/maps', '--to', 'other')
   expect([unread.status, unread.stdout]).toEqual([
     1,
-    expect.stringMatching(/was not linked[\s\S]*is no root that is read; name it with --root/),
+    expect.stringMatching(/was not linked[\s\S]*is not a root; name it with --root/),
   ])
   expect(existsSync(it.at('other'))).toBe(false)
   // Twice is as good as once, and nothing more has to be said where it is served.
@@ -262,7 +260,7 @@ test('link says in one line what cannot be linked, and leaves what is there alon
   expect(errors('skills/own')).toEqual(
     oneLine('skills/own is in \\S+/skills already; there is nothing to link'),
   )
-  expect(errors('../elsewhere/maps')).toEqual(oneLine('skills/maps is there already; move it away'))
+  expect(errors('../elsewhere/maps')).toEqual(oneLine('skills/maps exists already; move it away'))
   expect(it.read('skills/maps/notes.md')).toBe('Mine.')
   chmodSync(it.folder.at('elsewhere/maps'), 0)
   const { status, stderr } = stoke(
@@ -427,7 +425,7 @@ test('a file is itself under whatever form of its name, and packages in a skill 
   rmSync(it.at('skills/pdf/u\u0308ber.md'), { force: true })
   rmSync(it.at('skills/pdf/\u00fcber.md'), { force: true })
   writeFileSync(it.at(`skills/pdf/${name}`), 'Mine.')
-  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here/)
+  expect(it.run('update').stdout).toMatch(/^kept +pdf .*local changes/)
   writeFileSync(it.at('skills/pdf/node_modules/kit/index.js'), 'evil')
   expect(it.run('verify').stdout).toMatch(/^modified .*node_modules\/kit\/index.js/)
 })
@@ -455,7 +453,7 @@ test('adding what is there already leaves it alone', () => {
   it.run('add', it.place, 'pdf')
   expect(it.run('add', it.place, 'pdf').status).toBe(0)
   expect(readdirSync(it.at('skills/.trash'))).toEqual(['.swap'])
-  expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/name no skills with it/)
+  expect(it.run('add', it.place, 'pdf', '--all').stderr).toMatch(/leave out the skill names/)
 })
 
 test('a rewritten history is told, and taken only when that is meant', () => {
@@ -482,7 +480,9 @@ test('a skill that was added is not replaced by one of another place, nor is a f
   writeFileSync(it.at('team.tar.gz'), tarGz([{ path: 'pdf/SKILL.md', content: skillText('pdf') }]))
   const refused = {
     status: 2,
-    stderr: expect.stringMatching(/pdf was added from .* to skills\/pdf; remove it first/),
+    stderr: expect.stringMatching(
+      /pdf was added from .* to skills\/pdf; remove it with "stoke remove pdf" first/,
+    ),
   }
   expect(it.run('add', it.place, 'pdf', '--to', 'mine')).toMatchObject(refused)
   expect(it.run('add', 'team.tar.gz')).toMatchObject(refused)
@@ -513,9 +513,7 @@ test('the name of a skill leads to no other folder, however forgivingly it is re
   const { status, stderr } = it.run('add', it.place, '--all')
   expect([status, stderr]).toEqual([
     2,
-    expect.stringMatching(
-      /^error .*skills\/x\/SKILL.md:\d.*"\.\.\/\.\.\/x"[\s\S]*has no skill that could be copied/,
-    ),
+    expect.stringMatching(/^error .*skills\/x\/SKILL.md:\d.*"\.\.\/\.\.\/x"[\s\S]*has no skill to copy/),
   ])
   expect([existsSync(it.folder.at('x')), existsSync(it.at('skillstoke.lock.json'))]).toEqual([false, false])
 })
@@ -539,7 +537,9 @@ test('update --force takes the newer one, and keeps what was changed here', () =
   it.run('add', it.place, 'pdf')
   writeFileSync(it.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Mine.' }))
   it.repository.commit(pdf('Second.'))
-  expect(it.run('update').stdout).toMatch(/^kept +pdf .*changed here: SKILL.md; the newer one was not taken/)
+  expect(it.run('update').stdout).toMatch(
+    /^kept +pdf .*local changes: SKILL.md; the newer revision was not copied/,
+  )
   expect(it.run('update', '--force').stdout).toMatch(/^updated +pdf/)
   expect(it.read('skills/pdf/SKILL.md')).toContain('Second.')
   const [aside] = readdirSync(it.at('skills/.trash')).filter(name => name.startsWith('pdf-'))

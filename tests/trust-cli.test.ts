@@ -119,7 +119,10 @@ test('pending asks the places itself, and what it suggests can be run as it is p
   )
   kit.repository[Symbol.dispose]()
   const unreachable = kit.run('pending')
-  expect([unreachable.status, unreachable.stdout]).toEqual([1, 'nothing that is known waits for approval\n'])
+  expect([unreachable.status, unreachable.stdout]).toEqual([
+    1,
+    'nothing waits for approval in the sources that could be read\n',
+  ])
   expect(unreachable.stderr).toMatch(/^error file:.*could not be read: .*its last contents stay/)
 })
 
@@ -154,9 +157,7 @@ test('on a terminal approve asks for text and hidden characters at once', () => 
   kit.commit('Be kind.\u200b')
   kit.run('pending')
   const accepted = answerApprove(kit, 'y\n')
-  expect(accepted.stdout).toContain(
-    'approve repository/pdf, and confirm the characters that show nothing? [y/N]',
-  )
+  expect(accepted.stdout).toContain('approve repository/pdf, and confirm its invisible characters? [y/N]')
   expect([accepted.status, accepted.stdout]).toEqual([
     0,
     expect.stringContaining('approved pdf of repository: warning'),
@@ -346,9 +347,11 @@ test('the log tells who, when and why; rollback, pin, reject, disable and their 
   const [[, second = ''] = []] = kit.listed()
   const first = records.at(-1)?.revision.slice(7, 15)
   expect(kit.run('rollback', 'pdf', '--dry-run').stdout).toMatch(
-    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: the old revision would be pinned; nothing was changed\n[\s\S]*^-Second\.$/m,
+    /^pdf {2}[0-9a-f]{8} -> sha256:[0-9a-f]{64}: would pin the old revision; nothing was changed\n[\s\S]*^-Second\.$/m,
   )
-  expect(kit.run('rollback', 'pdf').stdout).toMatch(/so the old revision is pinned/)
+  expect(kit.run('rollback', 'pdf').stdout).toMatch(
+    /pinned the old revision, because the source is read-only/,
+  )
   expect(kit.listed()).toEqual([['pdf pinned', expect.not.stringMatching(second)]])
   expect(kit.run('rollback', 'pdf').stdout).toMatch(
     new RegExp(`^pdf is at sha256:${first}[0-9a-f]{56} already;`),
@@ -396,7 +399,7 @@ test('a folder of one’s own is rolled back by writing, as one change that can 
   run('list')
   writeFileSync(folder.at('skills/pdf/SKILL.md'), skillText('pdf', { body: 'Second.' }))
   run('list')
-  expect(run('rollback', 'pdf').stdout).toMatch(/the old files are in the folder again/)
+  expect(run('rollback', 'pdf').stdout).toMatch(/restored the old files in the folder/)
   expect(run('show', 'pdf').stdout).toMatch(/First\.\n$/)
   run('rollback', 'pdf')
   expect(run('show', 'pdf').stdout).toMatch(/Second\.\n$/)
@@ -507,7 +510,7 @@ test('what is frozen stays frozen for commands that only look, and for the rest 
 
 test.each([
   [['approve'], /name the skills to approve, or use --all/],
-  [['approve', 'pdf', '--all'], /name no skills with it/],
+  [['approve', 'pdf', '--all'], /leave out the skill names/],
   [['approve', 'nope'], /there is no skill "nope"/],
   [['approve', 'pdf@xyz'], /revision "xyz" is not whole, .*; use "sha256:" and its 64 digits/],
   [['approve', 'pdf'], /name it: stoke approve repository\/pdf@sha256:[0-9a-f]{64} --source/],
@@ -652,7 +655,7 @@ test('gc tells what it would free, and frees it', () => {
   kit.run('list')
   const gc = (...args: string[]): CliRun<unknown> => stoke(['gc', ...args, '--state', kit.state])
   expect(gc('--dry-run').stdout).toBe(
-    'nothing to remove\nwould free 0 B of disk, would keep 0 B\nwhat was used within the last hour stays; run "stoke gc" again later to remove what nothing needs by then\n',
+    'nothing to remove\nwould free 0 B of disk, would keep 0 B\nfiles used within the last hour are kept; run "stoke gc" again later to remove them\n',
   )
   expect(gc('--json').json).toEqual({
     forgotten: 0,
@@ -677,7 +680,7 @@ test('gc says where it moved an index that is damaged', () => {
   expect(gc('--dry-run')).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^the names of the store in .* are damaged \(.*\); stoke gc moves them aside\n$/,
+      /^the names of the store in .* are damaged \(.*\); "stoke gc" moves them aside\n$/,
     ),
   })
   expect(gc()).toMatchObject({
@@ -688,7 +691,7 @@ test('gc says where it moved an index that is damaged', () => {
   })
   expect(gc('--json').json).not.toHaveProperty('indexDamage')
   expect(gc().stdout).toMatch(
-    /\ndamaged files that were moved aside; remove them .*:\n {2}\/.*\/index\.db\.damaged-\d+ {2}18 B\n$/,
+    /\ndamaged files were moved aside; remove them .*:\n {2}\/.*\/index\.db\.damaged-\d+ {2}18 B\n$/,
   )
 })
 
@@ -710,7 +713,7 @@ test('gc removes damaged files and the files of older steps, and says what that 
   }
   damage(packs.slice(0, 1))
   const dry = run('gc', '--dry-run', '--keep', '1').stdout
-  expect(dry).toMatch(/^the history would keep the files of 2 older steps no longer$/m)
+  expect(dry).toMatch(/^the history would no longer keep the files of 2 older steps$/m)
   expect(dry).toMatch(/^would remove 1 damaged file: the next start stores again what a skill still has, /m)
   damage(packs)
   expect(run('gc').stdout).toMatch(/^removed 3 damaged files: /m)

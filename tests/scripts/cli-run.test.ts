@@ -101,7 +101,7 @@ test.each([
   [
     ['grant', 'git'],
     2,
-    'error: "git" asks for nothing in metadata.capabilities; name what to grant, for example exec\n',
+    'error: "git" asks for nothing in metadata.capabilities; name a capability to grant, for example exec\n',
   ],
   [['revoke', 'git'], 2, 'error: nothing is granted to "git"\n'],
 ])('%j ends with %i and says why', (args, status, message) => {
@@ -290,7 +290,7 @@ test.skipIf(!HAS_BUBBLEWRAP)(
     expect(granted).toMatchObject({
       status: 0,
       stdout: expect.stringContaining(
-        `no script of it starts while it has that, seen from this folder: ${reason}`,
+        `with these grants, no script of the skill starts from this folder: ${reason}`,
       ),
     })
     expect(stoke(['show', 'work', ...places], { cwd: it.folder.path }).stdout).toContain(reason)
@@ -310,7 +310,7 @@ test('revoke says of what was never granted that it was not', () => {
   it.folder.writeSkill('skills/git')
   it.run('grant', 'git', 'exec')
   expect(it.run('revoke', 'git', 'net', 'exec').stdout).toMatch(
-    /^taken back: exec for git\nnot granted: net for git\n/,
+    /^revoked: exec for git\nnot granted: net for git\n/,
   )
   expect(it.run('revoke', 'git', 'net').stdout).toMatch(/^not granted: net for git\n/)
 })
@@ -375,11 +375,11 @@ test('what stands in the way of commands is told by every verb that looks at the
   expect(why.stdout).toMatch(/^yes {2}listed/m)
   // What nobody knows keeps nobody from granting the rest.
   expect(it.run('grant', 'git', '--yes').stdout).toMatch(
-    /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for what there is not: net,\n/,
+    /^granted: env:NO_SUCH_THING for git\n[\s\S]*it asks for unknown capabilities: net,\n/,
   )
   expect(it.run('revoke', 'git').status).toBe(0)
   expect(it.run('grant', 'git', 'env:NO_SUCH_THING', 'fs.read:/no/such/place').stdout).toMatch(
-    /env:NO_SUCH_THING: it is not set here\nfs.read:\/no\/such\/place: there is no such place here\n/,
+    /env:NO_SUCH_THING: the variable is not set here\nfs.read:\/no\/such\/place: the path does not exist here\n/,
   )
   expect(it.run('why', 'git')).toMatchObject({
     status: 0,

@@ -201,7 +201,7 @@ function addGc(program: Command, finish: Finish): void {
     .description('remove files from the state directory that nothing needs')
     .option(
       '--keep <count>',
-      `number of history entries per skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
+      `number of steps in the history of each skill whose files are kept (default: ${DEFAULT_HISTORY_LENGTH})`,
       parseCount,
     )
     .option('--dry-run', 'only print what would be removed')
