@@ -196,7 +196,7 @@ describe('stoke list', () => {
     const missing = stoke(['list', '--root', folder.at('nothing'), '--state', folder.at('.state')])
     expect([missing.status, missing.stdout]).toEqual([2, ''])
     expect(missing.stderr).toContain(
-      `the folder "${folder.at('nothing')}" does not exist; make it, or name another`,
+      `the folder "${folder.at('nothing')}" does not exist; create it, or name another folder`,
     )
     const file = stoke(['list', '--root', folder.at('file'), '--state', folder.at('.state')])
     expect(file.status).toBe(1)

@@ -113,7 +113,7 @@ test('update replaces what is unmodified and keeps what was changed here', () =>
   it.repository.commit({ 'skills/pdf': null })
   expect(it.run('update', 'pdf')).toMatchObject({ status: 1, stdout: expect.stringMatching(/^gone +pdf/) })
   expect(existsSync(it.at('skills/pdf/SKILL.md'))).toBe(true)
-  expect(it.run('update', 'nope').stderr).toMatch(/"nope" was not added; the lock file has: docx, pdf/)
+  expect(it.run('update', 'nope').stderr).toMatch(/"nope" is not in the lock file, which has: docx, pdf/)
 })
 
 test('add and update copy nothing that a person does not see, until that is confirmed', () => {
@@ -130,7 +130,9 @@ test('add and update copy nothing that a person does not see, until that is conf
   it.repository.commit(pdf('Second.\u200b'))
   expect(it.run('update')).toMatchObject({
     status: 1,
-    stdout: expect.stringMatching(/^failed +pdf .*pdf\/SKILL\.md:5:8: U\+200B.*--confirm-hidden takes it/),
+    stdout: expect.stringMatching(
+      /^failed +pdf .*pdf\/SKILL\.md:5:8: U\+200B.*use --confirm-hidden to copy it/,
+    ),
   })
   expect(it.read('skills/pdf/SKILL.md')).toContain('Be kind.')
   expect(it.run('update', '--confirm-hidden').stdout).toMatch(/^updated +pdf/)
@@ -443,7 +445,7 @@ test('a lock file names no place elsewhere on this machine, unless that is said'
   for (const elsewhere of [it.folder.at('local'), '../local']) {
     it.folder.writeSkill('local/pdf')
     writeFileSync(it.at('skillstoke.lock.json'), lock.replaceAll(it.place, elsewhere))
-    expect(update('state')).toMatch(/^failed +pdf .*is outside this folder.*use --local/)
+    expect(update('state')).toMatch(/^failed +pdf .*is outside the working directory.*use --local/)
   }
 })
 
@@ -573,7 +575,7 @@ test('without anything added, update has nothing to say, and verify nothing to g
   using it = new Project()
   expect(it.run('update')).toMatchObject({
     status: 0,
-    stdout: 'no skill was added to this project; see "stoke add --help"\n',
+    stdout: 'this project has no copied skills; see "stoke add --help"\n',
   })
   const there = { status: 2, stderr: expect.stringMatching(/there is no skillstoke.lock.json in/) }
   expect(it.run('verify')).toMatchObject(there)

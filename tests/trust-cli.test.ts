@@ -534,7 +534,7 @@ test.each([
   ['http://127.0.0.1:1/x.git', /is not encrypted/],
   [
     '/srv/skills',
-    /is a path; use --root for a folder of skills, file:\/\/\/srv\/skills for a bare repository/,
+    /is a path; use --root for a folder that contains skills, file:\/\/\/srv\/skills for a bare repository/,
   ],
   ['owner/repo#-x', /use the name of a branch or tag/],
   ['owner/repo#main:../up', /use a folder of the repository/],
@@ -556,7 +556,9 @@ test('a configuration names repositories, and none on this machine', () => {
     /^error: skillstoke.json:1:\d+: .* is a file URL, which is not allowed here/,
   )
   write([{ gti: 'org/repo' }])
-  expect(run('list').stderr).toMatch(/json:1:\d+: "sources\[0\]": name one place: git, archive, wellKnown/)
+  expect(run('list').stderr).toMatch(
+    /json:1:\d+: "sources\[0\]": name exactly one of: git, archive, wellKnown/,
+  )
   write([{ git: 'org/repo', branch: 'x' }])
   expect(run('list').stderr).toMatch(/skillstoke.json:1:\d+: there is no field "sources\[0\].branch"/)
   write([{ git: 'https://127.0.0.1:1/org/repo', ref: 'main', label: 'team' }])

@@ -76,7 +76,7 @@ test.each([
   [['run', 'git.gret'], 2, 'error: there is no command "git.gret"; did you mean "git.greet"?\n'],
   [['run', 'nobody.x'], 2, 'error: there is no skill "nobody"; available: git\n'],
   [['run', 'nobody'], 2, 'error: there is no skill "nobody"; available: git\n'],
-  [['run', 'git.greet', '--input', '{'], 2, 'error: --input is no JSON: '],
+  [['run', 'git.greet', '--input', '{'], 2, 'error: --input is not valid JSON: '],
   [['run', 'git.greet', '--input', '@/nowhere'], 2, 'error: --input names a file that cannot be read: '],
   [['run', 'git.greet', '--timeout', '0'], 2, "error: option '--timeout <seconds>' argument '0' is invalid."],
   [
@@ -92,7 +92,7 @@ test.each([
   [
     ['run', 'git', 'greet'],
     2,
-    `error: a command gets its input as JSON: stoke run git.greet --input '{...}'\n`,
+    `error: a command takes its input as JSON; run: stoke run git.greet --input '{...}'\n`,
   ],
   [['run', 'gti.greet'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
   [['grant', 'gti'], 2, 'error: there is no skill "gti"; did you mean "git"? available: git\n'],
