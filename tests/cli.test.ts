@@ -286,7 +286,7 @@ describe('stoke list', () => {
     expect(alone).toMatch(unread)
     expect(alone).not.toContain('no folder with this name')
     expect(beside).toMatch(unread)
-    expect(beside).toMatch(/in what is known: .*did you mean "docx"\?$/)
+    expect(beside).toMatch(/in the other sources: .*did you mean "docx"\?$/)
     expect(found).toMatch(/^found true /)
   })
 
@@ -718,7 +718,7 @@ test('stoke dev: a save, a broken save and its fix, in one conversation with an 
   expect(dev.output).not.toContain('CHANGED')
   expect(dev.output.match(/prefix unchanged ([0-9a-f]{8}) == \1/g)?.length).toBeGreaterThanOrEqual(5)
   expect(await dev.end('SIGINT')).toBe(0)
-  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
+  expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })
 
 test('stoke dev ends on SIGTERM too, while a root is missing and no skill is there', async () => {
@@ -766,5 +766,5 @@ test('stoke dev in a terminal: the keys h, o, r, c, d and q', async () => {
   dev.press('q')
   const [code] = (await once(dev.process, 'exit')) as [number | null]
   expect(code).toBe(0)
-  expect(dev.output.trimEnd().endsWith('ended')).toBe(true)
+  expect(dev.output.trimEnd().endsWith('stopped')).toBe(true)
 })

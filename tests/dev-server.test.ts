@@ -436,7 +436,7 @@ test('a dev that cannot begin says why in one line, and leaves nothing behind', 
     const run = stokeProcess(['dev', folder.path, '--state', state.path, '--no-agent', ...args])
     expect(run.status, args.join(' ')).toBe(2)
     expect(run.stderr.trimEnd()).toMatch(
-      /^error: (port \d+ is taken; name another one|cannot listen on)[^\n]*$/,
+      /^error: (port \d+ is in use; name another port|cannot listen on)[^\n]*$/,
     )
   }
   expect(readdirSync(join(state.path, 'run'))).toEqual([`${dev.process.pid}.json`])
@@ -458,9 +458,9 @@ test('a dev that is ended tells whoever waits for a command, and says nothing el
   }
   expect(seen).toEqual([
     { kind: 'line', stream: 'log', text: 'begun' },
-    { kind: 'failed', code: 'CLOSED', message: 'the server was ended', durationMs: 0 },
+    { kind: 'failed', code: 'CLOSED', message: 'the server was stopped', durationMs: 0 },
   ])
-  await dev.printed(/ended\n$/)
+  await dev.printed(/stopped\n$/)
   expect(dev.output()).not.toContain('AbortError')
 })
 

@@ -326,9 +326,9 @@ test.each([
 })
 
 test.each([
-  ['{', /is no JSON/],
-  ['{"version":2,"skills":{}}', /lock.json is of version 2, which a newer skillstoke has written; use that/],
-  ['[]', /lock.json is no lock file: .*restore it, or remove it/],
+  ['{', /is not valid JSON/],
+  ['{"version":2,"skills":{}}', /lock.json has version 2, which a newer skillstoke wrote; update skillstoke/],
+  ['[]', /lock.json is not a valid lock file: .*restore it, or remove it/],
   [
     JSON.stringify({
       version: 1,
@@ -377,7 +377,7 @@ test.each([
   expect(it.run('update')).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(
-      /hidden folder that is no root|does not end in the name|leads out of the project|has the segment/,
+      /hidden folder that is not a root|does not end in the name|leads out of the project|has the segment/,
     ),
   })
   expect(existsSync(it.at(`${path}/pre-commit`))).toBe(false)
@@ -392,10 +392,10 @@ test('a lock file cannot lead into a hidden folder by a link of the project, wha
   for (const roots of [undefined, ['skills'], ['.git']]) {
     if (roots !== undefined) writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots }))
     const { status, stderr } = it.run('add', it.place, 'hooks', '--force', '--to', roots?.[0] ?? 'skills')
-    expect([status, stderr]).toEqual([2, expect.stringMatching(/is in a hidden folder that is no root/)])
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/is in a hidden folder that is not a root/)])
   }
   writeFileSync(it.at('skillstoke.json'), JSON.stringify({ roots: ['.github'] }))
-  expect(it.run('add', it.place, 'hooks').stderr).toMatch(/is in a hidden folder that is no root of skills/)
+  expect(it.run('add', it.place, 'hooks').stderr).toMatch(/is in a hidden folder that is not a root/)
   expect(readdirSync(it.at('.git/hooks'))).toEqual(['pre-commit'])
 })
 

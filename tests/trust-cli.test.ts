@@ -200,7 +200,9 @@ test('T46: what nobody sees is shown by every verb, and stops an approval until 
   expect(kit.run('list').stdout).toContain('[HIDDEN_TEXT]')
   expect(kit.run('why', 'pdf').stdout).toContain('U+202E: characters that show nothing')
   const [row] = kit.rows('pending')
-  expect(waiting.stdout).toMatch(/stoke approve \S*pdf@sha256:.* \(add --confirm-hidden if/)
+  expect(waiting.stdout).toMatch(
+    /stoke approve \S*pdf@sha256:.* \(to approve it, check its invisible characters and add --confirm-hidden\)/,
+  )
   const refused = kit.run('approve', `pdf@${row?.revision}`)
   expect([refused.status, refused.stderr]).toEqual([
     2,

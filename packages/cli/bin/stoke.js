@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// A signal would open Node's inspector, and a script that we run could send it: whoever connects runs code as we.
+// Ignores SIGUSR1, which opens Node's inspector. A skill script could send the signal and then run code in this process.
 if (process.platform !== 'win32') process.on('SIGUSR1', () => {})
 
-// This file has to parse and run on old versions of Node, to say which one is needed; everything else is in main. It is
-// plain JavaScript, so that it is there to be linked before anything was built.
+// This file must run on old versions of Node, to report which version is needed. It is plain JavaScript, so that npm can
+// link it before a build.
 const NEEDED_MAJOR = 24
 
 if (Number(process.versions.node.split('.')[0]) < NEEDED_MAJOR) {

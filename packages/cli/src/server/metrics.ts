@@ -1,7 +1,7 @@
 import type { SkillRuntime } from '@skillstoke/core'
 import { SKILL_STATUSES } from '@skillstoke/core/internal'
 
-/** What monitoring wants to know, in the text format of Prometheus. */
+/** Renders the metrics in the text format of Prometheus. */
 export async function renderMetrics(skills: SkillRuntime): Promise<string> {
   const { Gauge, Registry } = await import('prom-client')
   const registry = new Registry()
