@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { findCitations, renderRequirements } from '../tests/requirements/coverage.ts'
 
-// Writes docs/requirements.md from the rows and the tests that cite them.
+// Writes docs/requirements.md from the requirements and the tests that cite them.
 
 const page = renderRequirements(findCitations())
 writeFileSync('docs/requirements.md', page)
