@@ -242,7 +242,7 @@ test('what is meant for copies says of a link that it is one, and how it is remo
 test('add says how a folder is written that could be a repository', () => {
   using it = new Project()
   it.folder.writeSkill('project/nope/maps')
-  expect(it.run('add', 'nope').stderr).toMatch(/; for the folder here, write \.\/nope$/m)
+  expect(it.run('add', 'nope').stderr).toMatch(/; to copy from the local folder, write \.\/nope$/m)
   expect(it.run('add', './nope').status).toBe(0)
 })
 

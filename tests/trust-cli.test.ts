@@ -115,7 +115,7 @@ test('pending asks the places itself, and what it suggests can be run as it is p
   expect(run(approve).stdout).toMatch(/^approved already: pdf/)
   expect(kit.run('unpin', 'pdf').stdout).toMatch(/^not pinned: pdf/)
   expect(kit.run('unpin', 'pdf@a1b2c3d4').stderr).toMatch(
-    /about all revisions of a skill; leave "a1b2c3d4" out/,
+    /applies to all revisions of a skill; leave out "a1b2c3d4"/,
   )
   kit.repository[Symbol.dispose]()
   const unreachable = kit.run('pending')
@@ -690,7 +690,7 @@ test('gc says where it moved an index that is damaged', () => {
   expect(gc()).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /were moved to ".*index\.db\.damaged-\d+"; what is missing is stored again/,
+      /were moved to ".*index\.db\.damaged-\d+"; nothing else was removed; the next start stores missing files again/,
     ),
   })
   expect(gc('--json').json).not.toHaveProperty('indexDamage')
@@ -718,8 +718,10 @@ test('gc removes damaged files and the files of older steps, and says what that 
   damage(packs.slice(0, 1))
   const dry = run('gc', '--dry-run', '--keep', '1').stdout
   expect(dry).toMatch(/^the history would no longer keep the files of 2 older steps$/m)
-  expect(dry).toMatch(/^would remove 1 damaged file: the next start stores again what a skill still has, /m)
+  expect(dry).toMatch(
+    /^would remove 1 damaged file; the next start stores again the files that a skill still has, /m,
+  )
   damage(packs)
-  expect(run('gc').stdout).toMatch(/^removed 3 damaged files: /m)
+  expect(run('gc').stdout).toMatch(/^removed 3 damaged files; /m)
   expect(run('gc').stdout).toMatch(/^nothing to remove\nfreed 0 B of disk, kept \d+ B\n/)
 })

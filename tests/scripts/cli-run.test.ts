@@ -191,7 +191,7 @@ test('grant and revoke decide for later processes, with a note in the history', 
   expect([unsaid.status, unsaid.stderr]).toEqual([
     2,
     expect.stringMatching(
-      /"net" asks for net env:TOKEN; say what you grant: stoke grant net net env:TOKEN --/,
+      /"net" asks for net env:TOKEN; name what you grant: stoke grant net net env:TOKEN --/,
     ),
   ])
   expect(it.run('grant', 'net', '--yes', '--json').json).toMatchObject({

@@ -49,7 +49,7 @@ function describeGarbage(done: GarbageReport, isDryRun: boolean): readonly strin
     )
   if (damaged > 0)
     lines.push(
-      `${remove} ${count(damaged, 'damaged file')}; the next start stores those that a skill still has again. Earlier revisions that need the others cannot be shown or restored`,
+      `${remove} ${count(damaged, 'damaged file')}; the next start stores again the files that a skill still has, but earlier revisions that need the others cannot be shown or restored`,
     )
   if (lines.length === 0 && freedBytes === 0) lines.push('nothing to remove')
   return [
