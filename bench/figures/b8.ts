@@ -30,7 +30,7 @@ export async function* b8(_options: MeasureOptions): AsyncGenerator<Figure> {
     }
     await skills.close()
     for (const reserveMs of [180_000, 0]) {
-      // Ends the process as soon as it is idle, so that every call needs a new one.
+      // Ends idle processes at once, so that every call needs a new process.
       const cold = await skill.open(sandbox, { idleMs: 1, reserveMs })
       await callVersion(cold)
       const without = reserveMs === 0 ? ', none in reserve' : ''

@@ -36,7 +36,7 @@ async function ask(question: string): Promise<string> {
     const offer = await session.offer() // before every model call
     if (offer !== undefined) {
       messages.push({ role: 'user', content: offer.text })
-      offer.commit() // the message is in the history now; without a commit it is offered again
+      offer.commit() // the history contains the message; an uncommitted offer is repeated
     }
     const answer = callModel(messages, session.tools)
     if ('say' in answer) {

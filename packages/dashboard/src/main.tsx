@@ -31,7 +31,7 @@ async function exchangeToken(): Promise<boolean> {
   try {
     localStorage.setItem(KEY, (await client.login(decodeURIComponent(token))).key)
   } catch (thrown) {
-    // The first request that needs the token shows what is wrong with it.
+    // Ignored here, because the first request that needs the token reports the error.
     if (!(thrown instanceof ApiError)) throw thrown
   }
   return true

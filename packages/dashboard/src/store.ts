@@ -34,7 +34,7 @@ export const detailTab = signal<DetailTab | undefined>(undefined)
 
 const MAX_TIMELINE = 200
 
-/** Rows in the order of the list: broken, then pending, then the others; each by name, then by precedence. */
+/** Rows in the order of the list: broken, pending, others. Within each group, by name and then by precedence. */
 export const rows = computed<readonly SkillRow[]>(() => {
   const all = [...rowsByPlace.value.values()]
   const order = (row: SkillRow): number => (row.status === 'broken' ? 0 : row.status === 'pending' ? 1 : 2)

@@ -121,7 +121,7 @@ export class ApiClient {
     return (await this.#request('GET', `/api/skills/${encodeURIComponent(name)}/history`)) as SkillHistory
   }
 
-  /** Records a decision about a skill. @throws {ApiError} NOT_FOUND; CONFLICT when the revision is not the newest any more */
+  /** Records a decision about a skill. @throws {ApiError} NOT_FOUND; CONFLICT when a newer revision exists */
   async decide(request: DecideRequest): Promise<SkillRow> {
     return (await this.#request('POST', '/api/decide', request)) as SkillRow
   }

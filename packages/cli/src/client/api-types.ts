@@ -94,7 +94,7 @@ export interface FileInfo {
 /** `GET /api/skills/:name` */
 export interface SkillDetail {
   readonly generation: GenerationId
-  /** All folders with the name. The requested folder is first; a request by name alone means the served folder. */
+  /** All folders with the name, the requested one first. A request by name alone means the served folder. */
   readonly skills: readonly SkillRow[]
   /**
    * Revision of the next three fields: the served one, or the newest one of a folder that was named by its source and is not
@@ -243,7 +243,7 @@ export interface Turn {
 /** One conversation and what it was told. */
 export interface SessionInfo {
   readonly id: string
-  /** The last generation that the conversation was told about. */
+  /** The generation of the last notice or catalog of the conversation. */
   readonly generation: GenerationId
   readonly catalog: { readonly tokens: number; readonly listed: number; readonly omitted: number }
   readonly loaded: readonly {

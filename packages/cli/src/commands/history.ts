@@ -87,7 +87,7 @@ export async function rollback(
 
 /** Refuses to write through a link, because other projects may use the folder behind it. */
 async function refuseLink(name: string, revision: string | undefined, skills: SkillRuntime): Promise<void> {
-  // A removed skill can be restored too, and is no link.
+  // A removed skill has no report, is not a link, and can be restored.
   const named = skills.current
     .reports()
     .filter(each => [each.name, `${each.source}/${each.name}`, targetOf(each)].includes(name))

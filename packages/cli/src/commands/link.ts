@@ -92,7 +92,7 @@ function removeEmpty(folder: string, last: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    return // the folder has other files by now
+    return // the folder is no longer empty
   }
   if (folder !== last) removeEmpty(dirname(folder), last)
 }

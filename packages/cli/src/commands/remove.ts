@@ -58,7 +58,7 @@ export async function remove(
   return EXIT_OK
 }
 
-/** Refuses a link, because its target is no copy and belongs to the user. */
+/** Refuses a link, because its target is not a copy and belongs to the user. */
 function refuseLink(name: string, { roots }: Config): void {
   for (const root of roots) {
     const path = join(root.path, name)

@@ -50,7 +50,7 @@ function hasStore(stateDirectory: string): boolean {
   return statSync(join(stateDirectory, 'store', 'index.db'), { throwIfNoEntry: false }) !== undefined
 }
 
-/** Returns true if only this user may write to the folder. False for root in the folder of a user, who could not remove its files. */
+/** Returns true if only this user may write to the folder. False for root in a user's folder, who could not remove the files. */
 function isOursAlone(folder: string): boolean {
   const { mode, uid } = statSync(folder)
   return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)

@@ -42,7 +42,7 @@ export interface RemoteSetup extends Pick<RemoteSourceOptions, 'polling' | 'trus
  */
 export function parseSourceFlag(text: string): ConfigSource {
   const written = text.trim()
-  // Tries the most specific kinds first; the most general one, a repository, comes last.
+  // Tries specific kinds first, because almost any text can be a repository.
   for (const name of SOURCE_KIND_NAMES.toReversed()) {
     const source = SOURCE_KINDS[name].parse(written)
     if (source !== undefined) return source

@@ -170,7 +170,7 @@ export class DevPrinter {
     for (const { id, pending, nextTurn, prefix } of sessions.slice(0, MAX_SESSION_LINES)) {
       const what =
         pending === undefined
-          ? 'nothing to tell, +0 tokens'
+          ? 'no notice, +0 tokens'
           : `notice queued for ${nextTurn === undefined ? 'its next tool answer' : `turn ${nextTurn}`}, +${pending.tokens} tokens`
       print(
         paint('dim', `  session ${id}: ${what}${prefix === undefined ? '' : `, ${describePrefix(prefix)}`}`),

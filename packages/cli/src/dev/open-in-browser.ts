@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-/** After this time, a program that still runs is taken to be the browser itself. */
+/** A program that still runs after this time counts as success, because it may be the browser itself. */
 const START_MS = 2_000
 
 /** Opens pages in the browser without showing their secret address to other users of the machine. */

@@ -32,7 +32,7 @@ export interface ApiOptions {
 const MAX_BODY_BYTES = 16_384
 /** Statuses of a valid newest revision that may not be served. */
 const WAITING: readonly SkillStatus[] = ['pending', 'rejected', 'pinned']
-/** Bounds the wait during continuous writes; responses then come from the newest complete generation. */
+/** Limits the wait during continuous writes. After it, responses come from the newest complete generation. */
 const BOUND = { maxWaitMs: MAX_LOOK_MS }
 
 /** Creates the routes of `/api`. Every response comes from one generation and names it. */

@@ -88,7 +88,7 @@ export function writeRunFile(
 export async function sweepRunFiles(config: StatePlace): Promise<void> {
   for (const path of listFolder(config, DRAFT)) {
     const pid = Number(DRAFT.exec(basename(path))?.[1])
-    // A page and an incomplete draft have no host; the run file of the same process has it.
+    // A page or an incomplete draft names no host, so read the run file of the same process.
     const file = readRunFile(path) ?? readRunFile(join(dirname(path), `${pid}.json`))
     if ((file === undefined || file.host === hostname()) && !isAlive(pid)) rmSync(path, { force: true })
   }
@@ -100,8 +100,7 @@ export async function sweepRunFiles(config: StatePlace): Promise<void> {
 }
 
 /**
- * Finds the running `dev` with the same sources. Removes the files of ended processes, also if another process has the
- * process id by now.
+ * Finds the running `dev` with the same sources. Removes the files of ended processes, even if their process id was reused.
  */
 export async function findRunningDev(config: Config): Promise<RunningDev | undefined> {
   const wanted = JSON.stringify(toRunFileRoots(config))
@@ -141,7 +140,7 @@ function isUnavailable(thrown: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM'
 }
 
-/** Returns `undefined` if the file is gone, or is not a valid run file. */
+/** Returns `undefined` if the file was removed, or is not a valid run file. */
 function readRunFile(path: string): RunFile | undefined {
   try {
     const file = JSON.parse(readFileSync(path, 'utf8')) as Partial<RunFile>

@@ -41,7 +41,7 @@ const DECISIONS: Readonly<
     examples: ['stoke reject pdf', 'stoke reject team/pdf --note "asks for secrets"'],
   },
   pin: {
-    words: 'serve one revision whatever the source contains: the served one, or the one that you name',
+    words: 'serve one fixed revision: the served one, or the one that you name',
     examples: ['stoke pin pdf', 'stoke pin pdf@sha256:...'],
   },
   unpin: {
