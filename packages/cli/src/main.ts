@@ -51,7 +51,7 @@ async function toExitCode(thrown: unknown): Promise<number> {
 function createProgram(finish: Finish): Command {
   const program = new Command('stoke')
     .description(
-      'Keeps the skills of running AI agents live: edit a skill, and every conversation follows at its next step.',
+      'Keeps the skills of running AI agents live. When a skill is edited, every conversation follows at its next step.',
     )
     .version(readVersion())
     .showHelpAfterError('(run with --help for examples)')

@@ -65,7 +65,7 @@ function addUpdate(program: Command, finish: Finish): void {
     .option('--reset', 'accept the present state of a branch or tag, even if its history was rewritten')
     .option(
       '--local',
-      'also read local folders that the lock file names but "stoke add" never named on this machine',
+      'also read sources on this machine that the lock file names but no "stoke add" here has named',
     )
     .option('--confirm-hidden', CONFIRM_HIDDEN)
     .addHelpText(

@@ -19,7 +19,7 @@ export function addRunVerbs(program: Command, finish: Finish): void {
 
 function addRun(program: Command, finish: Finish): void {
   withSandboxOption(withSharedOptions(program.command('run')))
-    .description('run a command or another script of a skill in a process of its own')
+    .description('run a command or another script of a skill in a separate process')
     .argument('<target>', 'skill.command, or a skill name')
     .argument('[path]', 'script of the skill, for example scripts/convert.py')
     .argument('[args...]', 'arguments for the script, after --')
