@@ -2,21 +2,21 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
-// Puts the code of each published package into few files: a process that loads a hundred small modules spends longer on
-// that than on its work. `tsc -b` has written the declarations beside them.
+// Bundles the code of each published package into few files, because loading a hundred small modules takes longer than the
+// work of a short command. `tsc -b` writes the declarations beside them.
 
 interface Manifest {
   readonly private?: boolean
   readonly exports?: Readonly<Record<string, string | { readonly default: string }>>
 }
 
-/** Files that are started by their path and not through `exports`. */
+/** Files that are started by path instead of through `exports`. */
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli: ['main.js'],
   scripts: ['script-worker.js'],
 }
 
-/** Programs that may read nothing beside their own folder, and what is loaded late by its name: each is one file. */
+/** Entries that become one file each: programs that may only read their own folder, and modules that are loaded late by name. */
 const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   core: ['script/define-command.js'],
   cli: ['o200k.js'],
@@ -29,7 +29,7 @@ const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', '
 /** Syntax that this runtime does not know, such as `using`, is replaced. */
 const OLDEST_RUNTIME = 'node22'
 
-/** The file of a package that holds the values of other packages that it brings along, instead of loading those packages. */
+/** File of a package with values of other packages. The bundle contains copies of these values. */
 const KNOWN_VALUES = 'known-values.ts'
 
 for (const name of readdirSync('packages')) {
@@ -48,7 +48,7 @@ for (const name of readdirSync('packages')) {
   for (const program of contained) await bundle(folder, [program])
 }
 
-/** Writes the code of entries into `dist`; what several of them need comes into files that they share. */
+/** Writes the code of the entries into `dist`. Shared code goes into shared files. */
 async function bundle(folder: string, entries: readonly string[]): Promise<void> {
   const toSource = (entry: string): string => join(folder, 'src', entry.replace(/\.js$/, '.ts'))
   await using build = await rolldown({
@@ -56,7 +56,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
     platform: 'node',
     transform: { target: OLDEST_RUNTIME },
     plugins: [{ name: 'known-values', resolveId: (id, importer) => findCopied(folder, id, importer) }],
-    // Packages of ours do nothing when they are loaded, and neither does what they need: an import whose names are unused goes.
+    // Our packages and their dependencies have no side effects, so that unused imports can be removed.
     treeshake: { moduleSideEffects: false },
     external: (id, importer) =>
       !id.startsWith('.') &&
@@ -73,7 +73,7 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
   })
 }
 
-/** Returns the source of a package of ours that the known values of another, or what they need, are copied from. */
+/** Returns the source file to copy for an import of the known values, or of a module that they need. */
 function findCopied(folder: string, id: string, importer: string | undefined): string | undefined {
   const [, name, path = ''] = /^@skillstoke\/([^/]+)(.*)$/.exec(id) ?? []
   if (name === undefined || importer === undefined) return undefined
@@ -89,7 +89,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Removes what an earlier build left; declarations and the page stay. */
+/** Removes the code of an earlier build. Keeps declarations and the page. */
 function removeCode(dist: string): void {
   if (!existsSync(dist)) return
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {

@@ -4,8 +4,8 @@ import { setPriority } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-// The one gate for people, CI and releases. Each step is a command that can be run alone. A step that the tests need ends
-// the gate if it fails; the others run beside the tests, one at a time and after them in priority.
+// The gate for people, CI and releases. Each step is a command that can be run alone. If a step that the tests need fails,
+// the gate ends. The other steps run beside the tests, one at a time and with low priority.
 
 interface Step {
   readonly name: string
@@ -60,13 +60,13 @@ if (await runAll(before)) {
 } else process.exitCode = 1
 
 interface RunOptions {
-  /** @default false: the output is printed if the step fails */
+  /** Whether to print the output at once, instead of only if the step fails. @default false */
   readonly isShown?: boolean
   /** @default false */
   readonly isLowPriority?: boolean
 }
 
-/** Runs steps one after the other, up to the first failure. */
+/** Runs steps one after the other, until the first failure. */
 async function runAll(steps: readonly Step[], options: RunOptions = {}): Promise<boolean> {
   for (const step of steps) if (!(await run(step, options))) return false
   return true
@@ -78,7 +78,7 @@ async function run({ name, command, directory = '.' }: Step, options: RunOptions
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd: directory,
-    // The tests start hundreds of processes that load the same files.
+    // Caches compiled code, because the tests start hundreds of processes that load the same files.
     env: { NODE_COMPILE_CACHE: resolve('.tmp/compile-cache'), ...process.env },
     stdio: isShown ? 'inherit' : ['ignore', 'pipe', 'pipe'],
   })
@@ -97,7 +97,7 @@ async function run({ name, command, directory = '.' }: Step, options: RunOptions
   return code === 0
 }
 
-/** Prints the closing line; in CI a skipped test counts as a failure, because everything it needs can be had there. */
+/** Prints the summary and returns the exit code. In CI a skipped test is a failure, because CI has every program it needs. */
 function report(status: number): number {
   const results = JSON.parse(readFileSync(RESULTS, 'utf8')) as Record<string, number>
   const passed = results['numPassedTests'] ?? 0
@@ -112,7 +112,7 @@ function readManifest(directory: string): { readonly private?: boolean } {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { private?: boolean }
 }
 
-/** Installs the runtimes and compilers that the packed packages are tried with. Where that fails, their tests are skipped and counted. */
+/** Installs the runtimes and compilers for the tests of the packed packages. If that fails, these tests are skipped and counted. */
 function installRuntimes(): void {
   const folder = 'tests/runtimes'
   if (existsSync(join(folder, 'node_modules'))) return
@@ -122,7 +122,7 @@ function installRuntimes(): void {
   if (status !== 0) console.log('the runtimes could not be installed; their tests are skipped')
 }
 
-/** What the tests need besides Node: where it is missing and may be installed, it is; elsewhere they are skipped and counted. */
+/** Installs missing programs that the tests need, if allowed. Otherwise the tests that need them are skipped and counted. */
 function installPrograms(): void {
   const isThere = (program: string): boolean =>
     (process.env['PATH'] ?? '').split(':').some(folder => existsSync(join(folder, program)))

@@ -1,6 +1,6 @@
 import type { ApiErrorCode } from './api-types.ts'
 
-/** The server said no, or something else than what it promises. */
+/** An error response of the server, or an unexpected response. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number
