@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import { describeLicenses, LICENSES } from './licenses.ts'
 
 // Bundles the code of each published package into few files, because loading a hundred small modules takes longer than the
 // work of a short command. `tsc -b` writes the declarations beside them.
@@ -23,10 +24,10 @@ const CONTAINED: Readonly<Record<string, readonly string[]>> = {
   scripts: ['child/main.js'],
 }
 
-/** Packages of which little is used that come along in the code, with their licence, instead of being installed. */
+/** Packages that are copied into the bundle, with their licence, because only a small part of them is used. */
 const INLINED: readonly string[] = ['@noble/hashes/', '@oxc-project/runtime/', 'gpt-tokenizer/']
 
-/** Syntax that this runtime does not know, such as `using`, is replaced. */
+/** The bundler replaces syntax that this runtime does not know, such as `using`. */
 const OLDEST_RUNTIME = 'node22'
 
 /** File of a package with values of other packages. The bundle contains copies of these values. */
@@ -44,12 +45,14 @@ for (const name of readdirSync('packages')) {
     .flatMap(target => (target.startsWith('./dist/') ? [target.slice('./dist/'.length)] : []))
   const entries = [...doors, ...(PROGRAMS[name] ?? [])].filter(entry => !contained.includes(entry))
   removeCode(join(folder, 'dist'))
-  await bundle(folder, entries)
-  for (const program of contained) await bundle(folder, [program])
+  const modules = await bundle(folder, entries)
+  for (const program of contained) modules.push(...(await bundle(folder, [program])))
+  const licenses = describeLicenses(modules)
+  if (licenses !== '') writeFileSync(join(folder, 'dist', LICENSES), licenses)
 }
 
-/** Writes the code of the entries into `dist`. Shared code goes into shared files. */
-async function bundle(folder: string, entries: readonly string[]): Promise<void> {
+/** Writes the code of the entries into `dist`. Shared code goes into shared files. Returns the ids of the bundled modules. */
+async function bundle(folder: string, entries: readonly string[]): Promise<string[]> {
   const toSource = (entry: string): string => join(folder, 'src', entry.replace(/\.js$/, '.ts'))
   await using build = await rolldown({
     input: Object.fromEntries(entries.map(entry => [entry.replace(/\.js$/, ''), toSource(entry)])),
@@ -65,12 +68,13 @@ async function bundle(folder: string, entries: readonly string[]): Promise<void>
       !INLINED.some(name => id.startsWith(name)) &&
       findCopied(folder, id, importer) === undefined,
   })
-  await build.write({
+  const { output } = await build.write({
     dir: join(folder, 'dist'),
     format: 'esm',
     sourcemap: true,
     chunkFileNames: '[name]-[hash].js',
   })
+  return output.flatMap(file => (file.type === 'chunk' ? file.moduleIds : []))
 }
 
 /** Returns the source file to copy for an import of the known values, or of a module that they need. */

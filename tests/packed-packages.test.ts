@@ -36,7 +36,7 @@ function install(place: string, names: readonly string[]): void {
   })
   mkdirSync(place)
   const devDependencies = { '@types/node': '^24.0.0' }
-  const manifest = { name: 'stranger', private: true, type: 'module', devDependencies }
+  const manifest = { name: 'stranger', version: '1.0.0', private: true, type: 'module', devDependencies }
   writeFileSync(
     join(place, 'package.json'),
     JSON.stringify({ ...manifest, dependencies: Object.fromEntries(dependencies) }),
@@ -204,4 +204,32 @@ test('the core alone installs at most 12 packages', () => {
   const { packages, megabytes } = measure(folder.at('core'))
   expect(packages).toBeLessThanOrEqual(12)
   expect(megabytes).toBeLessThanOrEqual(10)
+})
+
+interface Sbom {
+  readonly components: readonly {
+    readonly name: string
+    readonly version: string
+    readonly licenses?: readonly {
+      readonly license?: { readonly id?: string }
+      readonly expression?: string
+    }[]
+  }[]
+}
+
+test('the SBOM lists every installed package, and each has a permissive licence', () => {
+  const { components } = JSON.parse(
+    npm(['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'], folder.at('everything')),
+  ) as Sbom
+  expect(components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['@skillstoke/core', 'skillstoke', '@modelcontextprotocol/server', 'ai', 'hono']),
+  )
+  const permissive = /^\(?(?:MIT|ISC|BSD-[23]-Clause|Apache-2\.0|0BSD|BlueOak-1\.0\.0|Unlicense|CC0-1\.0)\b/
+  const others = components
+    .map(({ name, licenses = [] }) => ({
+      name,
+      licence: licenses.map(({ license, expression }) => license?.id ?? expression ?? '').join(' '),
+    }))
+    .filter(({ licence }) => !permissive.test(licence))
+  expect(others).toEqual([])
 })
