@@ -67,6 +67,14 @@ const oldNodeTests: Step = {
   ],
 }
 
+interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
+
 const LOW_PRIORITY = 10
 
 mkdirSync('.tmp', { recursive: true })
@@ -128,14 +136,6 @@ async function run({ name, command, directory = '.', path }: Step, options: RunO
     console.log([stdout, stderr, typeof code === 'string' ? code : ''].filter(Boolean).join('\n'))
   return code === 0
 }
-
-interface Counts {
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
-}
-
-const ONE_SKIPPED: Counts = { passed: 0, failed: 0, skipped: 1 }
 
 function countTests(file: string): Counts {
   const results = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>
