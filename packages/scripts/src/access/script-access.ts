@@ -131,8 +131,12 @@ export function toEnvironment(
   { secrets }: ScriptAccess,
   scratch: string,
   path: readonly string[],
+  platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
+  // Windows reads these instead of HOME and TMPDIR, and libuv adds those of the host when they are not set.
+  const windows = { USERPROFILE: scratch, TEMP: scratch, TMP: scratch }
   return {
+    ...(platform === 'win32' ? windows : {}),
     PATH: path.join(delimiter),
     LANG: 'C.UTF-8',
     HOME: scratch,

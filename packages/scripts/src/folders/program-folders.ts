@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Diagnostic, Digest } from '@skillstoke/core'
@@ -45,11 +45,14 @@ export class ProgramFolders {
   /** The folder of this process, with everything in it. */
   async root(): Promise<string> {
     this.sweep()
-    this.#root ??= createOwnFolder(this.#parent).catch((thrown: unknown) => {
-      // The next one who needs it tries again.
-      this.#root = undefined
-      throw thrown
-    })
+    // Node's permissions refuse paths through links, and the folder for temporary files is behind one on macOS.
+    this.#root ??= createOwnFolder(this.#parent)
+      .then(realpath)
+      .catch((thrown: unknown) => {
+        // The next one who needs it tries again.
+        this.#root = undefined
+        throw thrown
+      })
     return await this.#root
   }
 

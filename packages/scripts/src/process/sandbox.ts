@@ -102,9 +102,14 @@ function without(detail: string): Found {
 }
 
 /** The first of these folders that has a program, with its name. */
-export async function findProgram(name: string, folders: readonly string[]): Promise<string | undefined> {
+export async function findProgram(
+  name: string,
+  folders: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): Promise<string | undefined> {
+  const file = platform === 'win32' ? `${name}.exe` : name
   for (const folder of folders) {
-    const path = join(folder, name)
+    const path = join(folder, file)
     if (folder === '') continue
     try {
       await access(path, constants.X_OK)
