@@ -125,9 +125,24 @@ export function shorten(text: string, length: number): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
 }
 
-/** Words as a person would type them into a shell. */
-export function toCommandLine(words: readonly string[]): string {
-  return words
-    .map(word => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`))
-    .join(' ')
+/** Words as a person would type them into a shell: that of POSIX, on Windows PowerShell, and `cmd` as far as both agree. */
+export function toCommandLine(
+  words: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): string {
+  return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
+}
+
+function quoteForPosix(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** PowerShell takes typographic apostrophes for plain ones. */
+const APOSTROPHES = /['\u2018-\u201b]/g
+
+function quoteForWindows(word: string): string {
+  if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
+  // Between double quotes these mean the same in both shells.
+  if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
+  return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }
