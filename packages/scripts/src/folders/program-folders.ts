@@ -47,7 +47,7 @@ export class ProgramFolders {
     this.sweep()
     // Node's permissions refuse paths through links, and the folder for temporary files is behind one on macOS.
     this.#root ??= createOwnFolder(this.#parent)
-      .then(realpath)
+      .then(async path => await realpath(path))
       .catch((thrown: unknown) => {
         // The next one who needs it tries again.
         this.#root = undefined

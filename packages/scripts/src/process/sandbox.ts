@@ -80,7 +80,8 @@ export class Sandbox {
 
   async #look(): Promise<Found> {
     if (this.#mode === 'off') return without('the sandbox is switched off')
-    if (process.platform !== 'linux') return without(`there is none on ${process.platform}`)
+    if (process.platform !== 'linux')
+      return without(`bubblewrap is for Linux, and this is ${process.platform}`)
     const path = await findProgram('bwrap', this.#path.split(delimiter))
     if (path === undefined) return without('bubblewrap (bwrap) is not installed')
     const faults: string[] = []
