@@ -77,7 +77,8 @@ function makeLink(path: string, target: string): () => void {
   const root = dirname(path)
   try {
     const first = mkdirSync(root, { recursive: true })
-    symlinkSync(relative(root, target), path, 'dir')
+    // Windows lets only administrators make other links to folders.
+    symlinkSync(relative(root, target), path, 'junction')
     return () => {
       rmSync(path)
       if (first !== undefined) removeEmpty(root, first)

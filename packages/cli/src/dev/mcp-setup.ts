@@ -22,6 +22,14 @@ export function describeMcpSetup(config: Config): readonly string[] {
   ]
 }
 
+/** On Windows `npx` is a batch file, which programs can only start through `cmd`. */
+export function toNpxCommand(
+  args: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): McpCommand {
+  return platform === 'win32' ? { command: 'cmd', args: ['/c', 'npx', ...args] } : { command: 'npx', args }
+}
+
 function toMcpCommand(config: Config): McpCommand {
   const bin = fileURLToPath(new URL('bin/stoke.js', import.meta.resolve('skillstoke/package.json')))
   const options = [
@@ -39,6 +47,6 @@ function toMcpCommand(config: Config): McpCommand {
   // A path in the npx cache may disappear, so use npx there. Elsewhere avoid npx, because a script's signal could open the
   // inspector of its Node process.
   return /[\\/]_npx[\\/]/.test(bin)
-    ? { command: 'npx', args: ['-y', 'skillstoke', 'mcp', ...options] }
+    ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
     : { command: process.execPath, args: [bin, 'mcp', ...options] }
 }

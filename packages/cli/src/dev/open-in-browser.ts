@@ -44,12 +44,17 @@ export class BrowserOpener implements Disposable {
   }
 }
 
+function systemProgram(name: string): string {
+  return `${process.env['SystemRoot'] ?? 'C:\\Windows'}\\System32\\${name}`
+}
+
 function toCommand(file: string): [command: string, args: string[]] {
   switch (process.platform) {
     case 'darwin':
       return ['open', [file]]
     case 'win32':
-      return ['rundll32', ['url.dll,FileProtocolHandler', file]]
+      // The full path, because Windows looks for programs in the working directory first.
+      return [systemProgram('rundll32.exe'), ['url.dll,FileProtocolHandler', file]]
     default:
       return ['xdg-open', [file]]
   }

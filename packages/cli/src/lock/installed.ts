@@ -18,6 +18,7 @@ export interface InstalledState {
 export async function inspect(
   project: string,
   locked: Pick<LockedSkill, 'path' | 'files' | 'revision'>,
+  platform: NodeJS.Platform = process.platform,
 ): Promise<InstalledState> {
   const found = await readFolder(join(project, locked.path))
   if (found === undefined) return { kind: 'missing', changed: [] }
@@ -28,9 +29,11 @@ export async function inspect(
   const changed = [...new Set([...differing, ...found.others])].sort((a, b) => (a < b ? -1 : 1))
   if (found.others.length > 0) return { kind: 'modified', changed }
   const revision = revisionOf(sortFiles(found.files), nodeHasher)
-  // Compares revisions too, because they include the file modes.
-  const isSame = changed.length === 0 && revision === locked.revision
-  return { kind: isSame ? 'unmodified' : 'modified', changed, revision }
+  // Compares revisions too, because they include the file modes. Windows has no modes, so only the files count there.
+  const isSame = changed.length === 0 && (revision === locked.revision || platform === 'win32')
+  return isSame
+    ? { kind: 'unmodified', changed, revision: locked.revision as Digest }
+    : { kind: 'modified', changed, revision }
 }
 
 /** Describes the changes for people. */
