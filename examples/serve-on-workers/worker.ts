@@ -37,6 +37,7 @@ export class SkillsObject {
   }
 }
 
+// biome-ignore lint/style/noDefaultExport: Workers require it
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     if (request.headers.get('authorization') !== `Bearer ${env.TOKEN}`)

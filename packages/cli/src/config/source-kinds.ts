@@ -178,7 +178,7 @@ export const SOURCE_KINDS: Readonly<Record<SourceKindName, SourceKind>> = {
       ...fetched,
     }),
     create: async ({ mcp = '' }, { common, maxBytes, access }) => {
-      const { mcpServer } = await import('@skillstoke/mcp')
+      const { mcpServer } = await import('@skillstoke/mcp/source')
       return mcpServer(mcp, { ...common, ...maxBytes, privateHosts: access.privateHosts })
     },
     toFlag: ({ mcp = '' }) => `mcp+${mcp}`,
