@@ -20,8 +20,11 @@ interface BucketPage {
   readonly cursor?: string
 }
 
-/** Reads the objects of a bucket as files. The key `skills/refund/SKILL.md` is the path `/skills/refund/SKILL.md`. */
-export function bucketFiles(bucket: Bucket): FileSystem {
+/**
+ * Reads the objects of a bucket as files. The key `skills/refund/SKILL.md` is the path `/skills/refund/SKILL.md`. The root
+ * always exists, also while the bucket is empty.
+ */
+export function bucketFiles(bucket: Bucket, root: string): FileSystem {
   const toKey = (path: string): string => path.replace(/^\//, '')
 
   async function list(path: string): Promise<{ name: string; kind: 'file' | 'directory' }[] | undefined> {
@@ -36,7 +39,7 @@ export function bucketFiles(bucket: Bucket): FileSystem {
         if (key !== prefix) entries.push({ name: key.slice(prefix.length), kind: 'file' })
       cursor = page.truncated ? page.cursor : undefined
     } while (cursor !== undefined)
-    return entries.length === 0 ? undefined : entries
+    return entries.length === 0 && path !== root ? undefined : entries
   }
 
   return adaptFileSystem({

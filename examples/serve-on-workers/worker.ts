@@ -4,6 +4,8 @@ import { FileSource } from '@skillstoke/core/source'
 import { SkillMcp } from '@skillstoke/mcp'
 import { type Bucket, bucketFiles } from './bucket-files.ts'
 
+const ROOT = '/skills'
+
 interface Env {
   readonly BUCKET: Bucket
   readonly TOKEN: string
@@ -20,8 +22,8 @@ export class SkillsObject {
       // Nothing reports a change of a bucket, so each request compares the list of its objects.
       sources: [
         new FileSource({
-          fileSystem: bucketFiles(BUCKET),
-          root: '/skills',
+          fileSystem: bucketFiles(BUCKET, ROOT),
+          root: ROOT,
           label: 'bucket',
           watching: 'off',
         }),
