@@ -1,6 +1,8 @@
 import type { Diagnostic } from '@skillstoke/core'
+import { toCommandLine } from './command-line.ts'
 import type { Config } from './config/config.ts'
-import { toCommandLine, toTerminalLine } from './output.ts'
+import { toTerminalLine } from './output.ts'
+import { findProgramName } from './program-name.ts'
 
 /** A skill whose newest revision waits, as a report or as a row. */
 export interface WaitingSkill {
@@ -19,7 +21,7 @@ export function toApproveCommand(skill: WaitingSkill, { options }: Config): stri
   const note = isHiding(skill)
     ? ' (to approve it, check its invisible characters and add --confirm-hidden)'
     : ''
-  return `stoke ${toTerminalLine(toCommandLine(words))}${note}`
+  return `${findProgramName()} ${toTerminalLine(toCommandLine(words))}${note}`
 }
 
 /** Whether a skill has invisible characters. */

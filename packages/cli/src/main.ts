@@ -3,6 +3,7 @@ import { ApiError } from './client/api-error.ts'
 import { enableCodeCache } from './config/code-cache.ts'
 import { findStateDirectory } from './config/state-place.ts'
 import { EXIT_OK, EXIT_USAGE, UsageError } from './exit-code.ts'
+import { nameProgram } from './program-name.ts'
 import { addFollowVerbs } from './verbs/follow-verbs.ts'
 import { addLookVerbs } from './verbs/look-verbs.ts'
 import { addProjectVerbs } from './verbs/project-verbs.ts'
@@ -53,12 +54,14 @@ async function toExitCode(thrown: unknown): Promise<number> {
   const hint = SkillError.isInstance(thrown, 'HIDDEN_TEXT')
     ? '\n"stoke diff" shows the invisible characters; use --confirm-hidden if they are intended'
     : ''
-  process.stderr.write(`error: ${toTerminalText(message)}${hint}\n`)
+  process.stderr.write(nameProgram(`error: ${toTerminalText(message)}${hint}\n`))
   return EXIT_USAGE
 }
 
-function createProgram(finish: Finish): Command {
+/** Creates the program with all its verbs. */
+export function createProgram(finish: Finish): Command {
   const program = new Command('stoke')
+    .configureOutput({ writeOut: text => process.stdout.write(nameProgram(text)) })
     .description(
       'Keeps the skills of running AI agents live. When a skill is edited, every conversation follows at its next step.',
     )

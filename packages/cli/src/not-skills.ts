@@ -3,6 +3,7 @@ import type { SkillRuntime } from '@skillstoke/core'
 import { isNearlySkillFile } from '@skillstoke/core/internal'
 import type { NotSkill, NotSkills } from '@skillstoke/core/source'
 import { type Paint, toTerminalText } from './output.ts'
+import { nameProgram } from './program-name.ts'
 
 const MAX_NAMES = 10
 
@@ -30,5 +31,5 @@ export function describeNotSkills(expected: readonly NotSkill[], paint: Paint): 
   const [one, many] =
     files === 0 ? ['folder', 'folders'] : files === found.length ? ['file', 'files'] : ['entry', 'entries']
   const counted = found.length === 1 ? `1 ${one} is not a skill` : `${found.length} ${many} are not skills`
-  return `${counted}: ${shown} ${paint('dim', '(stoke why NAME)')}`
+  return `${counted}: ${shown} ${paint('dim', nameProgram('(stoke why NAME)'))}`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toCommandLine } from './output.ts'
+import { toCommandLine } from './command-line.ts'
 
 describe('a command to paste', () => {
   test.each([

@@ -2,6 +2,7 @@ import { isAbsolute, relative } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Diagnostic, type SkillStatus, showHiddenText } from '@skillstoke/core'
 import { describePlace } from '@skillstoke/core/internal'
+import { nameProgram } from './program-name.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -49,6 +50,11 @@ export function toTerminalLine(text: string): string {
   return toTerminalText(text).replace(/[\n\t]/g, toEscapes)
 }
 
+/** Prepares advice for the terminal. A command of this program gets the name that works in this folder. */
+export function toAdvice(text: string): string {
+  return nameProgram(toTerminalText(text))
+}
+
 const STATUS_STYLES: Readonly<Record<SkillStatus, Style>> = {
   ok: 'green',
   warning: 'yellow',
@@ -81,7 +87,7 @@ export function formatDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
   const style = diagnostic.severity === 'error' ? 'red' : diagnostic.severity === 'warning' ? 'yellow' : 'dim'
   const place = formatPlace(diagnostic)
   const message = toTerminalLine(diagnostic.message)
-  const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toTerminalText(diagnostic.fix)}`
+  const fix = diagnostic.fix === undefined ? '' : `\n    fix: ${toAdvice(diagnostic.fix)}`
   return `${paint(style, diagnostic.severity)} ${place === '' ? '' : `${toTerminalLine(place)}: `}${message} ${paint('dim', `[${diagnostic.code}]`)}${fix}`
 }
 
@@ -123,26 +129,4 @@ function widthOf(cell: string): number {
 export function shorten(text: string, length: number): string {
   const line = toTerminalText(text).replace(/\s+/g, ' ')
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
-}
-
-/** Quotes words for a POSIX shell. On Windows, quotes them for PowerShell, and for `cmd` where both agree. */
-export function toCommandLine(
-  words: readonly string[],
-  platform: NodeJS.Platform = process.platform,
-): string {
-  return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
-}
-
-function quoteForPosix(word: string): string {
-  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
-}
-
-/** PowerShell treats typographic apostrophes as plain ones. */
-const APOSTROPHES = /['\u2018-\u201b]/g
-
-function quoteForWindows(word: string): string {
-  if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
-  // Both shells read these characters in the same way between double quotes.
-  if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
-  return `'${word.replace(APOSTROPHES, '$&$&')}'`
 }

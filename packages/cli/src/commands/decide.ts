@@ -3,6 +3,7 @@ import { describeNewCapabilities, shortDigest, targetOf } from '@skillstoke/core
 import type { DecisionNote } from '@skillstoke/core/types'
 import { toApproveCommand } from '../approve-command.ts'
 import type { DecisionVerb } from '../client/decision-verbs.ts'
+import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, isAboutStore, isFailure } from '../config/config.ts'
 import { decideSkill } from '../decide-skill.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
@@ -14,7 +15,6 @@ import {
   printFindings,
   printJson,
   printLine,
-  toCommandLine,
   toTerminalLine,
 } from '../output.ts'
 import { toRow } from '../server/skill-rows.ts'

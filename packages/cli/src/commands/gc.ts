@@ -5,6 +5,7 @@ import { removeCodeCache } from '../config/code-cache.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_OK } from '../exit-code.ts'
 import { printJson, printLine, toTerminalLine } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
 
 export interface GcFlags {
   readonly json: boolean
@@ -29,7 +30,7 @@ export async function gc({ stateDirectory }: Config, { json, isDryRun, keep }: G
   if (json) printJson(done)
   else
     for (const line of [...describeGarbage(done, isDryRun), ...describeSetAside(stateDirectory)])
-      printLine(line)
+      printLine(nameProgram(line))
   return EXIT_OK
 }
 

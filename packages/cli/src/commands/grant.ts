@@ -8,10 +8,11 @@ import {
 } from '@skillstoke/core/internal'
 import { askYes } from '../ask.ts'
 import type { GrantVerb } from '../client/decision-verbs.ts'
+import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { findGrantRefusal, openSkills } from '../open-skills.ts'
-import { createPaint, printJson, printLine, toCommandLine, toTerminalLine } from '../output.ts'
+import { createPaint, printJson, printLine, toTerminalLine } from '../output.ts'
 import { parseNamedSkill } from '../skill-target.ts'
 import { toNote } from './decide.ts'
 

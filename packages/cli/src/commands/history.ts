@@ -7,6 +7,7 @@ import { describeModified, paintDiff } from '../describe-change.ts'
 import { EXIT_OK, UsageError } from '../exit-code.ts'
 import { currentUser, openSkills } from '../open-skills.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
 import { findLinkTarget } from '../real-path.ts'
 
 /** Implements `stoke log`: prints the recorded history of a skill, newest first. */
@@ -81,7 +82,7 @@ export async function rollback(
     printJson(done)
     return EXIT_OK
   }
-  printLine(describeRollback(done, DONE))
+  printLine(nameProgram(describeRollback(done, DONE)))
   return EXIT_OK
 }
 

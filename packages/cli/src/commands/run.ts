@@ -10,6 +10,7 @@ import {
   toMessage,
 } from '@skillstoke/core/internal'
 import type { CommandProgress, ScriptLine, ScriptRunOptions } from '@skillstoke/core/source'
+import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
 import { EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-code.ts'
 import { openSkills } from '../open-skills.ts'
@@ -20,11 +21,12 @@ import {
   printJson,
   printLine,
   shorten,
-  toCommandLine,
+  toAdvice,
   toTerminalLine,
   toTerminalOutput,
   toTerminalText,
 } from '../output.ts'
+import { findProgramName } from '../program-name.ts'
 import { listenForSignals } from '../signals.ts'
 
 export interface RunFlags {
@@ -182,7 +184,7 @@ class Runner {
       const isInTheWay = isError(problem) || problem.code === 'CAPABILITY_NOT_GRANTED'
       const note = `${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}`.trim()
       process.stderr.write(`${this.#paint('yellow', isInTheWay ? 'not loaded:' : 'note:')} ${note}\n`)
-      if (fix !== undefined) process.stderr.write(this.#paint('dim', `  fix: ${toTerminalText(fix)}\n`))
+      if (fix !== undefined) process.stderr.write(this.#paint('dim', `  fix: ${toAdvice(fix)}\n`))
     }
     if (ran !== null && ran !== this.#skills.current.find(target.skill)?.revision)
       process.stderr.write(
@@ -232,7 +234,7 @@ class Runner {
   /** Prints the `stoke grant` command, ready to paste. */
   #printGrant(skill: string, capability: string): void {
     const command = toCommandLine(['grant', skill, capability, ...this.#config.options])
-    process.stderr.write(this.#paint('dim', `  fix: stoke ${toTerminalLine(command)}\n`))
+    process.stderr.write(this.#paint('dim', `  fix: ${findProgramName()} ${toTerminalLine(command)}\n`))
   }
 
   /** Prints output of a command on standard error, because it is not part of the result. */
@@ -338,7 +340,7 @@ function listScripts(skill: Skill, skills: SkillRuntime, { hasColor }: Config, i
     process.stderr.write(
       `${paint('yellow', 'note')} ${toTerminalLine(describePlace(problem))} ${toTerminalLine(message)}\n`,
     )
-    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toTerminalText(fix)}\n`))
+    if (fix !== undefined) process.stderr.write(paint('dim', `  fix: ${toAdvice(fix)}\n`))
   }
   if (commands.length + others.length === 0) printLine(`${toTerminalLine(skill.name)} has nothing to run`)
   const rows = commands.map(({ id, description, inputSchema }) => [

@@ -10,6 +10,7 @@ import { describeChanged, inspect } from '../lock/installed.ts'
 import { type LockedSkill, projectFolder, readLock, writeLock } from '../lock/lock-file.ts'
 import { isNamedSource } from '../named-places.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
 import { install, toLocked } from './add.ts'
 
 export interface UpdateFlags {
@@ -138,7 +139,7 @@ async function updateOne(
 function print(outcomes: readonly Outcome[], config: Config): void {
   const paint = createPaint(config.hasColor)
   if (outcomes.length === 0) {
-    printLine('this project has no copied skills; see "stoke add --help"')
+    printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
     return
   }
   const rows = outcomes.map(({ name, kind, from, to, note }) => [

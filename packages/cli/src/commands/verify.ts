@@ -4,6 +4,7 @@ import { EXIT_FINDINGS, EXIT_OK, UsageError } from '../exit-code.ts'
 import { describeChanged, inspect } from '../lock/installed.ts'
 import { hasLock, LOCK_FILE_NAME, projectFolder, readLock } from '../lock/lock-file.ts'
 import { createPaint, formatTable, printJson, printLine, toTerminalLine } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
 
 /** Implements `stoke verify`: compares copied skills with the lock file, file by file. Exits with 1 if a copy differs. */
 export async function verify(config: Config, flags: { readonly json: boolean }): Promise<number> {
@@ -20,7 +21,8 @@ export async function verify(config: Config, flags: { readonly json: boolean }):
   )
   const isFine = found.every(({ kind }) => kind === 'unmodified')
   if (flags.json) printJson(found)
-  else if (found.length === 0) printLine('this project has no copied skills; see "stoke add --help"')
+  else if (found.length === 0)
+    printLine(nameProgram('this project has no copied skills; see "stoke add --help"'))
   else {
     const paint = createPaint(config.hasColor)
     const rows = found.map(({ name, kind, path, changed }) => [

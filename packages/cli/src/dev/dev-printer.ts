@@ -10,6 +10,7 @@ import type {
 } from '@skillstoke/core'
 import { shortDigest, targetOf } from '@skillstoke/core/internal'
 import { withApproveCommand } from '../approve-command.ts'
+import { toCommandLine } from '../command-line.ts'
 import { type Config, findingsOf, pathsOf } from '../config/config.ts'
 import { describeNotSkills, findNotSkills } from '../not-skills.ts'
 import {
@@ -20,9 +21,10 @@ import {
   paintStatus,
   shorten,
   sortForPeople,
-  toCommandLine,
+  toAdvice,
   toTerminalText,
 } from '../output.ts'
+import { nameProgram } from '../program-name.ts'
 import { ageOfChange, ageOfReport, timeOfUpdate } from '../save-age.ts'
 import { describeMcpSetup } from './mcp-setup.ts'
 
@@ -74,7 +76,7 @@ export class DevPrinter {
       rows.push(await this.#describeSkill(report, skills))
     if (rows.length > 0) print(indent(formatTable(rows)))
     const rest = reports.length - rows.length
-    if (rest > 0) print(paint('dim', `  and ${rest} more; "stoke list" shows all`))
+    if (rest > 0) print(paint('dim', nameProgram(`  and ${rest} more; "stoke list" shows all`)))
     if (reports.length === 0) print('  no skills yet; create a folder with a SKILL.md in one of the roots')
     const { found } = await findNotSkills(skills)
     const note = describeNotSkills(
@@ -281,7 +283,7 @@ export class DevPrinter {
       print(
         `${paint('red', 'REJECTED')} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}. ${stays}.${speed}`,
       )
-      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toTerminalText(diagnostic.fix)}`))
+      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toAdvice(diagnostic.fix)}`))
     }
   }
 
@@ -292,7 +294,7 @@ export class DevPrinter {
       print(
         `${paintStatus(report.status, paint)} ${toTerminalText(`${formatPlace(diagnostic)}: ${diagnostic.message}`)}`,
       )
-      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toTerminalText(diagnostic.fix)}`))
+      if (diagnostic.fix !== undefined) print(paint('dim', `  fix: ${toAdvice(diagnostic.fix)}`))
     }
   }
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { toCommandLine } from '../command-line.ts'
 import type { Config } from '../config/config.ts'
-import { toCommandLine } from '../output.ts'
 
 /** Command with which an MCP client starts `stoke mcp` for the same sources, from any folder. */
 interface McpCommand {
@@ -21,6 +21,9 @@ export function describeMcpSetup(config: Config): readonly string[] {
     `Cursor, Claude Desktop and others   {"mcpServers":{"skillstoke":${server}}}`,
   ]
 }
+
+/** Deno needs a subcommand and permissions to start a program. */
+const DENO_WORDS: readonly string[] = process.versions['deno'] === undefined ? [] : ['run', '-A']
 
 /** On Windows `npx` is a batch file, which programs can only start through `cmd`. */
 export function toNpxCommand(
@@ -48,5 +51,5 @@ function toMcpCommand(config: Config): McpCommand {
   // inspector of its Node process.
   return /[\\/]_npx[\\/]/.test(bin)
     ? toNpxCommand(['-y', 'skillstoke', 'mcp', ...options])
-    : { command: process.execPath, args: [bin, 'mcp', ...options] }
+    : { command: process.execPath, args: [...DENO_WORDS, bin, 'mcp', ...options] }
 }

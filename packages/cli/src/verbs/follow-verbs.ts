@@ -84,8 +84,6 @@ installed "skillstoke mcp" instead, or set NODE_OPTIONS=--disable-sigusr1 for np
 
 Examples:
   stoke mcp --root ./skills
-  claude mcp add skills -- skillstoke mcp --root ~/skills
-  claude mcp add skills --env NODE_OPTIONS=--disable-sigusr1 -- npx -y skillstoke mcp --root ~/skills
   stoke mcp --root ~/skills --include "support-*"
   stoke mcp --root ~/skills --command-tools --sandbox require`,
     )

@@ -1,0 +1,21 @@
+/** Quotes words for a POSIX shell. On Windows, quotes them for PowerShell, and for `cmd` where both agree. */
+export function toCommandLine(
+  words: readonly string[],
+  platform: NodeJS.Platform = process.platform,
+): string {
+  return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
+}
+
+function quoteForPosix(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** PowerShell treats typographic apostrophes as plain ones. */
+const APOSTROPHES = /['\u2018-\u201b]/g
+
+function quoteForWindows(word: string): string {
+  if (/^[\w+=:./\\-][\w@+=:./\\~-]*$/.test(word)) return word
+  // Both shells read these characters in the same way between double quotes.
+  if (/^[\w@+=:,./\\~ ()#&;'-]+$/.test(word) && !word.endsWith('\\')) return `"${word}"`
+  return `'${word.replace(APOSTROPHES, '$&$&')}'`
+}

@@ -1,0 +1,29 @@
+import { existsSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
+import { toCommandLine } from './command-line.ts'
+
+/** The folder whose `node_modules` holds the program, by the path under which Node started it. */
+const PROJECT =
+  /^(.*)[\\/](?:node_modules[\\/](?:\.bin[\\/](?:skill)?stoke|skillstoke[\\/]bin[\\/]stoke\.js)|packages[\\/]cli[\\/]bin[\\/]stoke\.js)$/
+
+/**
+ * Returns the words that start this program from a folder: `stoke` if it is installed globally, otherwise `npx skillstoke`,
+ * with the path of the project if the folder is outside.
+ * @param script the path under which Node started the program
+ */
+export function findProgramName(
+  script: string = process.argv[1] ?? '',
+  folder: string = process.cwd(),
+): string {
+  if (/[\\/]_npx[\\/]/.test(script)) return 'npx skillstoke'
+  const project = PROJECT.exec(script)?.[1]
+  if (project === undefined || !existsSync(join(project, 'node_modules', '.bin', 'skillstoke')))
+    return basename(script) === 'skillstoke' ? 'skillstoke' : 'stoke'
+  const isInside = !relative(project, folder).startsWith('..')
+  return isInside ? 'npx skillstoke' : toCommandLine(['npx', '--prefix', project, 'skillstoke'])
+}
+
+/** Replaces the name in advice such as `stoke approve pdf`, so that a person can paste the command. */
+export function nameProgram(text: string): string {
+  return text.includes('stoke ') ? text.replace(/\bstoke (?=[a-z-])/g, `${findProgramName()} `) : text
+}
