@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const repository = 'https://github.com/skillstoke/skillstoke'
+const pages = process.env.SITE_PAGES ?? '../docs'
+
+/** Returns the first heading of a page. */
+function titleOf(path) {
+  return /^# (.+)$/m.exec(readFileSync(join(pages, path), 'utf8'))?.[1] ?? path
+}
+
+function item(name) {
+  return { text: titleOf(`${name}.md`).replaceAll('`', ''), link: `/${name}` }
+}
+
+function itemsOf(folder) {
+  const names = readdirSync(join(pages, folder)).filter(name => name.endsWith('.md') && name !== 'index.md')
+  return names.sort().map(name => item(`${folder}/${name.slice(0, -3)}`))
+}
+
+export default {
+  title: 'Skillstoke',
+  description: 'Live skills for running AI agents',
+  srcDir: pages,
+  outDir: process.env.SITE_OUTPUT ?? '.tmp/html',
+  cacheDir: '.tmp/cache',
+  cleanUrls: true,
+  lastUpdated: false,
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    socialLinks: [{ icon: 'github', link: repository }],
+    nav: [
+      { text: 'Start', link: '/first-skill' },
+      { text: 'API', link: '/api/' },
+      { text: 'Command line', link: '/cli-reference' },
+      { text: 'Codes', link: '/diagnostics' },
+    ],
+    sidebar: [
+      { text: 'Start', items: ['first-skill', 'skills', 'troubleshooting'].map(item) },
+      {
+        text: 'Embed in an agent',
+        items: [
+          'agents',
+          'running-agents',
+          'slash-commands',
+          'scripts',
+          'writing-skills',
+          'skills-per-request',
+          'file-systems',
+          'policies',
+        ].map(item),
+      },
+      { text: 'Serve over MCP', items: ['mcp'].map(item) },
+      { text: 'Operate', items: ['cli', 'dev-server', 'sources', 'trust', 'platforms'].map(item) },
+      { text: 'Move from', collapsed: true, items: itemsOf('moving') },
+      {
+        text: 'Reference',
+        items: [
+          { text: 'API', link: '/api/', collapsed: true, items: itemsOf('api') },
+          ...['cli-reference', 'diagnostics', 'errors', 'glossary'].map(item),
+        ],
+      },
+      { text: 'Contribute', items: [item('architecture'), item('recipes')] },
+      { text: 'Decisions', collapsed: true, items: itemsOf('decisions') },
+    ],
+  },
+}

@@ -1,0 +1,137 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, resolve } from 'node:path'
+import { checkLinks } from './check-links.ts'
+
+// Builds the documentation site into site/.tmp/html: the pages of docs/, ARCHITECTURE.md, and an API reference from the
+// declarations of the packages. Fails if a link leads nowhere. Needs the packages to be built.
+
+const REPOSITORY = 'https://github.com/skillstoke/skillstoke/blob/main/'
+const ROOT = resolve(import.meta.dirname, '..')
+// Below this folder, so that the pages find the packages of the site.
+const TARGET = join(import.meta.dirname, '.tmp')
+const PAGES = join(TARGET, 'pages')
+const HTML = join(TARGET, 'html')
+
+interface Manifest {
+  readonly name: string
+  readonly private?: boolean
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+}
+
+rmSync(TARGET, { recursive: true, force: true })
+mkdirSync(PAGES, { recursive: true })
+install()
+cpSync(join(ROOT, 'docs'), PAGES, { recursive: true })
+cpSync(join(ROOT, 'ARCHITECTURE.md'), join(PAGES, 'architecture.md'))
+cpSync(join(import.meta.dirname, 'index.md'), join(PAGES, 'index.md'))
+for (const name of listPages(PAGES)) adaptPage(name)
+writeApi()
+run('vitepress', ['build', '.'], { SITE_PAGES: PAGES, SITE_OUTPUT: HTML })
+const { pages, links, broken } = checkLinks(HTML)
+for (const line of broken) console.error(line)
+console.log(`${pages} pages, ${links} links, ${broken.length} broken`)
+process.exitCode = broken.length === 0 ? 0 : 1
+
+function install(): void {
+  if (existsSync(join(import.meta.dirname, 'node_modules'))) return
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'])
+}
+
+function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
+  const PATH = `${join(import.meta.dirname, 'node_modules/.bin')}:${process.env['PATH']}`
+  const { status } = spawnSync(program, args, {
+    cwd: import.meta.dirname,
+    env: { ...process.env, PATH, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
+}
+
+function listPages(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter(name => name.endsWith('.md'))
+}
+
+/** Turns links to files outside docs/ into links to the repository, and README.md into the index of its folder. */
+function adaptPage(name: string): void {
+  const path = join(PAGES, name)
+  // Where the page is in the repository.
+  const original = name === 'architecture.md' ? 'ARCHITECTURE.md' : posix.join('docs', name)
+  const text = readFileSync(path, 'utf8').replace(
+    /\]\((?!https?:|mailto:|#|\/)([^)\s#]+)(#[^)\s]*)?\)/g,
+    (_all, target: string, anchor = '') => `](${adaptLink(posix.join(posix.dirname(original), target))}${anchor})`,
+  )
+  writeFileSync(path, text)
+  if (!name.endsWith('README.md')) return
+  cpSync(path, join(dirname(path), 'index.md'))
+  rmSync(path)
+}
+
+/** @param target path from the root of the repository */
+function adaptLink(target: string): string {
+  if (target === 'ARCHITECTURE.md') return '/architecture.md'
+  if (!target.startsWith('docs')) return REPOSITORY + target
+  const inside = target.slice('docs'.length)
+  if (inside === '' || inside === '/') return '/'
+  if (!inside.endsWith('.md')) return existsSync(join(ROOT, target, 'README.md')) ? `${inside}/index.md` : inside
+  return inside.replace(/README\.md$/, 'index.md')
+}
+
+interface EntryPoint {
+  /** For example `@skillstoke/core/node`. */
+  readonly name: string
+  readonly types: string
+}
+
+function listEntryPoints(): readonly EntryPoint[] {
+  return readdirSync(join(ROOT, 'packages')).flatMap(folder => {
+    const path = join(ROOT, 'packages', folder)
+    const manifest = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as Manifest
+    if (manifest.private === true) return []
+    return Object.entries(manifest.exports).flatMap(([key, target]) =>
+      typeof target === 'string' || key.startsWith('./internal')
+        ? []
+        : [{ name: posix.join(manifest.name, key), types: join(path, target.types) }],
+    )
+  })
+}
+
+/** Writes a page for each public entry point with its names, from the declarations. */
+function writeApi(): void {
+  const entries = listEntryPoints()
+  const folder = join(TARGET, 'entries')
+  mkdirSync(folder)
+  // TypeDoc names a page after its file.
+  const files = entries.map(({ name, types }) => {
+    const file = join(folder, `${toFileName(name)}.ts`)
+    writeFileSync(file, `export * from ${JSON.stringify(types.replace(/\.d\.ts$/, '.js'))}\n`)
+    return file
+  })
+  const tsconfig = join(TARGET, 'tsconfig.json')
+  const settings = { module: 'nodenext', target: 'esnext', lib: ['esnext'], types: ['node'], skipLibCheck: true, strict: true }
+  writeFileSync(
+    tsconfig,
+    JSON.stringify({
+      compilerOptions: { ...settings, typeRoots: [join(ROOT, 'node_modules/@types')] },
+      files,
+    }),
+  )
+  const out = join(PAGES, 'api')
+  const entryPoints = files.flatMap(file => ['--entryPoints', file])
+  run('typedoc', ['--options', join(import.meta.dirname, 'typedoc.json'), '--out', out, '--tsconfig', tsconfig, ...entryPoints])
+  for (const { name } of entries) {
+    const page = join(out, `${toFileName(name)}.md`)
+    writeFileSync(page, readFileSync(page, 'utf8').replace(/^# .*$/m, `# ${name}`))
+  }
+  const rows = entries.map(({ name }) => `| [${name}](${toFileName(name)}.md) |`)
+  writeFileSync(
+    join(out, 'index.md'),
+    ['# API', '', 'Every public name, by entry point. The declarations of the packages are the source of these pages.', '', '| entry point |', '|---|', ...rows, ''].join('\n'),
+  )
+}
+
+function toFileName(name: string): string {
+  return name.replace('@skillstoke/', '').replaceAll('/', '-')
+}
