@@ -121,7 +121,8 @@ export class SkillRuntime extends SkillReader implements AsyncDisposable {
    * await using skills = await createSkillRuntime({ sources: [source] })
    * for await (const generation of skills.watch()) {
    *   const names = generation.list().map(skill => skill.name)
-   *   console.log(names) // prints []
+   *   console.log(names)
+   *   // prints []
    *   // prints [ 'greet' ]
    *   if (names.length > 0) break
    *   source.put({ name: 'greet', description: 'Use when greeting.' })
